@@ -50,12 +50,12 @@ Example:
 Exit codes:
   0  completed
   1  failed
-  2  usage, or an invalid workflow; an unknown run
-  3  waits for a person
-  4  a usage limit, with --no-wait
+  2  usage error, invalid workflow or unknown run
+  3  waiting for a person
+  4  usage limit reached, with --no-wait
   5  over budget
   6  another process drives the run
-  7  the machine: a full or unreadable disk, permissions, no usable backend, a damaged journal
+  7  machine: disk, permissions, no usable backend, damaged journal
   8  cancelled
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
 
@@ -64,29 +64,29 @@ const REPLAY_HELP: &str = "\
 Example:
   raymond replay @last
 
-Nothing is changed, and a run that is driven goes on meanwhile.
+Replay changes nothing, and a running run continues meanwhile.
 
 Exit codes:
-  0  everything is decided the same
-  1  something is decided otherwise; the first difference is printed";
+  0  every decision is the same
+  1  a decision differs; the first difference is printed";
 
 const CRAYFISH_HELP: &str = "\
 Example:
   raymond crayfish --workspace . < request.json
 
-One request is read, up to 64 MiB, and exactly one reply is written to stdout.
-To run a document with an agent that answers its steps: raymond run flow.json
+Reads one request of at most 64 MiB and writes one reply to stdout.
+To run a document with an agent: raymond run flow.json
 
 Exit codes:
-  0  the reply says how it went, a failure included
-  2  the request could not be read: the reply is bad_request";
+  0  the reply reports the outcome, which may be a failure
+  2  could not read the request; the reply is bad_request";
 
-/// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
+/// Run coding agents as programs: a folder of prompts and scripts
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
 #[command(arg_required_else_help = true)]
 #[command(
-    after_help = "New here:\n  raymond demo    a tour in a few seconds, without a model\n  raymond init    a workflow for the project you are in"
+    after_help = "New here:\n  raymond demo    watch a short tour that needs no model\n  raymond init    write a first workflow for this project"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -95,28 +95,28 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a workflow; `raymond WORKFLOW` is short for it
+    /// Start a workflow (short form: `raymond WORKFLOW`)
     #[command(after_help = RUN_HELP)]
     Run(Deferred<Run>),
-    /// Repeat one prompt, each time in a fresh session, until it has a result
+    /// Repeat one prompt in fresh sessions until it has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
     Ralph(Deferred<Ralph>),
-    /// Go on with a run that was stopped, interrupted or failed, or that ran out of money
+    /// Continue a run that stopped, failed or reached its budget
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Deferred<Resume>),
-    /// Where a run is, and what leads out of it
+    /// Show the state of a run and the next command
     #[command(after_help = "Example:\n  raymond status review-20260102-k3f9 --json")]
     Status(Deferred<Look>),
-    /// The history of a run
+    /// Show the history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]
     Show(Deferred<Show>),
-    /// One sentence: why a run is where it is, and the command that changes it
+    /// Explain in one sentence why a run is in its state, and what to do
     #[command(after_help = "Example:\n  raymond why @last")]
     Why(Deferred<Look>),
-    /// Wait until a run has ended, and exit with its code
+    /// Wait until a run ends, and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
     Wait(Deferred<Look>),
-    /// Follow a run until it has ended, and exit with its code; Ctrl-C leaves it alone
+    /// Follow a run until it ends, and exit with its code
     #[command(after_help = "Example:\n  raymond attach @last")]
     Attach(Deferred<Attach>),
     /// Stop a run so that it can be resumed
@@ -125,44 +125,44 @@ pub(crate) enum Command {
     /// End a run for good
     #[command(after_help = "Example:\n  raymond cancel @last")]
     Cancel(Deferred<Cancel>),
-    /// All runs of this project
+    /// List the runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
     List(Deferred<List>),
-    /// What was said in each turn
+    /// Show the transcripts of turns
     #[command(after_help = "Example:\n  raymond logs @last --state REVIEW\n  raymond logs -f")]
     Logs(Deferred<Logs>),
-    /// Where the money went, of one run or of all of this project
+    /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<Cost>),
-    /// Decide a recorded run again with this release, and name the first difference
+    /// Replay a recorded run with this release and report a difference
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<Look>),
-    /// What is configured here, and where each value was said
+    /// Show settings and where each value comes from
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Deferred<Config>),
-    /// Write a workflow for this project to begin with, or copy an example
+    /// Write a first workflow for this project, or copy an example
     #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Deferred<Init>),
-    /// Check this machine and this project; nothing is changed without --fix
+    /// Check this machine and this project
     #[command(
-        after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nA login is not checked: clients are asked for their versions, and for nothing else."
+        after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nDoctor changes nothing without --fix. It asks clients for their versions,\nbut does not check whether they are logged in."
     )]
     Doctor(Deferred<Doctor>),
-    /// Delete runs that are over
+    /// Delete finished runs
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
     Prune(Deferred<Prune>),
-    /// Print a script that completes commands, runs and workflows in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Deferred<Completions>),
-    /// Answer one JSON request on stdin: the tool `crayfish`, for hosts whose agents call it
+    /// Answer one JSON request on stdin with the tool `crayfish`
     #[command(after_help = CRAYFISH_HELP)]
     Crayfish(Deferred<Crayfish>),
-    /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
+    /// Serve the tool `crayfish` to MCP clients (stdio or HTTP)
     #[command(
         after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
     )]
     Mcp(Deferred<Mcp>),
-    /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
+    /// Watch a short tour: call, function, fork, kill -9 and resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Deferred<Demo>),
 }
@@ -229,14 +229,14 @@ fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
         command = inner;
     }
     if command.get_name() != "raymond" {
-        let failure = Failure::usage(format!("there is no command `{path} {word}`"));
+        let failure = Failure::usage(format!("unknown command `{path} {word}`"));
         let names = command.get_subcommands().map(clap::Command::get_name);
         return match nearest(word, names) {
             Some(near) => failure.hint(format!("did you mean `{path} {near}`?")),
             None => failure.hint(format!("see `{path} --help`")),
         };
     }
-    let failure = Failure::usage(format!("there is no command and no workflow {word:?}"));
+    let failure = Failure::usage(format!("unknown command or workflow `{word}`"));
     let commands = commands();
     let command = nearest(word, commands.iter().map(String::as_str));
     let command = command.map(|command| format!("`raymond {command}`"));

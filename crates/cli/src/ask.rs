@@ -37,7 +37,7 @@ pub(crate) async fn version(name: &str, command: &str, patience: Duration) -> Pr
     let path = found.display().to_string();
     let said = match std::env::current_dir() {
         Ok(here) => ask_within(&found, &["--version"], &here, patience).await,
-        Err(error) => Err(format!("the current directory cannot be used: {error}")),
+        Err(error) => Err(format!("could not use the current directory: {error}")),
     };
     match said.and_then(|said| number(name, &said)) {
         Ok(version) => Program::Answers { path, version },
@@ -80,9 +80,9 @@ async fn ask_within(
             let colon = if said.is_empty() { "" } else { ": " };
             Err(format!("{}{colon}{}", describe(status), cut(said)))
         }
-        How::TimedOut { after, .. } => Err(format!("it took more than {} s", after.as_secs())),
-        How::TooLarge { .. } => Err("it does not stop talking".to_owned()),
-        How::Cancelled { .. } | How::Lost(_) => Err("it was lost".to_owned()),
+        How::TimedOut { after, .. } => Err(format!("no answer within {} s", after.as_secs())),
+        How::TooLarge { .. } => Err("it printed more than 1 MiB".to_owned()),
+        How::Cancelled { .. } | How::Lost(_) => Err("it was interrupted".to_owned()),
     }
 }
 
@@ -97,12 +97,12 @@ const SHORT: Grace = Grace {
 fn number(name: &str, said: &str) -> Result<String, String> {
     let line = first_line(said);
     if line.is_empty() {
-        return Err("it says nothing".to_owned());
+        return Err("it printed nothing".to_owned());
     }
     let starts = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = line.split_whitespace().map(|word| word.strip_prefix('v').unwrap_or(word));
     let word = words.find(starts).filter(|_| is_of(name, line));
-    word.map(cut).ok_or_else(|| format!("{:?} is no version of {name}", cut(line)))
+    word.map(cut).ok_or_else(|| format!("{:?} is not a version of {name}", cut(line)))
 }
 
 /// Whether a line can be of this client: it names it, or begins with a number and names no other one.
@@ -145,18 +145,18 @@ mod tests {
         let longest = "9".repeat(LONGEST);
         check("claude", &format!("{longest}9"), Ok(&format!("{longest}…")));
         let coreutils = "cat (GNU coreutils) 9.4";
-        check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is no version of claude"));
+        check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is not a version of claude"));
         // Many a program prints just that.
-        check("claude", "v22.1.0", Err("\"v22.1.0\" is no version of claude"));
+        check("claude", "v22.1.0", Err("\"v22.1.0\" is not a version of claude"));
         check("claude", "v2.1.325 (Claude Code)", Ok("2.1.325"));
-        check("claude", "very new", Err("\"very new\" is no version of claude"));
-        check("claude", "claude", Err("\"claude\" is no version of claude"));
-        let mixed_up = "\"codex-cli 0.166.0\" is no version of claude";
+        check("claude", "very new", Err("\"very new\" is not a version of claude"));
+        check("claude", "claude", Err("\"claude\" is not a version of claude"));
+        let mixed_up = "\"codex-cli 0.166.0\" is not a version of claude";
         check("claude", "codex-cli 0.166.0", Err(mixed_up));
-        let mixed_up = "\"2.1.325 (Claude Code)\" is no version of codex";
+        let mixed_up = "\"2.1.325 (Claude Code)\" is not a version of codex";
         check("codex", "2.1.325 (Claude Code)", Err(mixed_up));
-        check("claude", "\u{1b}[2J9", Err("\"\\u{1b}[2J9\" is no version of claude"));
-        check("claude", " \n", Err("it says nothing"));
+        check("claude", "\u{1b}[2J9", Err("\"\\u{1b}[2J9\" is not a version of claude"));
+        check("claude", " \n", Err("it printed nothing"));
     }
 
     #[tokio::test]
@@ -173,8 +173,8 @@ mod tests {
         check("echo 2.1.325; echo no node >&2; exit 3", long, "exit status 3: no node").await;
         check("echo 2.1.325; exit 3", long, "exit status 3: 2.1.325").await;
         check("exit 3", long, "exit status 3").await;
-        check("echo hello", long, "\"hello\" is no version of claude").await;
-        check("exec sleep 600", short, "it took more than 0 s").await;
-        check("trap '' INT TERM; sleep 600", short, "it took more than 0 s").await;
+        check("echo hello", long, "\"hello\" is not a version of claude").await;
+        check("exec sleep 600", short, "no answer within 0 s").await;
+        check("trap '' INT TERM; sleep 600", short, "no answer within 0 s").await;
     }
 }

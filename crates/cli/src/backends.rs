@@ -183,7 +183,7 @@ fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<Str
 
 /// A state that would be answered by a client that cannot be asked.
 fn refused((state, name): (&State, &str), problem: &dyn Display, remedy: String) -> Failure {
-    let message = format!("{} is answered by {name}: {problem}", state.name);
+    let message = format!("could not use {name} for {}: {problem}", state.name);
     Failure::environment(message).hint(remedy)
 }
 
@@ -237,22 +237,21 @@ fn check_replies(
         (None, Some(state)) => {
             let what = if survey.definition.work.is_some() { "an agent step" } else { "a prompt" };
             let message =
-                format!("{} is {what}, and the scripted backend has no replies", state.name);
-            Err(Failure::environment(message).hint("name them with --replies FILE"))
+                format!("{} is {what} but the scripted backend has no replies", state.name);
+            Err(Failure::environment(message).hint("pass them with --replies FILE"))
         }
         (None, None) if may_ask && settings.backend.as_str() == scripted::NAME => {
-            let message = "the scripted backend is asked for, and has no replies";
-            Err(Failure::environment(message).hint("name them with --replies FILE"))
+            let message = "the scripted backend has no replies";
+            Err(Failure::environment(message).hint("pass them with --replies FILE"))
         }
         (Some(_), None) if !asked.is_empty() && is_said_together(config) => {
             let said = match survey.definition.work {
                 Some(_) => String::new(),
-                None => format!(", and no state says `backend: {}`", scripted::NAME),
+                None => format!(" and no state sets `backend: {}`", scripted::NAME),
             };
             let backend = &settings.backend;
-            let message =
-                format!("the replies would answer nothing: the backend is {backend}{said}");
-            let hint = format!("leave out `backend` ({}) to play them all", settings.backend);
+            let message = format!("`--replies` would be unused: the backend is {backend}{said}");
+            let hint = format!("remove `backend` ({}) to play the replies", settings.backend);
             Err(Failure::usage(message).hint(hint))
         }
         (Some(_) | None, _) => Ok(()),

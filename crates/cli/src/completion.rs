@@ -40,7 +40,7 @@ pub(crate) fn answer() -> Result<Asked, clap::Error> {
 pub(crate) fn script(shell: &str, program: &str) -> std::io::Result<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
-    let unknown = || std::io::Error::other(format!("there is no shell {shell:?}"));
+    let unknown = || std::io::Error::other(format!("unknown shell {shell:?}"));
     let completer = shells.completer(shell).ok_or_else(unknown)?;
     completer.write_registration(VARIABLE, "raymond", "raymond", program, &mut script)?;
     let script = String::from_utf8_lossy(&script);

@@ -142,7 +142,7 @@ impl Console {
         if told.contains(&Stream::Ended) {
             let id = &run.id;
             self.note(&format!(
-                "nobody reads the events, and no more are printed; the journal of {id} has them all"
+                "stopped printing events because no process reads them; the journal of {id} contains them all"
             ));
         }
     }

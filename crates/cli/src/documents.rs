@@ -179,7 +179,7 @@ pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
     match current() {
         Ok(current) if current.definition.work == pinned.work => None,
         Ok(_) => Some("has changed since"),
-        Err(_) => Some("cannot be run any more as it is now"),
+        Err(_) => Some("is not valid any more"),
     }
 }
 
@@ -213,7 +213,7 @@ impl Shelf {
     pub(crate) fn open(workspace: &Path, directories: &[String]) -> Result<Self, Failure> {
         let opened =
             Workspace::open(workspace).map_err(|unopened| Failure::usage(unopened.to_string()))?;
-        let rule = "a path is relative to the workspace, and does not lead out of it";
+        let rule = "use a path inside the workspace, relative to it";
         for directory in directories {
             let wrong = |why: String| {
                 Failure::usage(format!("--schema-path {directory}: {why}")).hint(rule)
@@ -223,7 +223,7 @@ impl Shelf {
             }
             if !opened.path().join(directory).is_dir() {
                 let place = opened.path().display();
-                return Err(wrong(format!("there is no such directory in {place}")));
+                return Err(wrong(format!("{place} contains no such directory")));
             }
         }
         Ok(Self { workspace: opened, directories: directories.to_vec() })

@@ -41,7 +41,7 @@ pub(crate) fn for_programs(most: u32) -> Result<(), Failure> {
         return Ok(());
     }
     let limit = current.unwrap_or_default();
-    let why = format!("{most} programs at a time need {needed}, and the limit is {limit}");
+    let why = format!("{most} parallel programs need {needed}, but the limit is {limit}");
     let hint =
         format!("raise the limit: ulimit -n {needed}; or use --max-parallel {}", most_at_a_time());
     Err(Failure::environment(format!("could not open enough files: {why}")).hint(hint))

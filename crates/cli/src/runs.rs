@@ -18,8 +18,9 @@ pub(crate) fn project() -> Result<Project, Failure> {
 
 /// Where this process was called.
 pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
-    std::env::current_dir()
-        .map_err(|error| Failure::environment(format!("there is no current directory: {error}")))
+    std::env::current_dir().map_err(|error| {
+        Failure::environment(format!("could not read the current directory: {error}"))
+    })
 }
 
 /// The run of this id, of a unique beginning of it, or `@last`.
@@ -54,7 +55,7 @@ pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failur
 /// Says where the records of a run end that are told, if others follow that cannot be.
 pub(crate) fn tell_damage(seen: &Look) {
     if let Tail::Damaged(damaged) = &seen.journal.tail {
-        crate::say!("{}: only what is before the damage is told: {damaged}", seen.head.run.id);
+        crate::say!("{}: showing only the records before the damage: {damaged}", seen.head.run.id);
     }
 }
 
@@ -74,7 +75,7 @@ pub(crate) fn is_started(project: &Project, run: &RunId) -> bool {
 
 /// A run whose creation went no further than its name.
 pub(crate) fn never_started(run: &RunId) -> Failure {
-    Failure::usage(format!("{run} was never started: nothing is recorded"))
+    Failure::usage(format!("{run} never started: it has no records"))
         .hint(format!("raymond run WORKFLOW --run-id {run}"))
 }
 
@@ -82,9 +83,8 @@ pub(crate) fn never_started(run: &RunId) -> Failure {
 pub(crate) fn lost(project: &Project, run: &RunId) -> Failure {
     let paths = project.paths(run);
     let (journal, folder) = (paths.journal.display(), paths.directory.display());
-    Failure::environment(format!("{run}: its journal is gone, or empty")).hint(format!(
-        "restore {journal} from a copy; where there is none, look, and delete {folder}"
-    ))
+    Failure::environment(format!("{run}: the journal is missing or empty"))
+        .hint(format!("restore {journal} from a copy; if there is none, check and delete {folder}"))
 }
 
 /// What there is of a run.
@@ -178,7 +178,7 @@ pub(crate) fn none_in(project: &Path) -> String {
 
 fn no_runs(project: &Project) -> Failure {
     Failure::usage(none_in(project.root.project()))
-        .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a workflow to begin with")
+        .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a first workflow")
 }
 
 fn last(project: &Project) -> Result<RunId, Failure> {
@@ -187,7 +187,7 @@ fn last(project: &Project) -> Result<RunId, Failure> {
         (Some(look), _) => Ok(look.header.run.clone()),
         (None, true) => Err(no_runs(project)),
         (None, false) => {
-            Err(Failure::usage("no run of this project can be read").hint("see `raymond list`"))
+            Err(Failure::usage("could not read any run of this project").hint("see `raymond list`"))
         }
     }
 }

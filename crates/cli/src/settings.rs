@@ -121,7 +121,7 @@ pub(crate) fn document_vars(pairs: &[String]) -> Result<DocumentVars, Failure> {
             Some(name) => {
                 let value = reading::read_text(text).map_err(|why| {
                     Failure::usage(format!("--var {typed}=: {why}"))
-                        .hint(format!("a text is given without the colon: --var {name}=TEXT"))
+                        .hint(format!("omit the colon for a text: --var {name}=TEXT"))
                 })?;
                 (name, value)
             }
@@ -157,7 +157,7 @@ pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure
                 .hint("names are letters, digits, `-` and `_`, and do not start with a digit"));
         }
         if BUILT_IN.contains(&name) {
-            return Err(Failure::usage(format!("{{{{{name}}}}} has a meaning of its own"))
+            return Err(Failure::usage(format!("{{{{{name}}}}} is reserved"))
                 .hint("choose another name for the variable"));
         }
         if vars.insert(name.to_owned(), value.to_owned()).is_some() {

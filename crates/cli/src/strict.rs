@@ -22,12 +22,11 @@ pub(crate) fn warning(settings: &Settings, survey: &Reachability<'_>) -> Option<
     let (first, more) = (states.next()?, states.count());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let message = format!(
-        "a strict budget charges the whole share of every turn of {0}, whose costs are all estimates \
-         ({0} answers {1}{more})",
+        "a strict budget charges every turn of {0} its full budget share, because the costs of {0} \
+         are estimates ({0} answers {1}{more})",
         codex::NAME,
         first.name
     );
-    let hint =
-        "leave `strict_budget` out: tokens are counted request by request, and priced by the list";
+    let hint = "remove `strict_budget`: Raymond then counts the tokens of each request and applies list prices";
     Some(Diagnostic::warning("strict-estimates", message).hint(hint))
 }

@@ -53,15 +53,15 @@ fn the_demo_tells_what_really_happened_and_leaves_nothing() {
             "PLAN.md → DIG.md (call) · $0.04\n",
             "WRITE.md → JUDGE.md (function) · $0.05\n",
             "  │ published, 8/10: Search is twice as fast. There is a dark mode.\n",
-            "  DIG.md    works in B, a branch of A\n  WRITE.md  goes on in A, with the result of DIG\n",
+            "  DIG.md    works in B, a branch of A\n  WRITE.md  continues A, with the result of DIG\n",
             "Act 2: a fork\n",
             "  main_check1   parser: 2 mistakes\n  main_check2   network: none\n",
-            "Act 3: kill -9, and on\n",
+            "Act 3: kill -9 and resume\n",
             "$ kill -9 ",
             "  │ third  interrupted\n",
             "  │ third: reused 4 turns ($0.21), continuing 1, repeating 0\n",
             "  │ published, 8/10: Search is twice as fast. There is a dark mode.\n",
-            "  6 turns finished, each of them once; 1 attempt was cut off\n",
+            "  6 turns finished, each of them once; 1 attempt was interrupted\n",
             "  spent $0.36 of $2.00: $0.24 as in act 1,\n",
             "  published.log has 2 lines, one for each run\n",
         ],
@@ -90,7 +90,7 @@ fn a_demo_that_goes_wrong_says_what_differs_and_keeps_everything() {
     // Without bash no script state runs.
     let command = command.arg("demo").env("TMPDIR", temporary.path()).env("PATH", "/nonexistent");
     let played = command.output().unwrap();
-    let expected = "raymond: the demo did not go as it is told: the exit code of the first run: \
+    let expected = "raymond: the demo did not run as expected: the exit code of the first run: \
                     expected Some(0), found Some(1)\n";
     assert_eq!((played.status.code(), text(&played.stderr).as_str()), (Some(1), expected));
     assert!(kept(temporary.path()).join(".raymond/runs/first/journal.jsonl").exists());

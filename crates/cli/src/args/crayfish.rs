@@ -9,7 +9,7 @@ use crate::completion;
 /// Where schemas are looked for.
 #[derive(Debug, Args, Default, Clone)]
 pub(crate) struct Schemas {
-    /// Where `$ref: "Name"` is looked for: a directory, relative to the workspace; may be repeated
+    /// Search this directory of the workspace for `$ref: "Name"` (repeatable)
     #[arg(long = "schema-path", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) paths: Vec<String>,
 }
@@ -20,10 +20,12 @@ pub(crate) struct Schemas {
 pub(crate) struct Crayfish {
     #[command(subcommand)]
     pub(crate) about: Option<About>,
-    /// Where steps work, whatever the request says [default: that of its `agentId`, or here]
+    /// Run steps here, whichever workspace the request names
+    ///
+    /// [default: the workspace of the request's `agentId`, or the current directory]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// Say nothing on stderr
+    /// Print nothing to stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -31,25 +33,25 @@ pub(crate) struct Crayfish {
 /// What can be asked about documents without running them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum About {
-    /// Check documents: all that is wrong with them, before anything runs
+    /// Check documents and list all problems, without running them
     #[command(after_help = "Example:\n  raymond crayfish validate flow.json --schema-path schemas")]
     Validate(Validate),
     /// Print the JSON Schema of documents, requests or replies
     #[command(after_help = "Example:\n  raymond crayfish schema > flow.schema.json")]
     Schema(Schema),
-    /// Show a document as a plan: what runs in which order, and within which bounds
+    /// Show a document as a plan: steps, their order and their limits
     #[command(after_help = "Example:\n  raymond crayfish explain flow.json")]
     Explain(Explain),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// The documents; `-` is stdin
+    /// Check these documents (`-` reads stdin)
     #[arg(required = true, value_name = "FILE", add = completion::document())]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) schemas: Schemas,
-    /// The directory that schemas are looked for in [default: here]
+    /// Resolve schema directories against this one [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print one JSON object
@@ -59,29 +61,29 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Of what
+    /// Choose the kind of value
     #[arg(value_name = "WHAT", default_value = "document", hide_possible_values = false)]
     pub(crate) of: Described,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Described {
-    /// What authors write
+    /// A document, which authors write
     Document,
-    /// What callers send
+    /// A request, which callers send
     Request,
-    /// What callers get back
+    /// A reply, which callers get back
     Reply,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The document; `-` is stdin
+    /// Explain this document (`-` reads stdin)
     #[arg(value_name = "FILE", add = completion::document())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) schemas: Schemas,
-    /// The directory that schemas are looked for in [default: here]
+    /// Resolve schema directories against this one [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print one JSON object

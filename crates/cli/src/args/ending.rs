@@ -6,10 +6,10 @@ use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
-    /// The run: its id, a unique beginning of it, or @last
+    /// Name the run: id, unique prefix or @last
     #[arg(add = completion::driven_run())]
     pub(crate) run: String,
-    /// Let turns in flight finish first
+    /// Let running turns finish first
     #[arg(long)]
     pub(crate) after_turn: bool,
     /// Print one JSON object
@@ -19,7 +19,7 @@ pub(crate) struct Stop {
 
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The run: its id, a unique beginning of it, or @last
+    /// Name the run: id, unique prefix or @last
     #[arg(add = completion::driven_run())]
     pub(crate) run: String,
     /// Print one JSON object

@@ -11,64 +11,67 @@ use raymond_core::time::Span;
 /// What governs the turns of a run; `run` and `resume` share it.
 #[derive(Debug, Args, Default)]
 pub(crate) struct Governing {
-    /// The cap in US dollars, or `none`; with `resume` the new total [default: 10.00]
+    /// Stop at this total cost in US dollars, or `none` [default: 10.00]
     ///
-    /// Clients check after they have spent: the overshoot is at most one model request for each turn
-    /// in flight; with codex another one may have begun, which is broken off (docs/codex.md).
+    /// With `resume` it is the new total. Clients check the cap after they have spent, so the
+    /// overshoot is at most one model request for each running turn. With Codex a second request
+    /// may have started, which Raymond interrupts (docs/codex.md).
     #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Charge at least a turn's full budget share when its cost is unknown: with codex, always
+    /// Charge a turn's full budget share when its cost is unknown
+    ///
+    /// With Codex this is always the case.
     #[arg(long)]
     pub(crate) strict_budget: bool,
-    /// The model of turns that nothing else decides
+    /// Set the default model
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// The effort of states that name none
+    /// Set the default effort
     #[arg(long)]
     pub(crate) effort: Option<String>,
-    /// Who answers prompts that name no backend, and agent steps [default: claude]
+    /// Set the default backend of prompts and agent steps [default: claude]
     #[arg(long, visible_alias = "agent")]
     pub(crate) backend: Option<String>,
-    /// Play replies from this file; implies `--backend scripted`
+    /// Play replies from this file (implies `--backend scripted`)
     #[arg(long, value_name = "FILE")]
     pub(crate) replies: Option<PathBuf>,
-    /// Turns at a time [default: 4]
+    /// Run at most this many turns at the same time [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
-    /// Live workers [default: 1000]
+    /// Allow at most this many unfinished agents [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_agents: Option<u32>,
-    /// Reminders per visit [default: 3]
+    /// Send at most this many reminders per visit [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) reminders: Option<u32>,
-    /// Retries per visit [default: 5]
+    /// Retry at most this many times per visit [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// The longest a turn may take, such as 10m
+    /// End a turn that takes longer, such as 10m [default: none]
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Span>,
-    /// The longest a turn may be silent [default: 30m]
+    /// End a turn that prints nothing for this long [default: 30m]
     #[arg(long, value_name = "DURATION")]
     pub(crate) idle_timeout: Option<Span>,
-    /// End with exit code 4 instead of waiting for a usage limit
+    /// Exit with code 4 instead of waiting for a usage limit
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// What a session means that its client has lost [default: fail]
+    /// Choose what to do if the client has lost a session [default: fail]
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_lost_session: Option<LostSession>,
-    /// What becomes of a script that was cut off [default: rerun]
+    /// Choose what to do with an interrupted script [default: rerun]
     #[arg(long, value_name = "WHAT")]
     pub(crate) interrupted_scripts: Option<InterruptedScripts>,
-    /// How clients ask for permission, of states that do not say [default: acceptEdits]
+    /// Set the default permission mode of clients [default: acceptEdits]
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
-    /// A tool that clients may use, such as 'Bash(cargo test:*)'
+    /// Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)
     #[arg(long, value_name = "TOOL")]
     pub(crate) allow: Vec<String>,
-    /// A tool that clients may not use; wins over --allow
+    /// Deny clients this tool, even if --allow names it (repeatable)
     #[arg(long, value_name = "TOOL")]
     pub(crate) deny: Vec<String>,
-    /// Let clients do whatever they want
+    /// Let clients use every tool without asking for permission
     #[arg(long)]
     pub(crate) dangerously_skip_permissions: bool,
 }
@@ -80,7 +83,7 @@ pub(crate) fn kept(flag: Arg) -> Arg {
         match help.split_once(" [default: ") {
             Some((before, default)) => {
                 let behind = default.split_once(']').map_or("", |(_, behind)| behind);
-                format!("{before} [default: as the run has it]{behind}").into()
+                format!("{before} [default: unchanged]{behind}").into()
             }
             None => StyledStr::from(help),
         }
@@ -101,7 +104,7 @@ impl Budget {
     /// A cap of this amount.
     pub(crate) fn of(amount: Micros) -> Result<Self, String> {
         if amount == Micros::ZERO {
-            return Err("a budget of zero lets nothing start; name an amount, or none".to_owned());
+            return Err("a budget of zero starts nothing; use an amount or `none`".to_owned());
         }
         Ok(Self(Some(amount)))
     }
@@ -120,16 +123,16 @@ impl FromStr for Budget {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LostSession {
-    /// The agent fails
+    /// Fail the agent
     Fail,
-    /// The turn starts in a fresh session
+    /// Start the turn in a new session
     Fresh,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum InterruptedScripts {
-    /// They run again
+    /// Run the script again
     Rerun,
-    /// Their agent fails
+    /// Fail the agent of the script
     Fail,
 }

@@ -8,16 +8,16 @@ use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Where to write it [default: workflows/change; with --from, the name of the example]
+    /// Write to this directory [default: workflows/change, or --from's NAME]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Name the examples
+    /// List the examples
     #[arg(long, conflicts_with_all = ["directory", "from", "dry_run"])]
     pub(crate) list: bool,
-    /// Copy this example instead
+    /// Copy this example instead of writing a new workflow
     #[arg(long, value_name = "NAME", add = completion::example())]
     pub(crate) from: Option<String>,
-    /// Only say what would be written
+    /// Show the files without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print one JSON object

@@ -8,7 +8,7 @@ use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Look {
-    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Print one JSON object
@@ -18,7 +18,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
-    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::driven_run())]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -27,10 +27,10 @@ pub(crate) struct Attach {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
-    /// Every turn
+    /// Show every turn
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Print one JSON object
@@ -47,19 +47,19 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
-    /// Only turns of this agent
+    /// Show only turns of this agent
     #[arg(long, add = completion::agent())]
     pub(crate) agent: Option<String>,
-    /// Only turns in this state, with or without its extension
+    /// Show only turns in this state (the extension may be omitted)
     #[arg(long, add = completion::state())]
     pub(crate) state: Option<String>,
-    /// Go on until the run has ended; Ctrl-C leaves it alone
+    /// Follow until the run ends (Ctrl-C does not stop the run)
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Print transcripts as clients wrote them: lines of JSON
+    /// Print transcripts as clients wrote them (lines of JSON)
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
     /// Print one JSON object
@@ -69,13 +69,13 @@ pub(crate) struct Logs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
-    /// The run: its id, a unique beginning of it, or @last [default: all runs]
+    /// Name the run: id, unique prefix or @last [default: all runs]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
-    /// Only what was spent since then, such as 7d
+    /// Count only the costs of this period, such as 7d
     #[arg(long, value_name = "DURATION")]
     pub(crate) since: Option<Span>,
-    /// By what [default: state for one run, workflow for all]
+    /// Group by this [default: state for one run, workflow for all]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<CostBy>,
     /// Print one JSON object

@@ -21,7 +21,7 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// End processes that nobody drives, and remove runs that were never started
+    /// End leftover processes and remove runs that never started
     #[arg(long)]
     pub(crate) fix: bool,
     /// Print one JSON object
@@ -31,16 +31,16 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
-    /// These runs, whatever their age [default: finished ones that are old enough]
+    /// Delete these runs of any age [default: all that match the flags]
     #[arg(value_name = "RUN", add = completion::any_run())]
     pub(crate) runs: Vec<String>,
-    /// How long ago they have to have ended [default: 30d]
+    /// Delete runs that ended at least this long ago [default: 30d]
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", value_parser = Span::parse_any)]
     pub(crate) older_than: Option<Span>,
-    /// Also failed, stopped and interrupted ones, and those over budget
+    /// Delete failed, stopped, interrupted and over-budget runs, too
     #[arg(long, conflicts_with = "runs")]
     pub(crate) unfinished: bool,
-    /// Only say what would be deleted
+    /// Show the runs without deleting them
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print one JSON object
@@ -50,7 +50,7 @@ pub(crate) struct Prune {
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// Choose the shell
     pub(crate) shell: Shell,
 }
 

@@ -8,21 +8,24 @@ use raymond_mcp::http::{Authority, NotAnAuthority};
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// Where steps work, whatever a request says [default: that of its `agentId`, or here]
+    /// Run steps here, whichever workspace the request names
+    ///
+    /// [default: the workspace of the request's `agentId`, or the current directory]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// Serve streamable HTTP at this address, at /mcp, instead of stdin and stdout
+    /// Serve streamable HTTP at /mcp of this address instead of stdio
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// A name under which other machines may call; with it any address can be listened on
+    /// Accept calls of other machines under this host name (repeatable)
+    ///
+    /// With it, --http may listen on any address.
     #[arg(long, value_name = "HOST", requires = "http", value_parser = host)]
     pub(crate) allow_host: Vec<Authority>,
 }
 
 /// A number of a port alone, or a name, is the most common mistake.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "it has to be an address with a port, such as 127.0.0.1:7420".to_owned())
+    text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:7420".to_owned())
 }
 
 /// Reads what a `Host` header can hold: a pattern, or a URL, would match nothing.

@@ -10,8 +10,8 @@ use super::Arguments;
 const HEAD: &str = "\
 # Commands
 
-Made from the program itself; `raymond COMMAND --help` says the same. `raymond WORKFLOW` is short for
-`raymond run WORKFLOW`. A run is named by its id, a unique beginning of it, or `@last`.
+Generated from the program; `raymond COMMAND --help` prints the same. `raymond WORKFLOW` is short for
+`raymond run WORKFLOW`. Name a run by its id, a unique prefix of it, or `@last`.
 ";
 
 /// The whole page.
@@ -143,7 +143,7 @@ fn a_resume_keeps_what_the_run_has() {
         help.lines().filter_map(|line| Some(line.split_once("[default: ")?.1)).collect();
     let (run, flags) = defaults.split_first().unwrap();
     assert_eq!(*run, "the only unfinished one]");
-    assert!(flags.len() > 5 && flags.iter().all(|flag| *flag == "as the run has it]"), "{flags:?}");
+    assert!(flags.len() > 5 && flags.iter().all(|flag| *flag == "unchanged]"), "{flags:?}");
 }
 
 #[test]

@@ -11,16 +11,16 @@ use crate::completion;
 #[derive(Debug, Args, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Talk {
-    /// Say only what failed
+    /// Print only failures
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Print more details
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// Print one JSON object on stdout instead of the result
+    /// Print one JSON object to stdout instead of the result
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print every event as a line of JSON on stdout
+    /// Print every event to stdout as a line of JSON
     #[arg(long, conflicts_with = "json")]
     pub(crate) events: bool,
 }
@@ -28,10 +28,10 @@ pub(crate) struct Talk {
 /// Where a run is driven.
 #[derive(Debug, Args, Default)]
 pub(crate) struct Ground {
-    /// Start it in the background, and print its id
+    /// Start the run in the background and print its id
     #[arg(long, short = 'd')]
     pub(crate) detach: bool,
-    /// This is the one in the background, and this is its run
+    /// Drive this run as its background process
     #[arg(long, hide = true)]
     pub(crate) detached_as: Option<String>,
 }
@@ -39,13 +39,13 @@ pub(crate) struct Ground {
 /// What is new about a new run.
 #[derive(Debug, Args)]
 pub(crate) struct Beginning {
-    /// The id of the run: letters, digits, `-` and `_`
+    /// Set the id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Go on with the run of this id when there is one
+    /// Continue the run of this id if it exists
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
-    /// A template variable; for a document of steps also K:=JSON
+    /// Set a template variable (for a document of steps also K:=JSON)
     #[arg(long = "var", value_name = "K=V")]
     pub(crate) vars: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Beginning {
 pub(crate) struct Steps {
     #[command(flatten)]
     pub(crate) schemas: Schemas,
-    /// Where the steps of a document work [default: here]
+    /// Run the steps of a document in this directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
 }
@@ -69,17 +69,17 @@ impl Steps {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// A state, a directory, a .zip, or a document of steps (.json)
+    /// Run this state, directory, .zip or document of steps (.json)
     #[arg(add = completion::workflow())]
     pub(crate) workflow: PathBuf,
     #[command(flatten)]
     pub(crate) beginning: Beginning,
-    /// Handed to the first state, as {{input}}
+    /// Pass this text to the first state as {{input}}
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
     #[command(flatten)]
     pub(crate) steps: Steps,
-    /// Read the states at every visit instead of keeping them as they are now
+    /// Read the states at every visit instead of pinning them
     #[arg(long)]
     pub(crate) unpinned: bool,
     /// Only `ralph` has it.
@@ -100,22 +100,24 @@ pub(crate) struct Run {
     mut_arg("max_agents", |flag| flag.hide(true)),
     mut_arg("reminders", |flag| flag.hide(true)),
     mut_arg("on_lost_session", |flag| flag.hide(true)),
-    mut_arg("vars", |flag| flag.help("A template variable"))
+    mut_arg("vars", |flag| flag.help("Set a template variable"))
 )]
 pub(crate) struct Ralph {
-    /// The prompt: a .md file, read anew for each iteration
+    /// Repeat this prompt (.md), read again for each iteration
     #[arg(add = completion::prompt())]
     pub(crate) prompt: PathBuf,
-    /// The most iterations; without a result, the run is then completed and says so [default: 50]
+    /// Run at most this many iterations [default: 50]
+    ///
+    /// If the last iteration has no result, the run completes and reports that.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
-    /// Let a result count only if this command of bash exits 0
+    /// Accept a result only if this bash command exits with code 0
     ///
-    /// It runs where the agent works, with the result in `$RAYMOND_RESULT_FILE`. When it fails, the
-    /// next iteration gets the end of what it said as {{input}}.
+    /// The command runs in the agent's directory, and `$RAYMOND_RESULT_FILE` names a file with the
+    /// result. If it fails, the next iteration gets the end of its output as {{input}}.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) until: Option<String>,
-    /// Keep the prompt as it is now instead of reading it for each iteration
+    /// Pin the prompt instead of reading it for each iteration
     #[arg(long)]
     pub(crate) pinned: bool,
     #[command(flatten)]
@@ -134,28 +136,28 @@ pub(crate) struct Ralph {
 #[command(mut_args(super::governing::kept))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
-    /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]
+    /// Name the run: id, unique prefix or @last [default: the only unfinished one]
     #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,
-    /// Only say what would be done
+    /// Show the plan without resuming
     #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
-    /// Use the states as they are now
+    /// Use the current files of the states
     #[arg(long, conflicts_with = "pinned")]
     pub(crate) with_current: bool,
-    /// Use the states as they were when the run started
+    /// Use the states as pinned at the start of the run
     #[arg(long)]
     pub(crate) pinned: bool,
-    /// Use the prices as the configuration has them now
+    /// Use the current prices of the configuration
     #[arg(long)]
     pub(crate) current_prices: bool,
-    /// The most iterations of a `ralph` loop, those so far included
+    /// Run at most this many iterations in total (`ralph` only)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
-    /// Replace an owner on another host
+    /// Take the run over from an owner on another host
     #[arg(long)]
     pub(crate) takeover: bool,
-    /// Keep the records up to this one, and go on from there
+    /// Discard the records after this one and continue from it
     #[arg(long, value_name = "RECORD")]
     pub(crate) truncate_to: Option<u64>,
     #[arg(long, hide = true)]

@@ -47,11 +47,12 @@ fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<
     });
     let (names, states): (Vec<&str>, Vec<String>) = asked.unzip();
     let (last, others @ [_, ..]) = names.split_last()? else { return None };
-    let message = format!("the model {model:?} is asked of {} and {last}", others.join(", "));
-    let hint = format!(
-        "leave it out, and write `model` into the frontmatter of {}",
-        states.join(", or into that of ")
+    let message = format!(
+        "the model {model:?} applies to several backends: {} and {last}",
+        others.join(", ")
     );
+    let hint =
+        format!("remove it and set `model` in the frontmatter of {}", states.join(", or of "));
     Some(Diagnostic::warning("shared-model", message).hint(hint))
 }
 

@@ -18,12 +18,13 @@ pub(super) fn ask(name: &str, command: &str, state: &State) -> Result<String, Fa
         match crate::runtime()?.block_on(ask::version(name, command, ask::OF_A_CLIENT)) {
             Program::Answers { version, .. } => return Ok(version),
             Program::Silent { path, why } => (path, why),
-            Program::Missing => (command.to_owned(), "it has gone".to_owned()),
+            Program::Missing => {
+                (command.to_owned(), "the program does not exist any more".to_owned())
+            }
         };
-    let told = format!("the client {name} ({path}) does not say its version: {why}");
+    let told = format!("could not read the version of {name} ({path}): {why}");
     let remedy = format!(
-        "see what `{path} --version` says, and set `{name}` in the configuration to the path of the \
-         client"
+        "try `{path} --version`, then set `{name}` in the configuration to the path of the client"
     );
     Err(super::refused((state, name), &told, remedy))
 }
@@ -35,7 +36,9 @@ pub(crate) fn replaced(
 ) -> Vec<String> {
     let both = now.iter().filter_map(|(name, now)| Some((name, before.get(name)?, now)));
     let changed = both.filter(|(_, before, now)| before != now);
-    changed.map(|(name, before, now)| format!("{name} was {before}, and is {now} now")).collect()
+    changed
+        .map(|(name, before, now)| format!("{name} changed from version {before} to {now}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
             assert_eq!(replaced(&of(before), &of(now)), expected);
         };
         check(&[("claude", "2.1.325")], &[("claude", "2.1.325")], &[]);
-        check(&[("claude", "1")], &[("claude", "2")], &["claude was 1, and is 2 now"]);
+        check(&[("claude", "1")], &[("claude", "2")], &["claude changed from version 1 to 2"]);
         check(&[], &[("claude", "2")], &[]);
         check(&[("claude", "1")], &[("codex", "2")], &[]);
     }

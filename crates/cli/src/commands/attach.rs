@@ -49,7 +49,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     farewell(&runtime, move || {
         let said = console.end();
         let Some((seen, status)) = followed? else {
-            crate::say!("{run} goes on without being watched; to stop it: raymond stop {run}");
+            crate::say!("{run} continues without being watched; to stop it: raymond stop {run}");
             return Ok(Status::Stopped.exit_code());
         };
         report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;

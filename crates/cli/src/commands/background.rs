@@ -87,12 +87,12 @@ pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Fa
     let Some(status) = ended else {
         tell(run, talk)?;
         if interrupted {
-            crate::say!("it goes on in the background; to stop it: raymond stop {run}");
+            crate::say!("the run continues in the background; to stop it: raymond stop {run}");
         }
         return Ok(if interrupted { Status::Stopped.exit_code() } else { 0 });
     };
     match said_since(&log, said).trim_end() {
-        "" => crate::say!("raymond: {run} did not start, and nothing was said: {status}"),
+        "" => crate::say!("raymond: {run} did not start and printed nothing: {status}"),
         words => crate::say!("{words}"),
     }
     if is_new && !runs::is_started(project, run) {

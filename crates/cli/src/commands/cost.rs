@@ -72,7 +72,7 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
                 readable += 1;
                 costs.add(counted);
             }
-            Err(_) => crate::say!("{run}: cannot be read; see `raymond status {run}`"),
+            Err(_) => crate::say!("{run}: unreadable; see `raymond status {run}`"),
         }
     }
     Ok((counted(readable, "run"), costs))

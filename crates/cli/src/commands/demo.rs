@@ -49,16 +49,16 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
 
 async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     stage::say(&format!(
-        "Raymond runs agents as programs: a folder of prompts and scripts, each of which names the\n\
+        "Raymond runs agents as programs: a folder of prompts and scripts. Each of them names the\n\
          next one with a tag. This tour plays three short runs in {}.\n\
-         A file of replies stands in for the model, and its prices are made up; the rest is real.",
+         A file of replies stands in for the model and its prices are invented; the rest is real.",
         stage.directory().display()
     ));
     let undisturbed = call_and_function(stage, binary).await?;
     fork(stage, binary).await?;
     kill_and_resume(stage, binary, &undisturbed).await?;
     stage::say(
-        "\nAll of this was checked against the journals. Now you, in a project of yours:\n\
+        "\nThe demo checked all of this against the journals. Next, in a project of your own:\n\
          \n  raymond init           writes a workflow for it, which can be tried without a model\
          \n  raymond init --list    names examples to copy",
     );
@@ -69,9 +69,9 @@ async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failu
     stage::title("Act 1: a call and a function");
     stage::say(
         "notes/ writes release notes: 1_START.sh, PLAN.md, DIG.md, WRITE.md, JUDGE.md, PUBLISH.sh.\n\
-         PLAN calls DIG: a branch of its conversation, which knows the plan, reads a lot, and is\n\
-         then thrown away. WRITE has JUDGE look at its line as a function: with an empty mind.\n\
-         This is WRITE.md; notes.yaml holds the replies:",
+         PLAN calls DIG in a branch of its conversation: DIG knows the plan and reads a lot, but\n\
+         the branch is then discarded. WRITE calls JUDGE as a function, in an empty conversation.\n\
+         This is WRITE.md; notes.yaml contains the replies:",
     );
     stage.show("notes/WRITE.md")?;
     let words = ["run", "notes", "--run-id", "first", "--replies", "notes.yaml", "--budget", "2"];
@@ -83,11 +83,11 @@ async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failu
     let expected = [
         "PLAN.md   opens conversation A",
         "DIG.md    works in B, a branch of A",
-        "WRITE.md  goes on in A, with the result of DIG",
+        "WRITE.md  continues A, with the result of DIG",
         "JUDGE.md  opens conversation C",
     ];
     expect("the conversations of the first run", &sessions, &expected.map(str::to_owned).to_vec())?;
-    stage::say("What DIG read stayed in B, and JUDGE never saw A. The journal says so:");
+    stage::say("The files that DIG read stayed in B, and JUDGE never saw A. The journal shows it:");
     stage::list(&sessions);
     Ok(seen)
 }
@@ -95,7 +95,7 @@ async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failu
 async fn fork(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     stage::title("Act 2: a fork");
     stage::say(
-        "audit/ starts three workers in one message. Each has a name that says whose worker it is,\n\
+        "audit/ starts three workers in one message. Each has a name that starts with its parent's,\n\
          an empty conversation, and the attributes of its fork as variables. This is 1_START.sh:",
     );
     stage.show("audit/1_START.sh")?;
@@ -112,7 +112,7 @@ async fn fork(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     ];
     expect("the results of the workers", &facts.results, &expected.map(str::to_owned).to_vec())?;
     expect("how many workers were at work at once", &facts.workers_at_once(), &3)?;
-    stage::say("All three were at work at the same time, and the run keeps what each returned:");
+    stage::say("All three worked at the same time, and the run keeps the result of each:");
     stage::list(&facts.results);
     Ok(())
 }
@@ -122,10 +122,10 @@ async fn kill_and_resume(
     binary: &Binary,
     undisturbed: &Look,
 ) -> Result<(), Failure> {
-    stage::title("Act 3: kill -9, and on");
+    stage::title("Act 3: kill -9 and resume");
     stage::say(
-        "notes/ once more, but now JUDGE is slow (slow.yaml). While its turn is in flight, the\n\
-         process that drives the run is killed: no warning, no time to tidy up.",
+        "notes/ once more, but now JUDGE is slow (slow.yaml). While its turn runs, the demo\n\
+         kills the process that drives the run: no warning, no time to clean up.",
     );
     let words = ["run", "notes", "--run-id", "third", "--replies", "slow.yaml", "--budget", "2"];
     let running = binary.start(&words)?;
@@ -133,10 +133,10 @@ async fn kill_and_resume(
     let cut = stage.look("third")?;
     expect("the status of the killed run", &cut.status, &Status::Interrupted)?;
     expect("the turns in flight when it was killed", &in_flight(&cut.head.run), &vec!["JUDGE.md"])?;
-    stage::say("The journal knows what was finished and what was not:");
+    stage::say("The journal records which turns finished and which did not:");
     binary.run(&["status", "third"]).await?;
     stage::say(
-        "What is finished is used again. What was in flight goes on in its own conversation:",
+        "Finished turns are reused. The interrupted turn continues in its own conversation:",
     );
     let finished = binary.run(&["resume", "third"]).await?;
     expect("the exit code of the resume", &finished.code, &Some(0))?;
@@ -171,11 +171,11 @@ fn account(stage: &Stage, undisturbed: &Look, resumed: &Look) -> Result<(), Fail
     let within = cap.is_some_and(|cap| spent <= cap);
     expect("whether that is within the cap", &within, &true)?;
     let turns = after.settled.len();
-    stage::say("The same result as in act 1, and the journal says what it took:");
+    stage::say("The result is the same as in act 1. The journal shows the turns and their cost:");
     stage::list(&[
-        format!("{turns} turns finished, each of them once; 1 attempt was cut off"),
+        format!("{turns} turns finished, each of them once; 1 attempt was interrupted"),
         format!("spent {spent} of {}: {plain} as in act 1,", cap.unwrap_or(Micros::ZERO)),
-        format!("and {} for the attempt that was cut off, estimated, never nothing", after.cut_off),
+        format!("and {} for the interrupted attempt (an estimate, never zero)", after.cut_off),
         format!("published.log has {published} lines, one for each run"),
     ]);
     Ok(())
@@ -195,5 +195,5 @@ fn expect<T: PartialEq + std::fmt::Debug>(
 
 /// Something did not happen as it is told.
 fn differs(what: impl std::fmt::Display) -> Failure {
-    Failure::environment(format!("the demo did not go as it is told: {what}")).code(1)
+    Failure::environment(format!("the demo did not run as expected: {what}")).code(1)
 }

@@ -42,7 +42,7 @@ pub(super) fn farewell(
         tokio::select! {
             biased;
             code = said => code.unwrap_or_else(|_| {
-                Err(Failure::environment("could not say how the run went"))
+                Err(Failure::environment("could not report the result of the run"))
             }),
             _ = interrupt.recv() => Ok(INTERRUPTED),
             _ = terminate.recv() => Ok(TERMINATED),

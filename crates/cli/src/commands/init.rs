@@ -99,14 +99,14 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
 
 fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
     let runs = match found.check() {
-        Some(check) => format!("but `{}` really runs", check.line),
-        None => "and nothing is changed".to_owned(),
+        Some(check) => format!("but `{}` is really executed", check.line),
+        None => "and it changes nothing".to_owned(),
     };
     if found.check().is_none() {
         let script = plain(&scaffold.check_script());
-        crate::say!("\nNo command that checks a change was found: put one into {script}.");
+        crate::say!("\nFound no command that checks a change: add one to {script}.");
         if let Some(top) = listing::repository(here).filter(|top| top != here) {
-            crate::say!("The repository begins in {}.", plain(&top.display().to_string()));
+            crate::say!("The repository starts in {}.", plain(&top.display().to_string()));
         }
     }
     crate::say!(
@@ -144,7 +144,7 @@ fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
     for command in &commands {
         crate::say!("  {}", plain(command));
     }
-    crate::say!("README.md says what it does, and what to change for a project of your own.");
+    crate::say!("README.md explains the workflow and how to adapt it to your project.");
     Ok(())
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         crate::say!("{none}; raymond run WORKFLOW starts one");
     }
     for run in &unreadable {
-        crate::say!("{run}: cannot be read; see `raymond status {run}`");
+        crate::say!("{run}: unreadable; see `raymond status {run}`");
     }
     for run in &never_started {
         crate::say!("{run}: never started");

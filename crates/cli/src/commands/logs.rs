@@ -185,8 +185,8 @@ fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     known.dedup();
     match nearest(wanted, known.iter().copied()) {
         Some(nearest) => format!("did you mean {nearest}?"),
-        None if known.is_empty() => "it has had no turn yet".to_owned(),
-        None => format!("it has {}", known[..known.len().min(MOST)].join(", ")),
+        None if known.is_empty() => "the run has no turn yet".to_owned(),
+        None => format!("choose from {}", known[..known.len().min(MOST)].join(", ")),
     }
 }
 

@@ -117,7 +117,7 @@ async fn serve_http(
 ) -> Result<(), Failure> {
     let listener = http::listen(address, names).await.map_err(|error| match error {
         http::ListenError::NotHere(_) => Failure::usage(error.to_string())
-            .hint("listen on 127.0.0.1, or name who may call: --allow-host HOST"),
+            .hint("listen on 127.0.0.1, or allow callers by host name: --allow-host HOST"),
         http::ListenError::Port(..) => Failure::environment(error.to_string()),
     })?;
     let address = listener.local_addr().unwrap_or(address);

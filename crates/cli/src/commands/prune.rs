@@ -34,7 +34,10 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
         trouble = carry_out(&project, &mut plan);
         // With what an interrupted one left. The runs are gone, whatever stays of their files.
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {
-            crate::say!("some files of deleted runs stay: {}", Failure::from(error).told().0);
+            crate::say!(
+                "could not delete some files of deleted runs: {}",
+                Failure::from(error).told().0
+            );
         }
     }
     if flags.json {
@@ -80,7 +83,7 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }
         error @ (DiscardError::NotADirectory(_) | DiscardError::Foreign { .. }) => {
-            Failure::environment(format!("{run} was not deleted: {error}"))
+            Failure::environment(format!("could not delete {run}: {error}"))
         }
     }
 }

@@ -11,12 +11,13 @@ use super::run;
 
 pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
     if flags.input.is_some() {
-        return Err(Failure::usage("--input would reach the first iteration only")
-            .hint("--var K=V reaches all of them, as {{K}}"));
+        return Err(Failure::usage("--input would reach only the first iteration")
+            .hint("use --var K=V, which reaches every iteration as {{K}}"));
     }
     if flags.until.as_ref().is_some_and(|command| command.trim().is_empty()) {
-        return Err(Failure::usage("--until names no command")
-            .hint("for example --until 'cargo test'; without it every result counts"));
+        return Err(Failure::usage("--until needs a command").hint(
+            "for example --until 'cargo test'; without --until, Raymond accepts every result",
+        ));
     }
     let max_iterations = flags.max_iterations.unwrap_or(Loop::USUAL);
     let program = Loop { max_iterations, until: flags.until };

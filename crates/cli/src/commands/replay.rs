@@ -39,7 +39,7 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
         print_out(&format!("{difference}\n"))?;
     } else {
         let records = raymond_core::view::counted(records, "record");
-        print_out(&format!("{records}, decided the same\n"))?;
+        print_out(&format!("{records}: every decision is the same\n"))?;
     }
     Ok(if difference.is_some() { DIFFERS } else { 0 })
 }

@@ -73,10 +73,10 @@ impl Wish<'_> {
             (_, None) => {}
             (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
             (Program::States | Program::Crayfish { .. }, Some(_)) => {
-                let message = format!("{} is no loop: --max-iterations is for ralph", run.id);
-                return Err(
-                    Failure::usage(message).hint("`max_visits` of a state bounds its visits")
-                );
+                let message =
+                    format!("{} is not a loop; --max-iterations is for `raymond ralph`", run.id);
+                return Err(Failure::usage(message)
+                    .hint("to limit the visits of a state, set its `max_visits`"));
             }
         }
         Ok(settings)
@@ -120,12 +120,14 @@ impl<'a> Wish<'a> {
 
 pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
     if flags.input.is_some() || !flags.vars.is_empty() {
-        return Err(Failure::usage("--input and --var belong to the start of a run")
-            .hint("start a new one with `raymond run`"));
+        return Err(Failure::usage("--input and --var can be set only when a run starts")
+            .hint("start a new run with `raymond run`"));
     }
     if flags.truncate_to == Some(0) {
-        return Err(Failure::usage("--truncate-to 0 leaves nothing: record 1 starts the run")
-            .hint("start anew with `raymond run`"));
+        return Err(Failure::usage(
+            "--truncate-to 0 would discard the whole run: record 1 starts it",
+        )
+        .hint("start a new run with `raymond run`"));
     }
     let project = runs::project()?;
     let run = match flags.ground.detached_as.as_ref().or(flags.run.as_ref()) {
@@ -170,7 +172,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
-            let hint = format!("put it back, or `raymond resume {run} --pinned`");
+            let hint = format!("restore it, or run `raymond resume {run} --pinned`");
             Failure::usage(refusal.to_string()).hint(hint)
         })?,
     };
@@ -309,15 +311,15 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
 /// What opening the run found.
 fn tell(found: &Found) {
     if let Some(torn) = &found.torn {
-        let kept = torn.kept.as_ref().map(|path| format!(", and kept as {}", path.display()));
+        let kept = torn.kept.as_ref().map(|path| format!("; a copy is in {}", path.display()));
         crate::say!(
-            "raymond: record {} was never finished; it was cut off{}",
+            "raymond: record {} is incomplete and was discarded{}",
             torn.seq,
             kept.unwrap_or_default()
         );
     }
     if let Some(moved) = &found.moved {
-        crate::say!("raymond: moved what was cut away to {}", moved.display());
+        crate::say!("raymond: moved the discarded records to {}", moved.display());
     }
     tell_left(&found.ended, &found.survivors);
 }
@@ -330,7 +332,7 @@ pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> 
     let run = &seen.header.run;
     match crate::runtime()?.block_on(owned::end_left(project, run)) {
         Ok((left, survivors)) => tell_left(&left, &survivors),
-        Err(error) => crate::say!("raymond: nothing of {run} was ended: {error}"),
+        Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }
     Ok(())
 }
@@ -339,12 +341,12 @@ pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> 
 pub(super) fn tell_left(left: &[Leftover], survivors: &[Identity]) {
     tell_ended(left);
     if !survivors.is_empty() {
-        crate::say!("raymond: {} of them did not end", survivors.len());
+        crate::say!("raymond: could not end {} of them", survivors.len());
     }
 }
 
 fn tell_ended(ended: &[Leftover]) {
     for left in ended {
-        crate::say!("raymond: ended a process that was left: {}", left.command);
+        crate::say!("raymond: ended a leftover process: {}", left.command);
     }
 }

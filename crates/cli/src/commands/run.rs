@@ -46,7 +46,8 @@ pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
         let message = "--workspace and --schema-path are for documents of steps (.json)";
-        return Err(Failure::usage(message).hint("states work where the run was started"));
+        return Err(Failure::usage(message)
+            .hint("leave them out: states work in the directory where the run started"));
     }
     start(flags, &Program::States)
 }
@@ -55,11 +56,11 @@ pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
 fn check_document(flags: &Run) -> Result<(), Failure> {
     if flags.input.is_some() {
         return Err(Failure::usage("a document of steps has no --input")
-            .hint("hand it values with --var NAME=TEXT or --var NAME:=JSON"));
+            .hint("pass values with --var NAME=TEXT or --var NAME:=JSON"));
     }
     if flags.unpinned {
         return Err(Failure::usage("a document of steps is always pinned, with its schemas")
-            .hint("leave out --unpinned"));
+            .hint("remove --unpinned"));
     }
     Ok(())
 }
@@ -216,7 +217,7 @@ fn missing_input(definition: &Definition) -> Option<String> {
     let names = template::render(&entry.body, &mut |_| None).unknown;
     let name = names.iter().find(|name| matches!(name.as_str(), "input" | "result"))?;
     let state = plain(entry.name.as_str());
-    Some(format!("{state} has {{{{{name}}}}}, and no --input was given: it will be empty"))
+    Some(format!("{state} has {{{{{name}}}}} but no --input was given, so it will be empty"))
 }
 
 /// A prompt that is missing is looked for among prompts, and a workflow among documents.
@@ -226,13 +227,14 @@ fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failur
             let failure = Failure::usage(error.to_string());
             match workflows::nearest_prompt(path) {
                 Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
-                None => failure.hint("ralph repeats one prompt: a .md file that says what to do"),
+                None => failure.hint("ralph repeats one prompt: pass a .md file"),
             }
         }
         (Program::States, PrepareError::Invalid(_)) => match workflows::document_in(workflow) {
             Some(document) => {
                 let named = quoted(&document.display().to_string());
-                let hint = format!("it holds a document of steps: `raymond run {named}` runs that");
+                let hint =
+                    format!("it contains a document of steps: run it with `raymond run {named}`");
                 Failure::from(error).hint(hint)
             }
             None => error.into(),
@@ -258,7 +260,7 @@ fn check_same(
     // A workflow that is gone is a matter for the resume.
     if absolute(&flags.workflow).is_ok_and(|named| named != begun.workflow) {
         return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
-            .hint("name that workflow, or another --run-id"));
+            .hint("pass that workflow, or choose another --run-id"));
     }
     check_program(run, &begun.settings.program, program)?;
     let vars = Vars::of(flags, program)?;
@@ -277,12 +279,12 @@ fn check_same(
         (false, true) => "--var",
         (false, false) => return Ok(()),
     };
-    Err(Failure::usage(format!("{run} began with another {other}")).hint(as_it_is(run)))
+    Err(Failure::usage(format!("{run} started with a different {other}")).hint(as_it_is(run)))
 }
 
 /// The ways out for whoever asks a run to become another one.
 fn as_it_is(run: &RunId) -> String {
-    format!("go on with it as it is: raymond resume {run}; or name another --run-id")
+    format!("continue it unchanged with raymond resume {run}, or choose another --run-id")
 }
 
 /// A loop does not become a workflow, nor another loop; only the number of its iterations may change.
@@ -328,7 +330,7 @@ pub(super) fn drive(
 /// A run that its machine does not let go on is not lost.
 fn cut_short(failure: Failure, directory: &Path) -> Failure {
     let run = directory.file_name().unwrap_or_default().to_string_lossy();
-    failure.then(format!("what was recorded is safe; to go on: raymond resume {run}"))
+    failure.then(format!("the records are safe; to continue: raymond resume {run}"))
 }
 
 /// The first line says what governs the run.
@@ -387,7 +389,7 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
         Checks::Kept => {
             format!("{mode}{}{}", counted(allow.len(), "allowed"), counted(deny.len(), "denied"))
         }
-        Checks::Skipped => "no permissions asked".to_owned(),
+        Checks::Skipped => "no permission checks".to_owned(),
     };
     match backends {
         [] => Vec::new(),
@@ -428,7 +430,7 @@ mod tests {
         check(&|s| s.permissions.allow = tools(3), &["acceptEdits + 3 allowed"]);
         check(&|s| s.permissions.deny = tools(1), &["acceptEdits + 1 denied"]);
         check(&|s| s.permissions.mode = Some("plan".into()), &["plan"]);
-        check(&|s| s.permissions.checks = Checks::Skipped, &["no permissions asked"]);
+        check(&|s| s.permissions.checks = Checks::Skipped, &["no permission checks"]);
     }
 
     #[test]

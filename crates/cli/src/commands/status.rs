@@ -96,7 +96,7 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     let results = &head.ledger.results;
     let mut lines: Vec<String> = Vec::new();
     for (agent, value) in results.iter().take(MOST_RESULTS) {
-        let text = observe::load(blobs, value).unwrap_or_else(|_| "(it cannot be read)".to_owned());
+        let text = observe::load(blobs, value).unwrap_or_else(|_| "(unreadable)".to_owned());
         let text = plain(&text);
         let mut rest = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = cut(rest.next().unwrap_or("(empty)"), MOST_COLUMNS).into_owned();
@@ -105,7 +105,7 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     }
     if results.len() > MOST_RESULTS {
         let more = results.len() - MOST_RESULTS;
-        lines.push(format!("… and {} more; raymond show {} --json has them", more, head.run.id));
+        lines.push(format!("… and {} more; raymond show {} --json lists them", more, head.run.id));
     }
     lines
 }

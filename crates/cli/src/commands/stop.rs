@@ -66,7 +66,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             Ok(0)
         }
         Answered::Ended(_) | Answered::Refused(_) if matches!(status, Status::Waiting(..)) => {
-            let message = format!("{run} is {status}, and no process works on it");
+            let message = format!("{run} is {status}, and no process drives it");
             Err(Failure::usage(message)
                 .hint(format!("raymond why {run}; to end it for good: raymond cancel {run}")))
         }

@@ -56,7 +56,7 @@ pub(super) fn read(
 fn text_of(path: &Path) -> io::Result<String> {
     let found = std::fs::metadata(path)?;
     if !found.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     if found.len() > LARGEST {
         return Err(io::Error::other("it is larger than 1 MiB"));
@@ -99,11 +99,11 @@ impl File<'_> {
             AGENTS => return self.take_agents(layer, value),
             _ if self.whose == Whose::Project && PROGRAMS.contains(&name) => {
                 let hint = format!(
-                    "say it in your own ~/.config/raymond/config.toml, or as RAYMOND_{}",
+                    "set it in ~/.config/raymond/config.toml, or as RAYMOND_{}",
                     name.to_uppercase()
                 );
                 let message =
-                    format!("{name}: a project does not choose the programs that are run");
+                    format!("{name}: a project cannot choose the programs that Raymond runs");
                 return self.wrong(key.span(), message, Some(hint));
             }
             _ => {}
@@ -117,7 +117,7 @@ impl File<'_> {
                     Some(meant) => format!("did you mean {meant}?"),
                     None => format!("the keys are {}, {PRICES}, {AGENTS}", Layer::KEYS.join(", ")),
                 };
-                self.wrong(key.span(), format!("there is no key {name:?}"), Some(hint));
+                self.wrong(key.span(), format!("unknown key {name:?}"), Some(hint));
             }
         }
     }

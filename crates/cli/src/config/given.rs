@@ -163,7 +163,7 @@ pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, Wrong> 
     const WORKSPACE: &str = "workspace";
     let mut keys = table.keys().map(|key| key.get_ref().as_ref());
     if let Some(stranger) = keys.find(|key| *key != WORKSPACE) {
-        return Err(format!("there is no key {stranger:?}: an agent has a {WORKSPACE}"));
+        return Err(format!("unknown key {stranger:?}: the only key of an agent is {WORKSPACE}"));
     }
     let value = table.get(WORKSPACE).ok_or_else(|| format!("{WORKSPACE} is missing"))?;
     let given = Given { value: Written::Toml(value.get_ref()), base };
@@ -176,7 +176,7 @@ pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, Wrong> {
     let strangers = table.keys().map(|key| key.get_ref().as_ref());
     if let Some(stranger) = strangers.into_iter().find(|key| !KINDS.contains(key)) {
         let known = nearest(stranger, KINDS).map(|kind| format!("; did you mean {kind}?"));
-        return Err(format!("there is no price {stranger:?}{}", known.unwrap_or_default()));
+        return Err(format!("unknown price {stranger:?}{}", known.unwrap_or_default()));
     }
     let amount = |kind: &str| {
         let Some(value) = table.get(kind) else { return Ok(None) };

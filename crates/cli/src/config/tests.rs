@@ -26,7 +26,7 @@ fn a_project_names_no_programs() {
     assert_eq!(told(&layer).len(), 1, "{:?}", told(&layer));
     let said = printed(&mistakes).concat();
     for client in ["claude", "codex"] {
-        let expected = format!("error: {client}: a project does not choose the programs");
+        let expected = format!("error: {client}: a project cannot choose the programs");
         assert!(said.contains(&expected), "{said}");
     }
 }
@@ -141,7 +141,7 @@ fn check(text: &str, expected: &[&str]) {
 fn every_mistake_in_a_file_has_its_place() {
     check(
         "model = \"m\"\nbudgte = 5\n",
-        &["2:1: error: there is no key \"budgte\" (did you mean budget?)"],
+        &["2:1: error: unknown key \"budgte\" (did you mean budget?)"],
     );
     check("budget = true", &["1:10: error: budget: true is not an amount of dollars"]);
     check(
@@ -150,7 +150,7 @@ fn every_mistake_in_a_file_has_its_place() {
     );
     check(
         "budget = 0",
-        &["1:10: error: budget: a budget of zero lets nothing start; name an amount, or none"],
+        &["1:10: error: budget: a budget of zero starts nothing; use an amount or `none`"],
     );
     check(
         "budget = \"much\"",
@@ -204,7 +204,7 @@ fn prices_are_tables_and_all_mistakes_come_at_once() {
         &[
             "2:5: error: prices.\"a\" is not a table (write [prices.\"model\"] with input and output)",
             "3:5: error: prices.\"b\": output is missing",
-            "4:5: error: prices.\"c\": there is no price \"ouput\"; did you mean output?",
+            "4:5: error: prices.\"c\": unknown price \"ouput\"; did you mean output?",
         ],
     );
     // All of them at once, in the order of the file.
@@ -218,7 +218,7 @@ fn prices_are_tables_and_all_mistakes_come_at_once() {
     check(
         "dangerously_skip_permissions = true",
         &[
-            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices, agents)",
+            "1:1: error: unknown key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices, agents)",
         ],
     );
 }
@@ -235,7 +235,7 @@ fn agents_are_tables_with_a_workspace() {
             "2:5: error: agents.\"a\" is not a table (write [agents.\"id\"] with workspace)",
             "3:5: error: agents.\"b\": workspace is missing",
             "4:5: error: agents.\"c\": workspace: 1 is not a text in quotes",
-            "5:5: error: agents.\"d\": there is no key \"workspce\": an agent has a workspace",
+            "5:5: error: agents.\"d\": unknown key \"workspce\": the only key of an agent is workspace",
             "6:5: error: agents.\"e\": workspace: it is empty",
         ],
     );

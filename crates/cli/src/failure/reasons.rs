@@ -24,7 +24,7 @@ use crate::{place, runs, workflows};
 
 /// Record 1 starts a run: without it there is none.
 const NOTHING_LEFT: &str =
-    "nothing good is left of it; start anew with `raymond run`, under another id";
+    "no record of it is readable; start a new run under another id with `raymond run`";
 
 /// To ask again would pay twice for an answer that may be there.
 const UNREADABLE: &str = "make the file readable again, then run the same command; \
@@ -35,13 +35,13 @@ impl From<disk::Error> for Failure {
         let hint = match error.trouble() {
             disk::Trouble::Full => Some("free some space"),
             disk::Trouble::ReadOnly | disk::Trouble::Denied => {
-                Some("runs are kept in .raymond/: run where that can be written")
+                Some("Raymond stores runs in .raymond/: use a directory where it can write")
             }
-            disk::Trouble::Link => {
-                Some("nothing is written through links: put a directory or a file in its place")
-            }
+            disk::Trouble::Link => Some(
+                "Raymond does not write through links: replace the link by a directory or a file",
+            ),
             disk::Trouble::Foreign(_) => Some(
-                "it decides what is run here: work where nobody else's lies above, or in a repository of your own (`git init`)",
+                "its owner could choose what runs here; work elsewhere, or run `git init` in your own directory",
             ),
             disk::Trouble::Missing | disk::Trouble::Other => None,
         };
@@ -81,10 +81,11 @@ impl From<journal::Error> for Failure {
             journal::Error::Damaged { ref path, ref damaged } => {
                 let failure = Self::of(ENVIRONMENT, &error);
                 match damaged.seq.checked_sub(1) {
-                    None => failure.hint("its first line names the run: restore it from a copy"),
+                    None => failure
+                        .hint("restore the journal from a copy: its first line names the run"),
                     Some(0) => failure.hint(NOTHING_LEFT),
                     Some(good) => failure.hint(format!(
-                        "`raymond resume {} --truncate-to {good}` goes on after the good records, \
+                        "`raymond resume {} --truncate-to {good}` continues after the good records \
                          and moves the rest aside",
                         run_at(path)
                     )),
@@ -95,12 +96,12 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::NoSuchRecord { ref path, last, .. } => {
                 Self::of(USAGE, &error).hint(format!(
-                    "`raymond resume {} --truncate-to {last}` keeps all that is good",
+                    "`raymond resume {} --truncate-to {last}` keeps all good records",
                     run_at(path)
                 ))
             }
             journal::Error::Missing(_) | journal::Error::Unborn(_) => {
-                Self::of(ENVIRONMENT, &error).hint("nothing of it was recorded; start it anew")
+                Self::of(ENVIRONMENT, &error).hint("no record was written; start the run again")
             }
             error => Self::of(ENVIRONMENT, &error),
         }
@@ -113,11 +114,13 @@ impl From<FoldError> for Failure {
         match error {
             FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
             FoldError::Foreign(_) | FoldError::Stranger { .. } => {
-                failure.hint("something else was put in its place: restore it from a copy")
+                failure.hint("another file has replaced it: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NOTHING_LEFT),
-            FoldError::Unreadable { seq, .. } => failure
-                .hint(format!("`raymond resume RUN --truncate-to {}` goes on before it", seq - 1)),
+            FoldError::Unreadable { seq, .. } => failure.hint(format!(
+                "`raymond resume RUN --truncate-to {}` continues before it",
+                seq - 1
+            )),
         }
     }
 }
@@ -136,7 +139,7 @@ impl From<lock::Error> for Failure {
             lock::Error::OtherHost { path, owner } => {
                 let run = run_at(&path);
                 Self::driven(&path, &by(&owner)).hint(format!(
-                    "when that machine is gone for good: `raymond resume {run} --takeover`"
+                    "if that machine never comes back: `raymond resume {run} --takeover`"
                 ))
             }
         }
@@ -204,7 +207,7 @@ impl From<OwnError> for Failure {
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
             error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
-                .hint("its processes cannot be told from those of this copy: end it there first"),
+                .hint("Raymond cannot tell its processes apart from those of this copy: end it there first"),
             OwnError::Tracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
             error @ OwnError::Unreadable { .. } => Self::of(ENVIRONMENT, &error).hint(UNREADABLE),
@@ -217,12 +220,12 @@ impl From<Tracked> for Failure {
         let failure = Self::of(USAGE, &error);
         match error {
             Tracked::Run(_) => failure.hint(
-                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond \
+                "it would run a workflow that another user pinned; if the run is yours: git rm -r --cached .raymond \
                  (and git update-index --no-split-index, where the index is split)",
             ),
             Tracked::Unknown { .. } => failure
                 .code(ENVIRONMENT)
-                .hint("mend the repository: `git status` has to work here"),
+                .hint("repair the repository: `git status` must work here"),
         }
     }
 }
@@ -230,8 +233,8 @@ impl From<Tracked> for Failure {
 impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Self {
         match error {
-            LaunchError::Exists(run) => Self::usage(format!("there is a run {run} already"))
-                .hint(format!("choose another --run-id, or go on with it: raymond resume {run}")),
+            LaunchError::Exists(run) => Self::usage(format!("run {run} already exists"))
+                .hint(format!("choose another --run-id, or continue it: raymond resume {run}")),
             LaunchError::Own(error) => error.into(),
             LaunchError::Blobs(error) => error.into(),
         }
@@ -266,11 +269,11 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
     let named = |path: &Path| quoted(&path.display().to_string());
     match what {
         NotAPrompt::Directory => format!(
-            "name the prompt in it: `raymond ralph {}`; a workflow is started by `raymond run {}`",
+            "pass the prompt in it: `raymond ralph {}`; to start a workflow: `raymond run {}`",
             named(&path.join("PROMPT.md")),
             named(path)
         ),
-        NotAPrompt::Workflow => format!("`raymond run {}` starts it", named(path)),
+        NotAPrompt::Workflow => format!("start it with `raymond run {}`", named(path)),
         NotAPrompt::Other => "the name of a prompt ends in .md".to_owned(),
     }
 }
@@ -315,9 +318,7 @@ impl From<ShellError> for Failure {
             ShellError::Driver(error) => error.into(),
             ShellError::Blobs(error) => error.into(),
             ShellError::Home(error) => error.into(),
-            error @ ShellError::Refused(_) => {
-                Self::of(USAGE, &error).hint("raymond why says where it is")
-            }
+            error @ ShellError::Refused(_) => Self::of(USAGE, &error).hint("run raymond why"),
             error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
         }
     }

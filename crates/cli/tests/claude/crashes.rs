@@ -394,7 +394,9 @@ fn a_run_that_was_asked_to_cancel_before_its_owner_died_is_cancelled_by_resume()
     assert_eq!(clients(&stage).len(), 1, "its owner was too quick");
     let why = stage.raymond("why r").mentions(0, &[]).stdout.clone();
     assert!(why.ends_with("→ raymond resume r\n"), "{why}");
-    stage.raymond("resume r --plan").prints("r: was asked to cancel: what was left is ended\n");
+    stage
+        .raymond("resume r --plan")
+        .prints("r: cancel requested; a resume ends the leftover processes\n");
     assert_eq!(clients(&stage).len(), 1, "looking ends nothing");
     stage.raymond("resume r").prints("").mentions(8, &["r was cancelled, which is final"]);
     stage.leaves_nothing();

@@ -20,7 +20,10 @@ fn golden(name: &str, stage: &Stage, ending: &str) {
     let ended = stage.project.events("r", "run_ended");
     assert_eq!(ended.last().map(|event| &event["ending"]), Some(&json!(ending)));
     let records = stage.project.records("r").len();
-    stage.raymond("replay r").prints(&format!("{records} records, decided the same\n")).says(0, "");
+    stage
+        .raymond("replay r")
+        .prints(&format!("{records} records: every decision is the same\n"))
+        .says(0, "");
     if Golden::named(name).exists() {
         return;
     }

@@ -271,7 +271,8 @@ fn a_run_keeps_the_prices_of_its_start() {
         resumed.prints("done\n").mentions(0, lines);
         assert_eq!(stage.charges()[0].1, amount, "{begun} {flags}");
     };
-    let kept = "prices in the configuration changed since the run began; this run keeps its own";
+    let kept =
+        "prices in the configuration changed since the run started; this run keeps its prices";
     check(DEAR, "", 2 * 2_010_000, &[kept]);
     check(DEAR, "--current-prices", 0, &[]);
     check("", "", 0, &[kept, "unpriced"]);

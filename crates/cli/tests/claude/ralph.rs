@@ -15,7 +15,7 @@ fake[2-]: say <result>done</result>
     let running = stage.start("ralph PROMPT.md --run-id r --until true");
     stage.reaches("gate");
     running.signal(rustix::process::Signal::INT);
-    running.wait().mentions(130, &["to go on: raymond resume r"]);
+    running.wait().mentions(130, &["to continue: raymond resume r"]);
     stage.raymond("resume r").prints("done\n").mentions(0, &["PROMPT.md → UNTIL.sh (result)"]);
     let told = ["new A | PROMPT", "new B | PROMPT", "resume B | PROMPT, again PROMPT"];
     assert_eq!(stage.told(), told);

@@ -39,7 +39,7 @@ fn files_then_variables_then_flags_and_later_wins() {
 fn a_mistake_in_a_file_starts_nothing() {
     let project = Project::of(&[SCRIPT, ("raymond.toml", "# caps\nbudgte = 5\nretries = 'x'\n")]);
     let project = project.with("RAYMOND_BUDGET", "much");
-    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\" [configuration]
+    let mistakes = "raymond.toml:2:1: error: unknown key \"budgte\" [configuration]
           hint: did you mean budget?
         raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0 [configuration]
         RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none [configuration]
@@ -133,5 +133,7 @@ codex                codex                    default
 fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
     let project = Project::of(&[SCRIPT]);
     assert_eq!(project.spawn("mkfifo", &["raymond.toml"]).wait().code(), 0);
-    project.raymond("run wf").mentions(7, &["raymond: could not read raymond.toml: it is no file"]);
+    project
+        .raymond("run wf")
+        .mentions(7, &["raymond: could not read raymond.toml: it is not a file"]);
 }

@@ -63,8 +63,8 @@ fn a_backend_that_does_not_exist_is_no_mistake_of_the_document() {
     );
     project.raymond("run flow.json --replies r.yaml --backend claude").says(
         2,
-        "raymond: the replies would answer nothing: the backend is claude
-        hint: leave out `backend` (claude) to play them all",
+        "raymond: `--replies` would be unused: the backend is claude
+        hint: remove `backend` (claude) to play the replies",
     );
 }
 
@@ -93,7 +93,7 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         raymond: the document has a mistake
         raymond: there is no nope.json
         hint: did you mean good.json?
-        raymond: 4 of 5 documents cannot be used",
+        raymond: found problems in 4 of 5 documents",
     );
     check.prints("good.json: valid, 0 steps\n");
 }
@@ -141,7 +141,7 @@ fn a_folder_is_no_document_but_may_hold_one() {
         "d: error: there is no entry state 1_START or START: there are no states at all [no-entry]
           hint: add START.md, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake
-        hint: it holds a document of steps: `raymond run d/flow.json` runs that",
+        hint: it contains a document of steps: run it with `raymond run d/flow.json`",
     );
 }
 
@@ -150,12 +150,12 @@ fn a_mistyped_command_about_documents_is_told_the_nearest() {
     let project = Project::of(&[]);
     project.raymond("crayfish valdate flow.json").says(
         2,
-        "raymond: there is no command `raymond crayfish valdate`
+        "raymond: unknown command `raymond crayfish valdate`
         hint: did you mean `raymond crayfish validate`?",
     );
     project.raymond("crayfish xyzzy").says(
         2,
-        "raymond: there is no command `raymond crayfish xyzzy`
+        "raymond: unknown command `raymond crayfish xyzzy`
         hint: see `raymond crayfish --help`",
     );
 }
@@ -216,7 +216,7 @@ vars mode
         .mentions(2, &["/steps/1/then/0/schema/$ref: there is no schema named `Verdict`"]);
     project
         .raymond("crayfish explain flow.json --schema-path nowhere")
-        .mentions(2, &["--schema-path nowhere: there is no such directory in "]);
+        .mentions(2, &["--schema-path nowhere: /project contains no such directory"]);
     project.write("bad.json", "{}");
     project
         .raymond("crayfish explain bad.json")
@@ -479,16 +479,17 @@ fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
         .prints("waiting: its caller owes it `r:v:1`\n→ raymond crayfish < request.json\n");
     project.raymond("resume r").says(
         2,
-        "raymond: r is a run of the tool crayfish: only its caller goes on
+        "raymond: r is a run of the tool crayfish: only its caller can continue it
         hint: call the tool again with \"runId\": \"r\"",
     );
     assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
     // Nobody else can call, but anybody can take a damage away.
     let records = project.read(".raymond/runs/r/journal.jsonl").lines().count() - 1;
     let output = project.raymond(&format!("resume r --truncate-to {}", records - 1));
-    output
-        .prints("")
-        .mentions(0, &["only its caller goes on: call the tool again with \"runId\": \"r\""]);
+    output.prints("").mentions(
+        0,
+        &["only its caller can continue it: call the tool again with \"runId\": \"r\""],
+    );
     assert_eq!(project.events("r", "run_resumed"), [json!(null); 0]);
     let state: Value = serde_json::from_str(&project.read(".raymond/state/r.json")).unwrap();
     assert_eq!(state["status"], project.raymond("status r --json").json()["status"]);
@@ -506,7 +507,7 @@ fn a_run_of_the_tool_whose_owner_was_on_another_host_is_left_to_its_caller() {
     let refused = project.sends(call.to_string(), "crayfish -q").json();
     assert_eq!(refused["error"], "run_locked", "{refused}");
     let freed = project.raymond("resume r --takeover --json");
-    freed.mentions(0, &["only its caller goes on: call the tool again"]);
+    freed.mentions(0, &["only its caller can continue it: call the tool again"]);
     assert_eq!(freed.json()["run_id"], "r");
     let asked = project.sends(call.to_string(), "crayfish -q").json();
     assert_eq!(asked["status"], "needs_agent", "{asked}");

@@ -74,7 +74,7 @@ fn completed_with_a_daemon() -> Project {
     ended_with_a_daemon("<result>done</result>", |_| {})
 }
 
-const ENDED: &str = "raymond: ended a process that was left: bash -c trap";
+const ENDED: &str = "raymond: ended a leftover process: bash -c trap";
 
 // proves: P6
 #[test]
@@ -131,7 +131,7 @@ fn a_script_that_was_left_has_ended_when_it_is_repeated() {
         running.signal(Signal::KILL);
         running.wait();
         assert!(lives(&project.read("first")));
-        project.raymond(resume).prints("done\n").mentions(0, &["ended a process that was left"]);
+        project.raymond(resume).prints("done\n").mentions(0, &["ended a leftover process"]);
         assert!(!project.path("together").exists(), "both ran at the same time");
     }
 }

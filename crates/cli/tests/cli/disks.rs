@@ -56,7 +56,7 @@ fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
         );
         assert!(end[2].ends_with(": the disk is full"));
         assert_eq!(end[1], "hint: free some space");
-        assert_eq!(end[0], "what was recorded is safe; to go on: raymond resume r");
+        assert_eq!(end[0], "the records are safe; to continue: raymond resume r");
         fs::remove_file(project.path("small/fill")).unwrap();
         within(&project, "small", "resume r")
             .prints("saved\n")
@@ -106,7 +106,7 @@ fn a_read_only_directory_is_named_and_looking_still_works() {
         within(&project, "place", "run wf --run-id new").prints("").says(
             7,
             "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
-            hint: runs are kept in .raymond/: run where that can be written",
+            hint: Raymond stores runs in .raymond/: use a directory where it can write",
         );
         within(&project, "place", "resume old").prints("x\n");
         let seen = within(&project, "place", "status old");
@@ -137,7 +137,7 @@ fn a_directory_that_may_not_be_written_is_named() {
     output.says(
         7,
         "raymond: cannot create the directory /project/place/.raymond: permission denied
-        hint: runs are kept in .raymond/: run where that can be written",
+        hint: Raymond stores runs in .raymond/: use a directory where it can write",
     );
 }
 
@@ -198,7 +198,7 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     ]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["cannot write ", "/definition/", "what was recorded is safe; to go on: raymond resume r"],
+        &["cannot write ", "/definition/", "the records are safe; to continue: raymond resume r"],
     );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");

@@ -69,7 +69,7 @@ fn a_client_that_does_not_answer_is_a_failure() {
     let silent = "claude (/project/client) does not answer: exit status 3: no node";
     check(&project, "client", &[("fail", silent), NO_CODEX]);
     let project = with_client("yes");
-    let endless = "claude (/project/client) does not answer: it does not stop talking";
+    let endless = "claude (/project/client) does not answer: it printed more than 1 MiB";
     check(&project, "client", &[("fail", endless), NO_CODEX]);
 }
 
@@ -118,7 +118,7 @@ fn a_home_of_codex_that_is_not_there_is_told_as_a_run_would() {
 fn what_a_client_says_is_not_obeyed() {
     let project = with_client("printf '\\033[2J9\\033[1m\\n'");
     let output = project.raymond("doctor");
-    let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is no version of claude"#;
+    let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
     assert!(output.stdout.contains(told), "{output:?}");
     let project = with_client("printf '\\033[2Jno node\\n' >&2; exit 3");
     let output = project.raymond("doctor");
@@ -128,9 +128,9 @@ fn what_a_client_says_is_not_obeyed() {
 #[test]
 fn a_machine_without_bash_or_git_says_so() {
     let project = with_client("echo 9").with("PATH", "/nowhere");
-    let bash = "there is no bash on PATH: scripts cannot run";
+    let bash = "bash is not on PATH, so scripts cannot run";
     check(&project, "bash", &[("fail", bash)]);
-    let git = "there is no git on PATH: what agents edit cannot be told from what was there";
+    let git = "git is not on PATH, so edits by agents cannot be distinguished from other changes";
     check(&project, "git", &[("warn", git)]);
 }
 
@@ -143,12 +143,12 @@ fn mistakes_of_the_configuration_are_all_named() {
     project.write("raymond.toml", "budget = 5\n");
     check(&project, "config", &[("ok", "no home/raymond/config.toml, raymond.toml")]);
     project.write("raymond.toml", "bugdet = 5\nmodel = 3\n");
-    let mistakes = "raymond.toml:1:1: error: there is no key \"bugdet\" (did you mean budget?)\n\
+    let mistakes = "raymond.toml:1:1: error: unknown key \"bugdet\" (did you mean budget?)\n\
                     raymond.toml:2:9: error: model: 3 is not a text in quotes";
     check(&project, "config", &[("fail", mistakes)]);
     let output = project.raymond("doctor");
     assert_eq!(output.code(), 7);
-    let lines = "FAIL  config     raymond.toml:1:1: error: there is no key \"bugdet\" (did you mean budget?)\n                 raymond.toml:2:9";
+    let lines = "FAIL  config     raymond.toml:1:1: error: unknown key \"bugdet\" (did you mean budget?)\n                 raymond.toml:2:9";
     assert!(output.stdout.contains(lines), "{output:?}");
 }
 
@@ -184,7 +184,7 @@ fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
 
 #[test]
 fn root_is_told_what_claude_refuses_where_there_is_a_claude() {
-    let text = "this is root: claude refuses --dangerously-skip-permissions";
+    let text = "running as root: claude refuses --dangerously-skip-permissions";
     let warning: &[_] = &[("warn", text)];
     let expected = if geteuid().is_root() { warning } else { &[] };
     let project = || with_client("echo 9").with("IS_SANDBOX", "0");
@@ -337,8 +337,7 @@ fn runs_that_cannot_be_read_or_never_started_are_named() {
     assert!(about(0).1.unwrap().starts_with("raymond resume damaged --truncate-to "));
     assert!(journals[1].1.starts_with("foreign: this is not a journal"), "{journals:?}");
     let fixed = project.raymond("doctor --fix --json");
-    let deeds =
-        ["removed empty, which was never started", "removed header, which was never started"];
+    let deeds = ["removed empty, which never started", "removed header, which never started"];
     assert_eq!(fixed.json()["fixed"], json!(deeds));
     check(&project, "runs", &[("ok", "3 runs: 2 completed")]);
     assert!(
@@ -374,7 +373,7 @@ fn a_ballast_that_was_given_up_is_told() {
     assert!(disk().contains(&"transcripts take 0 bytes".to_owned()), "{:?}", disk());
     assert_eq!(disk().len(), 2);
     fs::remove_file(project.path(".raymond/ballast")).unwrap();
-    let gone = "the ballast is gone: on a full disk an outcome could be lost".to_owned();
+    let gone = "the ballast file is missing, so a full disk could lose an outcome".to_owned();
     assert!(disk().contains(&gone), "{:?}", disk());
 }
 
@@ -398,8 +397,9 @@ fn what_a_copy_of_the_project_drives_is_left_alone() {
     let why =
         format!("r is driven in another place, by process {}: {}", running.pid(), place.display());
     copy.raymond("doctor --fix").says(0, "");
-    check(&copy, "processes", &[("warn", &format!("r: what runs of it is left alone: {why}"))]);
-    let hint = "its processes cannot be told from those of this copy: end it there first";
+    check(&copy, "processes", &[("warn", &format!("r: leaving its processes alone: {why}"))]);
+    let hint =
+        "Raymond cannot tell its processes apart from those of this copy: end it there first";
     for words in ["resume r", "stop r"] {
         copy.raymond(words).says(6, &format!("raymond: {why}\nhint: {hint}"));
     }
@@ -416,8 +416,7 @@ fn what_a_linked_run_left_is_not_ended() {
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
-    let why =
-        "r: what runs of it is left alone: /project/.raymond/runs/r is a link, or no directory";
+    let why = "r: leaving its processes alone: /project/.raymond/runs/r is a link, or no directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
@@ -437,12 +436,12 @@ fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
         fs::File::open(&directory).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         let (place, fixed) = ("/project/.raymond/runs/r", project.raymond("doctor --fix --json"));
         assert_eq!((fixed.code(), &fixed.json()["fixed"]), (7, &json!([])));
-        check(&project, "journal", &[("fail", "r: its journal is gone, or empty")]);
+        check(&project, "journal", &[("fail", "r: the journal is missing or empty")]);
         let hint = format!(
-            "hint: restore {place}/journal.jsonl from a copy; where there is none, look, and delete {place}"
+            "hint: restore {place}/journal.jsonl from a copy; if there is none, check and delete {place}"
         );
         for words in ["prune r", "resume r", "status r"] {
-            let said = format!("raymond: r: its journal is gone, or empty\n{hint}");
+            let said = format!("raymond: r: the journal is missing or empty\n{hint}");
             project.raymond(words).says(7, &said);
         }
         assert!(directory.join("inbox").exists());
@@ -463,5 +462,5 @@ fn a_run_that_may_be_starting_is_not_removed() {
     project.raymond("doctor --fix").says(0, "");
     assert!(project.path(".raymond/runs/young").exists());
     project.never_started("young");
-    project.raymond("doctor --fix").says(0, "removed young, which was never started");
+    project.raymond("doctor --fix").says(0, "removed young, which never started");
 }

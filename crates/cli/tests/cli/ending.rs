@@ -59,7 +59,7 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
             main             START.sh: stopped
             stopped: a signal to its process stopped it; 1 agent can go on
             look     raymond show r · raymond logs r
-            spent $0.00 of $10.00; to go on: raymond resume r",
+            spent $0.00 of $10.00; to continue: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");
         goes_on(&project, "r");
@@ -120,7 +120,7 @@ fn second_signal_while_a_client_is_asked_keeps_the_first_ones_code() {
 fn a_client_is_asked_for_its_version_where_raymond_was_started() {
     let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
     let project = with_client(shim);
-    let told = "does not say its version: exit status 126: no version is set";
+    let told = "(/project/bin/codex): exit status 126: no version is set";
     project.raymond("run wf --run-id r").prints("").mentions(7, &[told]);
     project.write(".tool-versions", "codex 0.166.0");
     // Its answers are no business of this test: it is asked for one.
@@ -273,7 +273,7 @@ fn a_cancelled_run_is_final() {
     project.raymond("resume r").says(
         8,
         "raymond: r was cancelled, which is final
-        hint: start anew with `raymond run /project/bad`",
+        hint: start a new run with `raymond run /project/bad`",
     );
     project.raymond("why r").prints(
         "cancelled: `raymond cancel` ended it; it cannot be resumed\n→ raymond run /project/bad\n",
@@ -295,7 +295,7 @@ fn a_second_owner_is_refused_and_told_who_it_is() {
     project.raymond("resume r").says(6, &refusal);
     project.raymond("resume r --plan").says(6, &refusal);
     project.raymond("run wf --run-id r --or-resume").says(6, &refusal);
-    project.raymond("run wf --run-id r").mentions(2, &["there is a run r already"]);
+    project.raymond("run wf --run-id r").mentions(2, &["run r already exists"]);
     project.raymond("resume").mentions(2, &["no run is unfinished"]);
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("r  running\n  main is in turn 1 of START.sh\n"), "{seen:?}");
@@ -339,7 +339,7 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
     project.raymond("resume r --interrupted-scripts fail").mentions(
         1,
         &[
-            &format!("raymond: ended a process that was left: bash {}\n", pinned(&project)),
+            &format!("raymond: ended a leftover process: bash {}\n", pinned(&project)),
             "main             START.sh: was cut off when its owner died\n",
             "START.sh: failed: the script was cut off, and is not repeated\n",
         ],
@@ -413,8 +413,7 @@ fn what_was_stopped_or_interrupted_goes_on_as_pinned_and_says_so() {
         running.wait();
         project.write("wf/START.sh", "echo '<result>edited</result>'");
         project.write("quick", "");
-        let line = "raymond: goes on as pinned; changed since: START.sh (edited, already visited); \
-                    --with-current would adopt that\n";
+        let line = "raymond: continuing with the pinned states; changed since: START.sh (edited, already visited) (--with-current uses the changes)\n";
         project.raymond("resume r").prints("done\n").mentions(0, &[line]);
     }
 }
@@ -438,7 +437,7 @@ fn an_owner_on_another_host_is_only_replaced_on_request() {
     let (project, pid) = driven_elsewhere();
     let refusal = format!(
         "raymond: r is driven by process {pid} on elsewhere
-        hint: when that machine is gone for good: `raymond resume r --takeover`"
+        hint: if that machine never comes back: `raymond resume r --takeover`"
     );
     for command in ["resume r", "resume r --plan", "stop r", "stop r --after-turn", "cancel r"] {
         project.raymond(command).says(6, &refusal);

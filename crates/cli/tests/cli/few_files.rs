@@ -81,7 +81,7 @@ fn run_needs_files_for_all_programs_at_a_time() {
     let refused = limited(&project, 64, "run wf --run-id r --max-parallel 60");
     refused.mentions(
         7,
-        &["could not open enough files: 60 programs at a time need 340", "--max-parallel 4"],
+        &["could not open enough files: 60 parallel programs need 340", "--max-parallel 4"],
     );
     assert!(!project.path(".raymond/runs/r").exists());
     limited(&project, 64, "run wf --run-id r --max-parallel 4").prints("done\n");

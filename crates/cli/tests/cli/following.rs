@@ -77,7 +77,7 @@ fn leaving_an_attached_run_leaves_it_alone() {
     attached
         .wait()
         .prints("")
-        .mentions(130, &["r goes on without being watched; to stop it: raymond stop r"]);
+        .mentions(130, &["r continues without being watched; to stop it: raymond stop r"]);
     assert!(running.is_alive());
     project.write("go", "");
     running.wait().prints("done\n");
@@ -145,7 +145,7 @@ fn what_cannot_start_in_the_background_says_why_and_leaves_nothing() {
     project
         .raymond("run wf --run-id r -d")
         .prints("")
-        .mentions(2, &["hint: choose another --run-id, or go on with it: raymond resume r"]);
+        .mentions(2, &["hint: choose another --run-id, or continue it: raymond resume r"]);
     // Only the one that is started finds out.
     project.raymond("resume r -d").prints("").mentions(6, &["raymond: r is driven by process "]);
     project.write("go", "");

@@ -106,7 +106,7 @@ fn a_project_of_npm_is_rehearsed_without_its_modules() {
     rehearsed(project("exit 0"), "npm test", &passes("npm test"));
     rehearsed(project("exit 1"), "npm test", &fails("npm test"));
     let project = project("no-such-runner");
-    project.raymond("init").mentions(0, &["`npm test` really runs"]);
+    project.raymond("init").mentions(0, &["`npm test` is really executed"]);
     let output = rehearse(&project);
     assert!(
         output.stdout.starts_with("not done: a program that the check needs is missing:"),
@@ -143,7 +143,7 @@ fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_men
     // As a shell answers for it, even where there is one.
     let absent = "echo 'tox: command not found' >&2; exit 127";
     let project = with_stand_in(&[("tox.ini", "[tox]\n")], "tox", absent);
-    project.raymond("init").mentions(0, &["`tox` really runs"]);
+    project.raymond("init").mentions(0, &["`tox` is really executed"]);
     let output = rehearse(&project);
     output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
     assert!(output.stdout.contains("tox: command not found"), "{output:?}");
@@ -152,8 +152,12 @@ fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_men
 #[test]
 fn a_project_without_a_check_is_told_where_to_fill_it_in() {
     let project = Project::of(&[]);
-    project.raymond("init").mentions(0, &["put one into workflows/change/CHECK.sh"]);
-    assert!(project.read("workflows/change/CHECK.sh").contains("Put the project's own command"));
+    project.raymond("init").mentions(0, &["add one to workflows/change/CHECK.sh"]);
+    assert!(
+        project
+            .read("workflows/change/CHECK.sh")
+            .contains("Replace this line with the project's own")
+    );
     let result = "done: this was a rehearsal; nothing was changed, and nothing was checked: CHECK.sh \
                   has no command yet\n";
     rehearse(&project).prints(result).mentions(0, &["completed"]);
@@ -161,7 +165,7 @@ fn a_project_without_a_check_is_told_where_to_fill_it_in() {
     let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
     let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
     let output = project.spawn("bash", &["-c", &line]).wait();
-    output.mentions(0, &["The repository begins in /project."]);
+    output.mentions(0, &["The repository starts in /project."]);
 }
 
 #[test]
@@ -177,8 +181,8 @@ fn of_several_tools_the_first_is_used_and_the_others_are_comments() {
                  requirements.txt: python3 -m pytest\n  git\nwrote\n";
     assert!(output.stdout.starts_with(found), "{output:?}");
     let script = project.read("workflows/change/CHECK.sh");
-    let body = "check() {\n  npm test\n  # Found here as well. Several lines end at the first that \
-                fails:\n  # make check # Makefile\n  # python3 -m pytest # requirements.txt\n}\n";
+    let body = "check() {\n  npm test\n  # Also found here. With several lines, the first that fails \
+                ends the check:\n  # make check # Makefile\n  # python3 -m pytest # requirements.txt\n}\n";
     assert!(script.contains(body), "{script}");
     for state in ["START", "FIX"] {
         let text = project.read(&format!("workflows/change/{state}.md"));
@@ -223,8 +227,8 @@ FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: reje
 #[test]
 fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
     let project = Project::of(&[("workflows/change/FIX.md", "mine"), ("a/1_START.sh", "")]);
-    let refused = "raymond: nothing was written: FIX.md is in workflows/change already
-         hint: name another folder: raymond init workflows/change-2";
+    let refused = "raymond: nothing was written: FIX.md already exists in workflows/change
+         hint: choose another folder: raymond init workflows/change-2";
     project.raymond("init").says(2, refused).prints("");
     project.raymond("init --dry-run").says(2, refused).prints("");
     assert_eq!(project.read("workflows/change/FIX.md"), "mine");
@@ -232,15 +236,15 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
     // A state of another workflow is in the way as well.
     project.raymond("init a/").says(
         2,
-        "raymond: nothing was written: 1_START.sh is in a/ already
-         hint: name another folder: raymond init a-2",
+        "raymond: nothing was written: 1_START.sh already exists in a/
+         hint: choose another folder: raymond init a-2",
     );
     project.raymond("init fresh").mentions(0, &["raymond run fresh --replies"]);
     project.raymond("init fresh").mentions(2, &["CHECK.sh, DECIDE.sh, FIX.md", "init fresh-2"]);
     project.raymond("init --from title fresh").says(
         2,
-        "raymond: nothing was written: README.md, replies.yaml are in fresh already
-         hint: name another folder: raymond init --from title fresh-2",
+        "raymond: nothing was written: README.md, replies.yaml already exist in fresh
+         hint: choose another folder: raymond init --from title fresh-2",
     );
 }
 
@@ -248,7 +252,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
 fn places_that_cannot_be_written_are_named() {
     let project = Project::of(&[("file", "x")]);
     let no_folder = |name: &str| {
-        format!("raymond: {name} is no folder\nhint: name a folder that does not exist yet")
+        format!("raymond: {name} is not a folder\nhint: choose a folder that does not exist yet")
     };
     project.raymond("init file").says(2, &no_folder("file"));
     project.raymond("init file/below/it").says(2, &no_folder("file"));
@@ -256,8 +260,8 @@ fn places_that_cannot_be_written_are_named() {
         project.raymond(&format!("init {inside}/x")).says(
             2,
             &format!(
-                "raymond: {inside}/x is no place for a workflow
-                 hint: name a folder of the project, such as workflows/change"
+                "raymond: {inside}/x cannot contain a workflow
+                 hint: choose a folder of the project, such as workflows/change"
             ),
         );
     }
@@ -265,7 +269,7 @@ fn places_that_cannot_be_written_are_named() {
     project
         .spawn(env!("CARGO_BIN_EXE_raymond"), &["init", "a\nb"])
         .wait()
-        .mentions(2, &["no name"]);
+        .mentions(2, &["not a valid folder name"]);
     assert_eq!(fs::read_dir(project.root()).unwrap().count(), 1, "nothing but `file`");
 }
 
@@ -360,7 +364,7 @@ fn a_copied_example_is_tried_with_the_commands_that_are_told() {
         "Try it: a file of replies stands in for the model, so it costs nothing.
          cd a/b
          raymond run workflow --replies replies.yaml --input 'We sailed until the stars went out.'
-         README.md says what it does, and what to change for a project of your own.",
+         README.md explains the workflow and how to adapt it to your project.",
     );
     let told: Vec<&str> =
         output.stderr.lines().filter_map(|line| line.strip_prefix("  ")).collect();
@@ -390,13 +394,13 @@ fn an_example_that_does_not_exist_has_a_neighbour() {
     let project = Project::of(&[]);
     project.raymond("init --from tittle").says(
         2,
-        "raymond: there is no example \"tittle\"
+        "raymond: unknown example \"tittle\"
          hint: did you mean `raymond init --from title`?",
     );
     project.raymond("init --from zzzzzzzz").says(
         2,
-        "raymond: there is no example \"zzzzzzzz\"
-         hint: `raymond init --list` names them",
+        "raymond: unknown example \"zzzzzzzz\"
+         hint: run `raymond init --list` to see them",
     );
     project.raymond("init --list --from title").mentions(2, &["cannot be used with"]);
 }
@@ -430,5 +434,5 @@ fn the_client_that_is_configured_is_named_and_takes_what_is_written() {
     let project = check("codex", "Codex and a cap of $5.00");
     // Nothing but the client is missing.
     let output = project.with("RAYMOND_CODEX", "no-such-client").raymond("run workflows/change");
-    output.mentions(7, &["is answered by codex: cannot find the client no-such-client"]);
+    output.mentions(7, &["cannot find the client no-such-client"]);
 }

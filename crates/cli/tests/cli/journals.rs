@@ -39,7 +39,7 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     );
     let refusal = format!(
         "raymond: {what} in /project/{JOURNAL}
-        hint: `raymond resume r --truncate-to 2` goes on after the good records, and moves the rest aside"
+        hint: `raymond resume r --truncate-to 2` continues after the good records and moves the rest aside"
     );
     for command in ["resume r", "resume r --plan", "stop r", "cancel r"] {
         project.raymond(command).says(7, &refusal);
@@ -50,14 +50,14 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("  → raymond resume r --truncate-to 2\n"), "{seen:?}");
     for command in ["show r", "logs r", "cost r"] {
-        let told = format!("r: only what is before the damage is told: {what}");
+        let told = format!("r: showing only the records before the damage: {what}");
         project.raymond(command).says(0, &told);
     }
     project.raymond("resume r --truncate-to 4").says(
         2,
         &format!(
             "raymond: /project/{JOURNAL} cannot be cut after record 4: its last good record is 2
-            hint: `raymond resume r --truncate-to 2` keeps all that is good"
+            hint: `raymond resume r --truncate-to 2` keeps all good records"
         ),
     );
     assert_eq!(std::fs::read(project.path(JOURNAL)).unwrap(), damaged, "nothing was touched");
@@ -65,7 +65,7 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     project.raymond("resume r --truncate-to 2").prints("done\n").mentions(
         0,
         &[
-            "raymond: moved what was cut away to /project/.raymond/runs/r/journal.cut-2\n",
+            "raymond: moved the discarded records to /project/.raymond/runs/r/journal.cut-2\n",
             "r: reused 1 turn ($0.00), continuing 0, repeating 1\n",
         ],
     );
@@ -104,8 +104,8 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
     let whole = std::fs::read(project.path(JOURNAL)).unwrap();
     project.raymond("resume r --truncate-to 0").says(
         2,
-        "raymond: --truncate-to 0 leaves nothing: record 1 starts the run
-        hint: start anew with `raymond run`",
+        "raymond: --truncate-to 0 would discard the whole run: record 1 starts it
+        hint: start a new run with `raymond run`",
     );
     assert_eq!(std::fs::read(project.path(JOURNAL)).unwrap(), whole, "nothing was touched");
     let offset = flip(&project, 1);
@@ -113,7 +113,8 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
     let what = format!(
         "record 1 at byte {offset} is damaged (its checksum is wrong); 0 good records before it"
     );
-    let hint = "hint: nothing good is left of it; start anew with `raymond run`, under another id";
+    let hint =
+        "hint: no record of it is readable; start a new run under another id with `raymond run`";
     for command in ["resume r", "resume r --plan", "stop r", "cancel r"] {
         project.raymond(command).says(7, &format!("raymond: {what} in /project/{JOURNAL}\n{hint}"));
     }
@@ -128,9 +129,9 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
         .raymond("why r")
         .says(0, "")
         .prints(&format!("interrupted: its journal is damaged: {what}\n→ raymond run WORKFLOW\n"));
-    project.raymond("list").says(0, "r: cannot be read; see `raymond status r`").prints("");
-    project.raymond("run wf --run-id r").mentions(2, &["there is a run r already"]);
-    project.raymond("status").mentions(2, &["no run of this project can be read"]);
+    project.raymond("list").says(0, "r: unreadable; see `raymond status r`").prints("");
+    project.raymond("run wf --run-id r").mentions(2, &["run r already exists"]);
+    project.raymond("status").mentions(2, &["could not read any run of this project"]);
     assert_eq!(std::fs::read(project.path(JOURNAL)).unwrap(), damaged, "nothing was touched");
 }
 
@@ -149,8 +150,8 @@ fn what_was_left_of_a_run_with_a_damaged_journal_can_be_ended() {
         let list = project.raymond("list").stdout;
         assert!(list.contains("  damaged  1 left running\n"), "{list}");
         let damage = "its checksum is wrong); 1 good record before it";
-        project.raymond("cost r").mentions(0, &["only what is before the damage", damage]);
-        project.raymond(command).mentions(7, &["ended a process that was left", damage]);
+        project.raymond("cost r").mentions(0, &["only the records before the damage", damage]);
+        project.raymond(command).mentions(7, &["ended a leftover process", damage]);
         assert_eq!(project.processes("r"), [0; 0], "{command}");
     }
 }
@@ -174,7 +175,7 @@ fn a_torn_last_line_is_cut_and_kept() {
     project.raymond("resume r").prints("done\n").mentions(
         0,
         &[
-            "raymond: record 4 was never finished; it was cut off, and kept as \
+            "raymond: record 4 is incomplete and was discarded; a copy is in \
              /project/.raymond/runs/r/journal.torn-4\n",
             "THREE.sh: was cut off when its owner died",
         ],
@@ -192,7 +193,7 @@ fn what_is_no_journal_of_this_run_is_refused() {
         project.raymond("status r").says(7, message);
         assert_eq!(project.read(JOURNAL), content, "nothing was touched");
     };
-    let elsewhere = "hint: something else was put in its place: restore it from a copy";
+    let elsewhere = "hint: another file has replaced it: restore it from a copy";
     check(
         &|_| "hello world\n".to_owned(),
         &format!(
@@ -215,7 +216,7 @@ fn what_is_no_journal_of_this_run_is_refused() {
         &|project| project.read(JOURNAL).replacen("\"nonce\":\"", "\"nonce\":\"0", 1),
         &format!(
             "raymond: record 0 at byte 0 is damaged (its checksum is wrong); 0 good records before it in /project/{JOURNAL}
-            hint: its first line names the run: restore it from a copy"
+            hint: restore the journal from a copy: its first line names the run"
         ),
     );
 }

@@ -125,7 +125,7 @@ main_work1       WORK.sh · turn 1 · failed after _: script: exit status 3: car
     project
         .raymond("logs --raw")
         .prints("")
-        .says(0, "no client has left a transcript; raymond logs r shows what was said");
+        .says(0, "no client left a transcript; raymond logs r shows the recorded answers");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
     let agent = "raymond: r has no turn of an agent \"main_wrok1\"\nhint: did you mean main_work1?";
     check("logs --agent main_wrok1", agent);
     let state = "raymond: r has no turn in a state \"REVIEW\"
-        hint: it has ASK.md, START.sh, WORK.sh";
+        hint: choose from ASK.md, START.sh, WORK.sh";
     check("logs --state REVIEW", state);
     let stem = "raymond: r has no turn in a state \"WROK\"\nhint: did you mean WORK?";
     check("logs --state WROK", stem);
@@ -248,19 +248,19 @@ fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
     let too_long = "    ~ a line of 17825794 bytes was too long to be read";
     check(&[too_long, "    | I will look.", "    | Carefully."]);
     let raw = project.raymond("logs --raw");
-    let left_out = r#"{"bytes":17825794,"raymond":"a line was left out"}"#;
+    let left_out = r#"{"bytes":17825794,"raymond":"omitted a line"}"#;
     assert_eq!(raw.stdout.lines().collect::<Vec<_>>(), [INIT, left_out, TEXT]);
     project.write(path, "");
     check(&[]);
     fs::remove_file(project.path(path)).unwrap();
     check(&[
-        "    ~ its transcript is gone",
+        "    ~ the transcript is missing",
         "    | <result>done</result>",
         "    ! denied: Bash(git push)",
     ]);
     assert_eq!(project.spawn("mkfifo", &[path]).wait().code(), 0);
     check(&[
-        "    ~ its transcript cannot be read: it is not a regular file",
+        "    ~ could not read the transcript: it is not a regular file",
         "    | <result>done</result>",
         "    ! denied: Bash(git push)",
     ]);
@@ -304,7 +304,7 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
 "
     );
     assert_eq!(raw.wait().stdout, format!("{TEXT}\n{RESULT}\n"));
-    nobody.wait().prints("").says(0, "r has had no such turn");
+    nobody.wait().prints("").says(0, "r has no such turn");
     running.wait().mentions(0, &["completed"]);
     assert_eq!(shown(&project, "logs -f"), shown(&project, "logs"), "it has ended");
 }

@@ -53,7 +53,7 @@ fn a_project_without_runs_says_so() {
     project.raymond("list").says(0, none).prints("");
     assert_eq!(project.raymond("list --json").json(), json!([]));
     let nothing = "raymond: the project /project has no runs
-        hint: `raymond run WORKFLOW` starts one; `raymond init` writes a workflow to begin with";
+        hint: `raymond run WORKFLOW` starts one; `raymond init` writes a first workflow";
     project.raymond("status").says(2, nothing);
     project.raymond("stop @last").says(2, nothing);
     project.raymond("why x").says(
@@ -127,13 +127,13 @@ fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
     let project = two_runs();
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
     let output = project.raymond("list");
-    output.says(0, "broken: cannot be read; see `raymond status broken`");
+    output.says(0, "broken: unreadable; see `raymond status broken`");
     let lines: Vec<Vec<&str>> =
         output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!((lines[0][0], lines[0][1]), ("one-bad", "failed"));
     assert_eq!((lines[1][0], lines[1][1]), ("one-good", "completed"));
     let output = project.raymond("list --json");
-    output.says(0, "broken: cannot be read; see `raymond status broken`");
+    output.says(0, "broken: unreadable; see `raymond status broken`");
     let ids: Vec<String> = output
         .json()
         .as_array()
@@ -182,7 +182,7 @@ fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
     }
     for name in names {
         let refusal = format!(
-            "raymond: {name} was never started: nothing is recorded
+            "raymond: {name} never started: it has no records
             hint: raymond run WORKFLOW --run-id {name}"
         );
         for verb in ["status", "why", "show", "wait", "stop", "cancel", "resume", "resume --plan"] {
@@ -237,7 +237,7 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
     let project = Project::of(&[("ruin/START.sh", ""), ("good/START.sh", "")]);
     let check = |words: &str, hint: &str| {
         let word = words.split_whitespace().last().unwrap();
-        let missing = format!("raymond: there is no command and no workflow {word:?}\n{hint}");
+        let missing = format!("raymond: unknown command or workflow `{word}`\n{hint}");
         project.raymond(words).says(2, &missing);
     };
     check("resme", "hint: did you mean `raymond resume`?");
@@ -245,7 +245,7 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
     check("rui", "hint: did you mean `raymond run` or `raymond run ruin`?");
     check("xyzzyplugh", "hint: see `raymond --help`");
     check("help resme", "hint: did you mean `raymond resume`?");
-    let missing = "raymond: there is no command and no workflow \"resme\"";
+    let missing = "raymond: unknown command or workflow `resme`";
     for words in ["resme r --json", "resme --help", "resme --budgt 3"] {
         let hint = "hint: did you mean `raymond resume`?";
         project.raymond(words).says(2, &format!("{missing}\n{hint}"));

@@ -122,8 +122,8 @@ fn a_model_for_several_clients_is_a_warning_that_names_the_states() {
         let (told, _) = played.prints("x\n").stderr.split_once("r: cap").unwrap();
         assert_eq!(told, expected, "{flags}");
     };
-    let warning = "wf: warning: the model \"gpt-5.5\" is asked of claude and codex [shared-model]
-  hint: leave it out, and write `model` into the frontmatter of START.md, or into that of OTHER.md
+    let warning = "wf: warning: the model \"gpt-5.5\" applies to several backends: claude and codex [shared-model]
+  hint: remove it and set `model` in the frontmatter of START.md, or of OTHER.md
 ";
     check(CODEX, "--model gpt-5.5", warning);
     check(CODEX, "", "");
@@ -167,7 +167,7 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
     reached
         .prints("")
-        .mentions(7, &["LOST.md is answered by codex: cannot find the client no-such-client"]);
+        .mentions(7, &["could not use codex for LOST.md: cannot find the client no-such-client"]);
 }
 
 #[test]
@@ -226,17 +226,17 @@ fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
         }
         let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
         let expected = format!(
-            "raymond: OTHER.md is answered by codex: the client codex (/project/codex) does not say its version: {told}
-            hint: see what `/project/codex --version` says, and set `codex` in the configuration to the path of the client"
+            "raymond: could not use codex for OTHER.md: could not read the version of codex (/project/codex): {told}
+            hint: try `/project/codex --version`, then set `codex` in the configuration to the path of the client"
         );
         project.raymond("run wf").prints("").says(7, &expected);
         assert_eq!(project.read("claude.asked"), "--version\n");
         assert!(!project.path(".raymond").exists());
     };
     check("echo no node >&2; exit 3", "exit status 3: no node");
-    check("echo cat 9.4", "\"cat 9.4\" is no version of codex");
-    check("echo '2.1.325 (Claude Code)'", "\"2.1.325 (Claude Code)\" is no version of codex");
-    check("true", "it says nothing");
+    check("echo cat 9.4", "\"cat 9.4\" is not a version of codex");
+    check("echo '2.1.325 (Claude Code)'", "\"2.1.325 (Claude Code)\" is not a version of codex");
+    check("true", "it printed nothing");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
     let check = |client: &str, told: &str| {
         let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
         let project = project.with("RAYMOND_CLAUDE", client);
-        let told = format!("raymond: START.md is answered by claude: {told}\n");
+        let told = format!("raymond: could not use claude for START.md: {told}\n");
         project.raymond("run wf").prints("").mentions(7, &[&told]);
     };
     check("/nowhere/claude", "there is no program at /nowhere/claude");
@@ -325,16 +325,16 @@ fn replies_that_would_answer_nothing_do_not_start_clients() {
     let project = Project::of(&[("wf/START.md", CLAUDE), ("r.yaml", "START: <result>x</result>")]);
     project.raymond("run wf --replies r.yaml --backend codex").says(
         2,
-        "raymond: the replies would answer nothing: the backend is codex, and no state says `backend: scripted`
-        hint: leave out `backend` (codex) to play them all",
+        "raymond: `--replies` would be unused: the backend is codex and no state sets `backend: scripted`
+        hint: remove `backend` (codex) to play the replies",
     );
     project.raymond("run wf --backend scripted").says(
         7,
-        "raymond: the scripted backend is asked for, and has no replies
-        hint: name them with --replies FILE",
+        "raymond: the scripted backend has no replies
+        hint: pass them with --replies FILE",
     );
     project.write("raymond.toml", "replies = 'r.yaml'\nbackend = 'claude'");
-    project.raymond("run wf").mentions(2, &["the replies would answer nothing"]);
+    project.raymond("run wf").mentions(2, &["`--replies` would be unused"]);
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn edits_that_give_a_conversation_away_are_refused_and_change_nothing() {
     let before = project.read(".raymond/runs/r/journal.jsonl");
     let refused =
         "raymond: main has a conversation of claude for NEXT.md, which codex would answer now
-        hint: name claude as the `backend` of NEXT.md again, or `raymond resume r --pinned`";
+        hint: set the `backend` of NEXT.md to claude again, or run `raymond resume r --pinned`";
     project.raymond("resume r --with-current --replies good.yaml").says(2, refused);
     project.raymond("resume r --with-current --plan").says(2, refused);
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
@@ -550,8 +550,8 @@ fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
         let lines = output.stderr.lines().filter(|line| line.contains("[strict-estimates]"));
         assert_eq!(lines.collect::<Vec<_>>(), expected, "{command}");
     };
-    let told = "wf: warning: a strict budget charges the whole share of every turn of codex, whose costs \
-                are all estimates (codex answers LAST.md and 1 more) [strict-estimates]";
+    let told = "wf: warning: a strict budget charges every turn of codex its full budget share, because \
+                the costs of codex are estimates (codex answers LAST.md and 1 more) [strict-estimates]";
     check("run wf --replies r.yaml --strict-budget", &[told]);
     check("run wf --replies r.yaml", &[]);
     check("run wf --replies r.yaml --strict-budget --budget none", &[]);
@@ -573,7 +573,7 @@ fn a_resume_with_another_backend_keeps_conversations_where_they_are() {
     project.raymond("resume r --backend claude").says(
         2,
         "raymond: main has a conversation of scripted for NEXT.md, which claude would answer now
-        hint: a conversation stays with its backend: go on without --backend",
+        hint: a conversation stays with its backend: resume without --backend",
     );
 }
 

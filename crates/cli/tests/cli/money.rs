@@ -86,7 +86,7 @@ fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
     let cap = || project.raymond("status r --json").json()["budget_usd"].clone();
     assert_eq!(cap(), 2.0);
     // Whatever refuses the rest, and whoever vouches for the record.
-    project.raymond("resume r --truncate-to 2 --max-iterations 3").mentions(2, &["is no loop"]);
+    project.raymond("resume r --truncate-to 2 --max-iterations 3").mentions(2, &["is not a loop"]);
     assert_eq!(cap(), 2.0);
     assert_eq!(project.raymond("resume r --budget 1").code(), 1);
     let journal = ".raymond/runs/r/journal.jsonl";
@@ -158,7 +158,7 @@ fn cost_of_a_project_is_that_of_all_its_runs() {
     let project = reviewed();
     project.raymond("run wf --run-id s --replies r.yaml").mentions(0, &[]);
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
-    let broken = "broken: cannot be read; see `raymond status broken`";
+    let broken = "broken: unreadable; see `raymond status broken`";
     project.raymond("cost --since 7d").says(0, broken).prints(
         "3 runs in the last 7d: $2.00 (list prices), $0.60 of it estimated
 wf                                  6 turns      $2.00  100 %  $0.60 of it estimated
@@ -194,7 +194,7 @@ fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
         1,
         &["  denied   2 tool calls (cargo test, WebFetch); allow them: \
              raymond resume s --allow 'Bash(cargo test:*)' --allow WebFetch\n",
-             "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to go on: raymond resume s\n"],
+             "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to continue: raymond resume s\n"],
     );
     let output = project.raymond("run wf --run-id t --replies r.yaml");
     output.mentions(

@@ -123,7 +123,7 @@ fn a_run_that_somebody_drives_stays() {
     until("the script runs", || project.path("held").exists());
     project.raymond("prune one-good r").prints("").says(
         6,
-        "raymond: somebody drives r
+        "raymond: another process drives r
         hint: end it first: raymond stop r",
     );
     project.raymond("prune --older-than 1ms --unfinished").mentions(0, &["deleted 2 runs"]);
@@ -163,7 +163,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
     fs::rename(place("one-good"), project.path("precious")).unwrap();
     symlink(project.path("precious"), place("one-good")).unwrap();
     let refused =
-        "one-good is not deleted: /project/.raymond/runs/one-good is a link, or no directory";
+        "could not delete one-good: /project/.raymond/runs/one-good is a link, or no directory";
     project.raymond("prune one-good").prints("").says(7, &format!("raymond: {refused}"));
     let output = project.raymond("prune --older-than 1ms");
     output.prints("").mentions(0, &["nothing to delete", &format!("one-good stays: {refused}")]);
@@ -172,7 +172,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
         chown(place("one-bad"), Some(12345), None).unwrap();
         let output = project.raymond("prune one-bad");
         let foreign = "/project/.raymond/runs/one-bad belongs to user 12345";
-        output.says(7, &format!("raymond: one-bad is not deleted: {foreign}"));
+        output.says(7, &format!("raymond: could not delete one-bad: {foreign}"));
         assert!(place("one-bad").exists());
     }
 }
@@ -219,7 +219,7 @@ fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
     fs::remove_file(project.path(".raymond/state/one-good.json")).unwrap();
     project.raymond("status one-good").mentions(2, &["there is no run \"one-good\""]);
     project.raymond("prune --dry-run").mentions(0, &["nothing to delete"]);
-    let found = "files of deleted runs are still there: /project/.raymond/runs/.removed-0-one-good";
+    let found = "files of deleted runs remain: /project/.raymond/runs/.removed-0-one-good";
     let doctor = project.raymond("doctor");
     assert!(doctor.stdout.contains(found), "{doctor:?}");
     assert!(project.path(".raymond/runs/.removed-0-one-good").exists());

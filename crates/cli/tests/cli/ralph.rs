@@ -80,7 +80,7 @@ fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
     project.raymond("resume r --max-iterations 9 --json").prints("").says(
         2,
         "raymond: r is completed: 2 iterations without a result
-        hint: begin anew: raymond ralph /project/PROMPT.md --max-iterations 9 --replies /project/r.yaml",
+        hint: start a new run: raymond ralph /project/PROMPT.md --max-iterations 9 --replies /project/r.yaml",
     );
     project.raymond("wait r").prints("").mentions(0, &["2 iterations without a result\n"]);
     let resumed = project.raymond("resume r --json");
@@ -260,8 +260,8 @@ fn a_stopped_loop_may_be_given_another_number() {
     project.raymond("run wf --run-id w").mentions(1, &[]);
     project.raymond("resume w --max-iterations 3").says(
         2,
-        "raymond: w is no loop: --max-iterations is for ralph
-        hint: `max_visits` of a state bounds its visits",
+        "raymond: w is not a loop; --max-iterations is for `raymond ralph`
+        hint: to limit the visits of a state, set its `max_visits`",
     );
 }
 
@@ -277,7 +277,7 @@ fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
         8,
         &format!(
             "raymond: r was cancelled, which is final
-            hint: start anew with `{anew}`"
+            hint: start a new run with `{anew}`"
         ),
     );
     assert_eq!(project.raymond("why r --json").json()["next_command"], json!(anew));
@@ -291,7 +291,7 @@ fn a_loop_of_that_id_goes_on_only_as_the_same_loop() {
     project.raymond(&format!("run {words}")).says(
         2,
         "raymond: r is a loop without --until
-        hint: go on with it as it is: raymond resume r; or name another --run-id",
+        hint: continue it unchanged with raymond resume r, or choose another --run-id",
     );
     project.raymond(&format!("ralph {words} --until true")).mentions(2, &["without --until"]);
     project.raymond(&format!("ralph {words} --max-iterations 2 -d")).mentions(0, &[]);
@@ -318,12 +318,12 @@ fn only_a_prompt_can_be_repeated() {
     check(
         "wf",
         "raymond: wf is a directory, and ralph repeats one prompt
-        hint: name the prompt in it: `raymond ralph wf/PROMPT.md`; a workflow is started by `raymond run wf`",
+        hint: pass the prompt in it: `raymond ralph wf/PROMPT.md`; to start a workflow: `raymond run wf`",
     );
     check(
         "fix.sh",
         "raymond: fix.sh is no prompt: ralph repeats a .md file
-        hint: `raymond run fix.sh` starts it",
+        hint: start it with `raymond run fix.sh`",
     );
     check(
         "notes.txt",
@@ -334,7 +334,7 @@ fn only_a_prompt_can_be_repeated() {
     check(
         "zebra.md",
         "raymond: there is no zebra.md
-        hint: ralph repeats one prompt: a .md file that says what to do",
+        hint: ralph repeats one prompt: pass a .md file",
     );
     project.raymond("ralph PROMPT.md --timeout 0s").mentions(2, &["must be longer than nothing"]);
     check("PROMT.md", "raymond: there is no PROMT.md\nhint: did you mean PROMPT.md?");
@@ -345,8 +345,8 @@ fn only_a_prompt_can_be_repeated() {
     );
     check(
         "PROMPT.md --input x",
-        "raymond: --input would reach the first iteration only
-        hint: --var K=V reaches all of them, as {{K}}",
+        "raymond: --input would reach only the first iteration
+        hint: use --var K=V, which reaches every iteration as {{K}}",
     );
     project.raymond("ralph PROMPT.md --max-iterations 0").mentions(2, &["--max-iterations"]);
     let blank = project
@@ -354,8 +354,8 @@ fn only_a_prompt_can_be_repeated() {
         .wait();
     blank.says(
         2,
-        "raymond: --until names no command
-        hint: for example --until 'cargo test'; without it every result counts",
+        "raymond: --until needs a command
+        hint: for example --until 'cargo test'; without --until, Raymond accepts every result",
     );
     assert!(!project.path(".raymond").exists());
 }

@@ -25,7 +25,7 @@ fn a_run_whose_events_nobody_reads_obeys_a_signal() {
         let running = project.start_into(writer, "run wf --run-id r --events");
         until("it works", || project.events("r", "turn_started").len() == 1);
         running.signal(signal);
-        running.wait().mentions(code, &["to go on: raymond resume r\n"]);
+        running.wait().mentions(code, &["to continue: raymond resume r\n"]);
         assert_eq!(project.processes("r"), [0; 0]);
         drop(reader);
     };

@@ -68,7 +68,7 @@ fn failed() -> Project {
         ("wf/CHECK.sh", "test -e ready && echo '<result>done</result>'"),
         ("wf/OTHER.sh", "echo '<result>other</result>'"),
     ]);
-    project.raymond("run wf --run-id r").mentions(1, &["to go on: raymond resume r"]);
+    project.raymond("run wf --run-id r").mentions(1, &["to continue: raymond resume r"]);
     project
 }
 
@@ -107,8 +107,8 @@ fn what_belongs_to_the_start_is_refused() {
     for flag in ["--input x", "--var a=b"] {
         project.raymond(&format!("resume r {flag}")).says(
             2,
-            "raymond: --input and --var belong to the start of a run
-            hint: start a new one with `raymond run`",
+            "raymond: --input and --var can be set only when a run starts
+            hint: start a new run with `raymond run`",
         );
     }
 }
@@ -130,32 +130,33 @@ fn a_failed_run_whose_states_changed_does_not_guess() {
     let changed = "CHECK.sh (edited, already visited), NEW.sh (added), OTHER.sh (removed)";
     let refusal = format!(
         "raymond: states changed since r started: {changed}
-        hint: use them with `raymond resume r --with-current`, or go on with those of the start: \
+        hint: use them with `raymond resume r --with-current`, or the pinned states with \
         `raymond resume r --pinned`"
     );
     project.raymond("resume r").says(2, &refusal);
     project.raymond("resume r --plan").says(2, &refusal);
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
-    project
-        .raymond("resume r --pinned")
-        .mentions(1, &[&format!("raymond: goes on as pinned; changed since: {changed}\n")]);
+    project.raymond("resume r --pinned").mentions(
+        1,
+        &[&format!("raymond: continuing with the pinned states; changed since: {changed}\n")],
+    );
     project.raymond("resume r --with-current --plan").prints(&format!(
-        "adopts the states as they are now: {changed}\n\
+        "using the current states: {changed}\n\
          r: reused 1 turn ($0.00), continuing 0, repeating 1\n  \
          main             CHECK.sh: repeating\n"
     ));
     project
         .raymond("resume r --with-current")
         .prints("edited\n")
-        .mentions(0, &[&format!("raymond: adopts the states as they are now: {changed}\n")]);
+        .mentions(0, &[&format!("raymond: using the current states: {changed}\n")]);
     project.raymond("resume r --with-current --pinned").mentions(2, &["cannot be used with"]);
 }
 
 #[test]
 fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
     let project = failed();
-    let hint = "hint: mend it and `raymond resume r --with-current`, or go on with the states of \
-                the start: `raymond resume r --pinned`";
+    let hint = "hint: fix it and run `raymond resume r --with-current`, or use the pinned \
+                states with `raymond resume r --pinned`";
     let before = project.read(".raymond/runs/r/journal.jsonl");
     let refused = |said: &str| {
         for words in ["resume r", "resume r --plan", "run wf --run-id r --or-resume"] {
@@ -226,7 +227,7 @@ fn edits_that_take_a_needed_state_away_are_refused() {
             2,
             &format!(
                 "raymond: main needs {state}, which the edited workflow does not have
-                hint: put it back, or `raymond resume r --pinned`"
+                hint: restore it, or run `raymond resume r --pinned`"
             ),
         );
         std::fs::rename(&away, &here).unwrap();
@@ -245,10 +246,10 @@ fn a_run_over_budget_goes_on_with_the_states_it_started_with() {
     ]);
     project.raymond("run wf --replies r.yaml --budget 1 --run-id r").mentions(5, &[]);
     project.write("wf/NEXT.md", "---\nbudget: nonsense\n---\n");
-    project
-        .raymond("resume r --budget 2")
-        .prints("ok\n")
-        .mentions(0, &["raymond: goes on as pinned: the workflow cannot be read any more\n"]);
+    project.raymond("resume r --budget 2").prints("ok\n").mentions(
+        0,
+        &["raymond: continuing with the pinned states: could not read the workflow\n"],
+    );
 }
 
 #[test]
@@ -276,7 +277,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         over_budget: $1.10 of the $1.00 cap is spent; 1 paid turn waits for more
         path     START → SUB → BACK
         look     raymond show r · raymond logs r
-        spent $1.10 of $1.00 (list prices); SUB took 55 %; to go on: raymond resume r --budget 3",
+        spent $1.10 of $1.00 (list prices); SUB took 55 %; to continue: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);
     project.raymond("resume r --budget 2").prints("got it\n").mentions(

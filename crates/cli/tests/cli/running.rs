@@ -126,8 +126,8 @@ fn a_taken_run_id_is_refused_or_gone_on_with() {
     let before = project.records("r");
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,
-        "raymond: there is a run r already
-        hint: choose another --run-id, or go on with it: raymond resume r",
+        "raymond: run r already exists
+        hint: choose another --run-id, or continue it: raymond resume r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
     project.raymond(again).prints("all good\n").mentions(0, &["completed: "]);
@@ -196,7 +196,7 @@ fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
-        "raymond: DONE.md is answered by claude: cannot find the client no-such-client on PATH
+        "raymond: could not use claude for DONE.md: cannot find the client no-such-client on PATH
         hint: install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in the configuration to its path; or play replies from a file with --replies FILE",
     );
     assert!(!project.path(".raymond").exists());
@@ -317,7 +317,7 @@ fn every_command_has_help_with_an_example() {
     }
     for command in ["run", "resume"] {
         let help = project.raymond(&format!("{command} --help")).stdout;
-        assert!(help.contains("the overshoot is at most one model request"), "{help}");
+        assert!(help.contains("at most one model request for each running turn"), "{help}");
     }
     project.raymond("").mentions(2, &["Usage: raymond <COMMAND>"]);
     assert!(project.raymond("--version").stdout.starts_with("raymond "));

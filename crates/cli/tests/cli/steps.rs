@@ -68,11 +68,11 @@ fn the_agent_is_the_backend() {
     project.raymond("run flow.json --agent scripted --replies r.yaml --quiet").says(0, "");
     project.raymond("run flow.json --agent scripted").says(
         7,
-        "raymond: v is an agent step, and the scripted backend has no replies
-        hint: name them with --replies FILE",
+        "raymond: v is an agent step but the scripted backend has no replies
+        hint: pass them with --replies FILE",
     );
-    project.raymond("run flow.json --agent claude").mentions(7, &["v is answered by claude: "]);
-    project.raymond("run flow.json").mentions(7, &["v is answered by claude: "]);
+    project.raymond("run flow.json --agent claude").mentions(7, &["could not use claude for v: "]);
+    project.raymond("run flow.json").mentions(7, &["could not use claude for v: "]);
     project.raymond("run flow.json --agent nobody").says(
         2,
         "raymond: there is no backend \"nobody\" (--backend)
@@ -106,7 +106,7 @@ fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
     wrong(
         "--var x:=nope",
         "raymond: --var x:=: line 1, column 1: `nope` is not JSON
-        hint: a text is given without the colon: --var x=TEXT",
+        hint: omit the colon for a text: --var x=TEXT",
     );
     wrong("--var x", "raymond: --var \"x\" is not of the form NAME=TEXT or NAME:=JSON");
     wrong("--var x=1 --var x:=2", "raymond: --var x is given twice");
@@ -119,18 +119,18 @@ fn what_only_states_or_only_documents_have_is_refused() {
     project.raymond("run flow.json --input x").says(
         2,
         "raymond: a document of steps has no --input
-        hint: hand it values with --var NAME=TEXT or --var NAME:=JSON",
+        hint: pass values with --var NAME=TEXT or --var NAME:=JSON",
     );
     project.raymond("run flow.json --unpinned").says(
         2,
         "raymond: a document of steps is always pinned, with its schemas
-        hint: leave out --unpinned",
+        hint: remove --unpinned",
     );
     for flag in ["--workspace .", "--schema-path ."] {
         project.raymond(&format!("run wf {flag}")).says(
             2,
             "raymond: --workspace and --schema-path are for documents of steps (.json)
-            hint: states work where the run was started",
+            hint: leave them out: states work in the directory where the run started",
         );
     }
 }
@@ -181,12 +181,12 @@ fn steps_work_in_the_workspace_and_schemas_are_found_there() {
         .raymond(&format!("{run} --workspace work"))
         .mentions(2, &["flow.json:1:", "/steps/0/schema", "Name", "[missing_schema]"]);
     let refused = |flags: &str, why: &str| {
-        let hint = "hint: a path is relative to the workspace, and does not lead out of it";
+        let hint = "hint: use a path inside the workspace, relative to it";
         project.raymond(&format!("{run} {flags}")).says(2, &format!("raymond: {why}\n{hint}"));
     };
     refused(
         "--workspace work --schema-path nope",
-        "--schema-path nope: there is no such directory in /project/work",
+        "--schema-path nope: /project/work contains no such directory",
     );
     refused(
         "--workspace work --schema-path ../x",
@@ -210,7 +210,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
         failed: main failed at test
         path     one → test
         look     raymond why r · raymond show r · raymond logs r
-        spent $0.00 of $10.00; to go on: raymond resume r",
+        spent $0.00 of $10.00; to continue: raymond resume r",
         )
         .prints("");
     project.raymond("why r").prints(
@@ -226,17 +226,17 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
     );
     project.raymond("resume r --with-current").says(
         2,
-        "raymond: r keeps the document that it began with
-        hint: go on without --with-current; or start a new run with `raymond run`",
+        "raymond: r always uses the document that it started with
+        hint: resume without --with-current, or start a new run with `raymond run`",
     );
     // Whoever edits the document may have meant this run, which never adopts it.
-    let keeps = "raymond: goes on with the document that it began with: /project/flow.json";
+    let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
     project.raymond("resume r").mentions(1, &[&format!("{keeps} has changed since\n")]);
     project.write("flow.json", "{");
     project.write("fixed", "");
     let resumed = project.raymond("resume r");
-    assert!(resumed.stderr.contains(&format!("{keeps} cannot be run any more as it is now\n")));
+    assert!(resumed.stderr.contains(&format!("{keeps} is not valid any more\n")));
     resumed.mentions(
         0,
         &["main             test: goes on after its failure", "main             test → after"],
@@ -261,7 +261,7 @@ fn an_output_that_is_never_valid_is_final() {
             failed: main failed at v
             path     a → v
             look     raymond why r · raymond show r · raymond logs r
-            spent $0.00 of $10.00; to start anew: {anew}"
+            spent $0.00 of $10.00; to start again: {anew}"
         ),
     );
     let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (what it said: raymond logs r --state v)";
@@ -269,8 +269,8 @@ fn an_output_that_is_never_valid_is_final() {
     project.raymond("resume r").says(
         1,
         &format!(
-            "raymond: r cannot go on: {why}
-            hint: it would end in the same way again; mend the document, and start anew: {anew}"
+            "raymond: cannot continue r: {why}
+            hint: it would end in the same way again; fix the document, then start a new run: {anew}"
         ),
     );
 }
@@ -349,7 +349,7 @@ fn a_loop_that_fails_is_named_by_itself() {
             "mend[0].try → mend[1].try",
             "mend: failed: while_not_converged: `until` does not hold after 2 iterations",
             "failed: main failed at mend",
-            "to start anew: raymond run /project/flow.json",
+            "to start again: raymond run /project/flow.json",
         ],
     );
     assert_eq!(project.raymond("status r --json").json()["agents"][0]["state"], "mend");
@@ -417,7 +417,7 @@ fn a_signal_stops_the_run_and_ends_the_step() {
     let running = project.start("run flow.json --run-id r");
     until("it has started", || project.path("started").exists());
     running.signal(Signal::INT);
-    running.wait().mentions(130, &["to go on: raymond resume r"]);
+    running.wait().mentions(130, &["to continue: raymond resume r"]);
     assert_eq!(project.processes("r"), Vec::<u32>::new());
 }
 
@@ -429,8 +429,8 @@ fn the_same_run_is_gone_on_with_only_as_it_began() {
     project.raymond(&format!("{run} --var count:=2")).says(0, "");
     project.raymond(&format!("{run} --var count=2")).says(
         2,
-        "raymond: r began with another --var
-        hint: go on with it as it is: raymond resume r; or name another --run-id",
+        "raymond: r started with a different --var
+        hint: continue it unchanged with raymond resume r, or choose another --run-id",
     );
 }
 

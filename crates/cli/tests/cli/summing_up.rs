@@ -67,8 +67,8 @@ fn an_input_that_is_asked_for_and_not_given_is_said_once_before_the_start() {
         assert_eq!(warnings, expected.into_iter().collect::<Vec<_>>(), "{output:?}");
         assert_eq!(output.stderr.matches("no --input").count(), warnings.len(), "{output:?}");
     };
-    let input = "warning: START.md has {{input}}, and no --input was given: it will be empty";
-    let result = "warning: START.md has {{result}}, and no --input was given: it will be empty";
+    let input = "warning: START.md has {{input}} but no --input was given, so it will be empty";
+    let result = "warning: START.md has {{result}} but no --input was given, so it will be empty";
     check("Do {{input}}, {{ result }}.", "", Some(input));
     check("Do {{ result }}.", "", Some(result));
     check("Do {{input}}.", "--input x", None);

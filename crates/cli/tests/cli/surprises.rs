@@ -32,11 +32,11 @@ fn or_resume_never_goes_on_with_another_workflow() {
     project
         .raymond("run b --run-id r --or-resume")
         .prints("")
-        .mentions(2, &["r is a run of ", "hint: name that workflow, or another --run-id"]);
+        .mentions(2, &["r is a run of ", "hint: pass that workflow, or choose another --run-id"]);
     project
         .raymond("run a --run-id r --or-resume --input x")
         .prints("")
-        .mentions(2, &["r began with another --input"]);
+        .mentions(2, &["r started with a different --input"]);
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn or_resume_never_pretends_that_another_input_was_read() {
             other => output.prints("").says(
                 2,
                 &format!(
-                    "raymond: r began with another {other}
-                    hint: go on with it as it is: raymond resume r; or name another --run-id"
+                    "raymond: r started with a different {other}
+                    hint: continue it unchanged with raymond resume r, or choose another --run-id"
                 ),
             ),
         };
@@ -71,12 +71,12 @@ fn a_run_without_money_is_not_resumed_without_more() {
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
     project
         .raymond("run wf --replies r.yaml --budget 1 --run-id r -q")
-        .mentions(5, &["over_budget: ", "to go on: raymond resume r --budget 3"]);
+        .mentions(5, &["over_budget: ", "to continue: raymond resume r --budget 3"]);
     let records = project.read(".raymond/runs/r/journal.jsonl");
     project.raymond("resume r --budget 1.10").mentions(
         5,
         &[
-            "raymond: $1.20 is spent, and the cap is $1.10",
+            "raymond: $1.20 is spent already, but the cap is $1.10",
             "hint: --budget is the new total: raymond resume r --budget 3\n",
         ],
     );
@@ -98,7 +98,7 @@ fn a_cap_that_is_spent_already_is_refused() {
     for flags in ["", "--plan", "--truncate-to 2"] {
         project.raymond(&format!("resume r --budget 0.3 {flags}")).mentions(
             5,
-            &["raymond: $0.50 is spent, and the cap is $0.30", "--budget is the new total"],
+            &["raymond: $0.50 is spent already, but the cap is $0.30", "--budget is the new total"],
         );
         assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), records, "{flags}");
     }

@@ -98,7 +98,7 @@ fn links_out_of_the_scope_are_no_states() {
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
         failed: main failed at START.sh
         look     raymond why r · raymond show r · raymond logs r
-        spent $0.00 of $10.00; to go on: raymond resume r",
+        spent $0.00 of $10.00; to continue: raymond resume r",
     );
     project.raymond("run wf/EVIL.sh").says(
         2,
@@ -136,7 +136,7 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
                 main             START.sh: failed: {reason}
                 failed: main failed at START.sh
                 look     raymond why r · raymond show r · raymond logs r
-                spent $0.00 of $10.00; to go on: raymond resume r"
+                spent $0.00 of $10.00; to continue: raymond resume r"
             ),
         );
         assert_eq!(project.raymond("status r --json").json()["status"], "failed");
@@ -167,7 +167,7 @@ fn a_budget_is_an_amount_or_none() {
         project.raymond(&format!("run wf --budget {budget}")).mentions(2, &[message]);
     };
     check("-3", "\"-3\" is negative; an amount of dollars is zero or more, or none");
-    check("0", "a budget of zero lets nothing start; name an amount, or none");
+    check("0", "a budget of zero starts nothing; use an amount or `none`");
     check("much", "\"much\" is not an amount of dollars such as 10 or 2.50, or none");
     assert!(!project.path(".raymond").exists());
     project.raymond("run wf --budget none").mentions(0, &["no cap"]);

@@ -87,7 +87,7 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
         stage
             .run("")
             .prints("")
-            .mentions(7, &["raymond: START.md is answered by claude: ", &told, hint]);
+            .mentions(7, &["raymond: could not use claude for START.md: ", &told, hint]);
         assert_eq!(stage.model.requests(), []);
         stage.raymond("status r").mentions(2, &[]);
     };
@@ -97,7 +97,7 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     let mixed_up = |_: &Stage| format!("RAYMOND_CLAUDE={}", clients::codex().display());
     let codex = clients::codex().display().to_string();
     let told = format!(
-        "the client claude ({codex}) does not say its version: {:?} is no version of claude",
+        "could not read the version of claude ({codex}):  {:?} is not a version of claude",
         clients::CODEX_VERSION
     );
     check(mixed_up, &told, &format!("hint: see what `{codex} --version` says, and set `claude`"));

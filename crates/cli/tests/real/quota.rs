@@ -138,7 +138,7 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
     let time = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
     let reached =
         format!("the usage limit of claude is reached until {time}.000Z: You've hit your");
-    running.wait().prints("").mentions(4, &[&reached, "to go on: raymond resume r"]);
+    running.wait().prints("").mentions(4, &[&reached, "to continue: raymond resume r"]);
 
     assert_eq!(hold(&stage).1, reset * 1000);
     assert_eq!(shown(&stage), ["A | START", "A | START, Bash, done"], "the client asks once");

@@ -107,7 +107,7 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);
         running.signal(signal);
-        running.wait().prints("").mentions(code, &["to go on: raymond resume r"]);
+        running.wait().prints("").mentions(code, &["to continue: raymond resume r"]);
         scene.stage.leaves_nothing();
         let status = scene.stage.raymond("status r --json").json();
         assert_eq!(status["status"], "stopped", "{status}");

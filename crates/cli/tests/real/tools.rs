@@ -48,7 +48,7 @@ fn denied(stage: &Stage) -> Vec<String> {
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_denied_test_fails_a_state_that_minds_and_runs_when_the_run_is_resumed_as_the_summary_says() {
     let stage = package(&[("START", &format!("on_denied: fail\n---\n{TEST}\n{END}"))]);
-    let next_command = format!("to go on: raymond resume r --allow '{RULE}'");
+    let next_command = format!("to continue: raymond resume r --allow '{RULE}'");
     stage.run("").prints("").mentions(
         1,
         &[

@@ -122,7 +122,7 @@ fn ctrl_c_stops_the_run_and_says_how_to_go_on() {
             "stopped after 0s: a signal to its process stopped it; 2 agents can go on",
             "path START → DONE",
             "look raymond show r · raymond logs r",
-            "spent $0.00 of $10.00; to go on: raymond resume r",
+            "spent $0.00 of $10.00; to continue: raymond resume r",
         ]
     );
     assert_eq!((code, project.processes("r")), (130, vec![]));
@@ -142,7 +142,7 @@ fn a_second_ctrl_c_ends_everything_at_once() {
     terminal.press(b"\x03");
     let (code, lines, _) = terminal.end();
     assert_eq!((code, project.processes("r")), (130, vec![]), "{lines:#?}");
-    assert!(lines.last().unwrap().ends_with("to go on: raymond resume r"), "{lines:#?}");
+    assert!(lines.last().unwrap().ends_with("to continue: raymond resume r"), "{lines:#?}");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn long_lines_are_broken_at_blanks_and_go_on_below_their_text() {
             "  look     raymond why a-run-that-somebody-gave-a-long-name ·",
             "           raymond show a-run-that-somebody-gave-a-long-name ·",
             "           raymond logs a-run-that-somebody-gave-a-long-name",
-            "spent $0.00 of $10.00; to go on:",
+            "spent $0.00 of $10.00; to continue:",
             "  raymond resume a-run-that-somebody-gave-a-long-name",
         ]
     );
@@ -283,7 +283,7 @@ fn whoever_has_no_request_to_send_is_told_how() {
     let (code, lines, _) = start(&project, "crayfish", &[]).end();
     assert_eq!(code, 2);
     let told = lines.join(" ");
-    assert!(told.contains("raymond: crayfish reads one JSON request on stdin"), "{told}");
+    assert!(told.contains("raymond: crayfish reads a JSON request from stdin"), "{told}");
     assert!(told.contains("raymond crayfish < request.json"), "{told}");
 }
 
@@ -369,7 +369,7 @@ fn whoever_attaches_sees_the_same_rows() {
     );
     terminal.press(b"\x03");
     let (code, lines, _) = terminal.end();
-    let left = "r goes on without being watched; to stop it: raymond stop r";
+    let left = "r continues without being watched; to stop it: raymond stop r";
     assert_eq!((code, lines.last().unwrap().as_str(), rows(&lines)), (130, left, 0));
     project.write("go", "");
     running.wait().mentions(0, &[]);

@@ -31,7 +31,7 @@ use super::leaving::given_up;
 
 pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     if io::stdin().is_terminal() {
-        let message = "crayfish reads one JSON request on stdin, and this is a terminal";
+        let message = "crayfish reads a JSON request from stdin, but stdin is a terminal";
         return Err(Failure::usage(message).hint(
             "send it a request: raymond crayfish < request.json; \
              to run a document: raymond run flow.json",
@@ -97,10 +97,10 @@ async fn request() -> Result<Value, Reply> {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if error.to_string() == too_large() => {
             let large = Problem::new("", ProblemCode::TooLarge, error.to_string());
-            return Err(bad(format!("the request cannot be read: {error}"), vec![large]));
+            return Err(bad(format!("could not read the request: {error}"), vec![large]));
         }
-        Ok(Err(error)) => return Err(bad(format!("stdin cannot be read: {error}"), Vec::new())),
-        Err(_) => return Err(bad("stdin cannot be read".to_owned(), Vec::new())),
+        Ok(Err(error)) => return Err(bad(format!("could not read stdin: {error}"), Vec::new())),
+        Err(_) => return Err(bad("could not read stdin".to_owned(), Vec::new())),
     };
     reading::read_as(Holds::Request, &bytes).map_err(|why| {
         let message = format!("the request is not strict JSON: {why}");
@@ -109,7 +109,7 @@ async fn request() -> Result<Value, Reply> {
 }
 
 fn cancelled() -> Reply {
-    Reply::failed(ErrorCode::Cancelled, "given up before the request was read", Vec::new())
+    Reply::failed(ErrorCode::Cancelled, "interrupted before the request was read", Vec::new())
 }
 
 /// The tool as it is configured here.

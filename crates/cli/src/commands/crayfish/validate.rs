@@ -29,7 +29,7 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
     } else {
         tell(checked)?;
         if wrong > 0 && all > 1 {
-            crate::say!("raymond: {wrong} of {all} documents cannot be used");
+            crate::say!("raymond: found problems in {wrong} of {all} documents");
         }
     }
     Ok(if wrong > 0 { USAGE } else { 0 })

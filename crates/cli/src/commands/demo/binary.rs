@@ -39,8 +39,9 @@ pub(super) struct Finished {
 impl Binary {
     /// The program that is running, to be run in `home`.
     pub(super) fn this(home: &Path) -> Result<Self, Failure> {
-        let path = std::env::current_exe()
-            .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+        let path = std::env::current_exe().map_err(|error| {
+            Failure::environment(format!("could not find this program: {error}"))
+        })?;
         Ok(Self { path, home: home.to_owned() })
     }
 
@@ -49,7 +50,9 @@ impl Binary {
         let running = self.start(arguments)?;
         match timeout(PATIENCE, running.finish()).await {
             Ok(finished) => finished.map_err(lost),
-            Err(_) => Err(differs(format!("`raymond {}` does not end", arguments.join(" ")))),
+            Err(_) => {
+                Err(differs(format!("`raymond {}` did not end in time", arguments.join(" "))))
+            }
         }
     }
 

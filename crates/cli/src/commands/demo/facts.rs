@@ -98,7 +98,7 @@ fn conversation<'a>(plan: &'a SessionPlan, names: &mut Vec<&'a SessionId>) -> Op
     };
     match plan {
         SessionPlan::Fresh(session) => Some(format!("opens conversation {}", name(session))),
-        SessionPlan::Resume(session) => Some(format!("goes on in {}", name(session))),
+        SessionPlan::Resume(session) => Some(format!("continues {}", name(session))),
         SessionPlan::Branch { from, to } => {
             let from = name(from);
             Some(format!("works in {}, a branch of {from}", name(to)))

@@ -85,8 +85,8 @@ impl Stage {
     pub(super) fn keep(&self) {
         let directory = self.directory.display();
         say(&format!(
-            "\nThe workflows and their runs are kept in {directory}. There, `raymond list` names\n\
-             the runs, and `raymond show third --verbose` tells the last one turn by turn."
+            "\nThe workflows and their runs are kept in {directory}. There, `raymond list` lists\n\
+             the runs, and `raymond show third --verbose` shows the last one turn by turn."
         ));
     }
 
@@ -96,7 +96,7 @@ impl Stage {
             let directory = self.directory.display();
             Failure::environment(format!("could not remove {directory}: {error}"))
         })?;
-        say(&format!("\n{} is removed; `raymond demo --keep` keeps it.", self.directory.display()));
+        say(&format!("\nRemoved {}; `raymond demo --keep` keeps it.", self.directory.display()));
         Ok(())
     }
 }

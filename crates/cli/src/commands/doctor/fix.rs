@@ -19,8 +19,8 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
     }
     for run in never_started {
         deeds.push(match discard(project, &run, 0) {
-            Ok(()) => format!("removed {run}, which was never started"),
-            Err(error) => format!("{run} was not removed: {error}"),
+            Ok(()) => format!("removed {run}, which never started"),
+            Err(error) => format!("could not remove {run}: {error}"),
         });
     }
     deeds.extend(remove_abandoned(project).await);
@@ -63,8 +63,8 @@ async fn end(project: &Project, run: &RunId) -> String {
         }
         Ok((_, survivors)) => {
             let pids: Vec<String> = survivors.iter().map(|left| left.pid.to_string()).collect();
-            format!("of {run} these did not end: {}", pids.join(", "))
+            format!("could not end these processes of {run}: {}", pids.join(", "))
         }
-        Err(error) => format!("nothing of {run} was ended: {error}"),
+        Err(error) => format!("could not end the processes of {run}: {error}"),
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     findings.push(match ask::find("bash") {
         Some(path) => Finding::ok("bash", path.display().to_string()),
         None => {
-            let text = "there is no bash on PATH: scripts cannot run";
+            let text = "bash is not on PATH, so scripts cannot run";
             Finding::fail("bash", text, "install it".to_owned())
         }
     });
@@ -103,7 +103,7 @@ fn root(config: &Layer) -> Option<Finding> {
     let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
     match claude::preflight::check(command.as_ref(), Checks::Skipped, environment) {
         Err(problem @ Problem::Root) => {
-            let text = "this is root: claude refuses --dangerously-skip-permissions";
+            let text = "running as root: claude refuses --dangerously-skip-permissions";
             Some(Finding::warn("root", text, problem.remedy()))
         }
         Err(_) | Ok(()) => None,
@@ -161,7 +161,7 @@ fn folder(path: &Path, name: String, is_private: bool) -> Folder {
 fn ballast(root: &Path) -> Option<Finding> {
     let is_there =
         std::fs::metadata(root.join("ballast")).is_ok_and(|found| found.len() == ballast::SIZE);
-    let text = "the ballast is gone: on a full disk an outcome could be lost";
-    let remedy = "the next run sets it aside again, when there is room";
+    let text = "the ballast file is missing, so a full disk could lose an outcome";
+    let remedy = "the next run writes it again if the disk has space";
     (!is_there).then(|| Finding::warn("disk", text, remedy.to_owned()))
 }

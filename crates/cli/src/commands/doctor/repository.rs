@@ -9,7 +9,8 @@ use crate::ask;
 
 pub(super) async fn repository(project: &Project) -> Finding {
     let Some(git) = ask::find("git") else {
-        let text = "there is no git on PATH: what agents edit cannot be told from what was there";
+        let text =
+            "git is not on PATH, so edits by agents cannot be distinguished from other changes";
         return Finding::warn("git", text, "install it".to_owned());
     };
     health::repository(look(&git, project).await)

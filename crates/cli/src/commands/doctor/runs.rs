@@ -55,7 +55,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
     findings.insert(0, summary(all.len(), &counts));
     if !never_started.is_empty() {
         let text = format!("never started: {}", never_started.join(", "));
-        let remedy = "raymond doctor --fix removes what is empty and older than a minute";
+        let remedy = "raymond doctor --fix removes empty runs that are older than a minute";
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
     findings.extend(aside(project));
@@ -81,8 +81,8 @@ fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
 fn aside(project: &Project) -> Option<Finding> {
     let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
     let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
-    let text = format!("files of deleted runs are still there: {}", names.join(", "));
-    let remedy = "raymond prune removes them; what it cannot, look at its permissions";
+    let text = format!("files of deleted runs remain: {}", names.join(", "));
+    let remedy = "raymond prune removes them; if files remain, check their permissions";
     (!names.is_empty()).then(|| Finding::warn("runs", text, remedy.to_owned()))
 }
 
@@ -104,7 +104,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
         let (pid, host) = (owner.process.pid, &owner.process.host);
         let text =
             format!("{run}: driven by process {pid} on {host}, which cannot be seen from here");
-        let remedy = format!("when that machine is gone for good: raymond resume {run} --takeover");
+        let remedy = format!("if that machine never comes back: raymond resume {run} --takeover");
         return Some(Finding::warn("runs", text, remedy));
     }
     (seen.status == Status::Interrupted)
@@ -120,8 +120,8 @@ fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding>
     Some(match check_endable(project, &seen.header) {
         Ok(()) => health::left_running(seen.header.run.as_str(), &commands),
         Err(why) => {
-            let text = format!("{}: what runs of it is left alone: {why}", seen.header.run);
-            let remedy = "raymond doctor, in the project that it belongs to";
+            let text = format!("{}: leaving its processes alone: {why}", seen.header.run);
+            let remedy = "run raymond doctor in the project of that run";
             Finding::warn("processes", text, remedy.to_owned())
         }
     })

@@ -29,13 +29,15 @@ impl Directory {
         let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
         let Some(name) = name else {
             let shown = plain(&path.display().to_string());
-            return Err(Failure::usage(format!("{shown:?} is no name for a folder")));
+            return Err(Failure::usage(format!("{shown:?} is not a valid folder name")));
         };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         for taken in [".raymond", ".git"] {
             if absolute.components().any(|part| part.as_os_str() == taken) {
-                let failure = Failure::usage(format!("{name} is no place for a workflow"));
-                return Err(failure.hint("name a folder of the project, such as workflows/change"));
+                let failure = Failure::usage(format!("{name} cannot contain a workflow"));
+                return Err(
+                    failure.hint("choose a folder of the project, such as workflows/change")
+                );
             }
         }
         Ok(Self { name: name.to_owned(), path: path.to_owned() })
@@ -44,15 +46,15 @@ impl Directory {
     /// Refuses when something is in the way.
     pub(super) fn is_free(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
         let there = self.in_the_way(files, flags)?;
-        let are = match there.len() {
+        let exist = match there.len() {
             0 => return Ok(()),
-            1 => "is",
-            _ => "are",
+            1 => "exists",
+            _ => "exist",
         };
         let (there, here) = (plain(&there.join(", ")), plain(&self.name));
         let failure =
-            Failure::usage(format!("nothing was written: {there} {are} in {here} already"));
-        Err(failure.hint(format!("name another folder: {}", self.elsewhere(flags))))
+            Failure::usage(format!("nothing was written: {there} already {exist} in {here}"));
+        Err(failure.hint(format!("choose another folder: {}", self.elsewhere(flags))))
     }
 
     /// Files that would be overwritten. Around a workflow of its own also states: a second entry, or

@@ -101,8 +101,8 @@ fn no_folder(path: &Path) -> Failure {
     let mut ancestors: Vec<&Path> = path.ancestors().collect();
     ancestors.reverse();
     let found = ancestors.into_iter().find(|path| path.exists() && !path.is_dir());
-    let failure = Failure::usage(format!("{} is no folder", shown(found.unwrap_or(path))));
-    failure.hint("name a folder that does not exist yet")
+    let failure = Failure::usage(format!("{} is not a folder", shown(found.unwrap_or(path))));
+    failure.hint("choose a folder that does not exist yet")
 }
 
 fn shown(path: &Path) -> String {

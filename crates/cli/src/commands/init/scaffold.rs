@@ -24,12 +24,12 @@ macro_rules! files {
 const FILES: [(&str, &str, &str); 8] = files![
     "START.md": "makes the change",
     "CHECK.sh": "checks it with @RUNS@",
-    "FIX.md": "mends what was found, five times at most",
-    "REVIEW.md": "looks at it with fresh eyes",
-    "DECIDE.sh": "ends, or has it mended",
-    "GIVE_UP.sh": "ends, and says what is left",
+    "FIX.md": "fixes the findings, at most five times",
+    "REVIEW.md": "reviews it in a new conversation",
+    "DECIDE.sh": "ends, or asks for fixes",
+    "GIVE_UP.sh": "ends, and reports what is left",
     "replies.yaml": "stands in for the model",
-    "README.md": "says all this",
+    "README.md": "explains the workflow",
 ];
 
 /// A workflow for a project, in a directory as a person names it.
@@ -107,11 +107,11 @@ impl<'f> Scaffold<'f> {
     const fn may(&self) -> &'static str {
         match self.client {
             Client::ClaudeCode | Client::Other => {
-                "# What the agent may run. Files of the project it may edit anyway; whatever else it tries is denied,\n\
-                 # and the summary of the run names the line that would allow it."
+                "# Commands that the agent may run. It may edit files of the project anyway. Other tools are denied,\n\
+                 # and the summary of the run prints the line that would allow them."
             }
             Client::Codex => {
-                "# The agent may run what it likes, in a sandbox: it can write below this directory, and has no\n\
+                "# The agent may run any command in a sandbox: it can write below this directory and has no\n\
                  # network."
             }
         }
@@ -140,7 +140,7 @@ impl<'f> Scaffold<'f> {
     /// What the reviewer may run.
     fn look(&self) -> String {
         if self.client == Client::Codex {
-            return "# A reviewer looks, and changes nothing: this sandbox can only be read.\n\
+            return "# The reviewer changes nothing: this sandbox is read-only.\n\
                     permission_mode: plan"
                 .to_owned();
         }
@@ -151,7 +151,7 @@ impl<'f> Scaffold<'f> {
             Git::None => "",
         };
         format!(
-            "# A reviewer looks, and changes nothing. `deny` wins over every `allow`.\n\
+            "# The reviewer changes nothing. `deny` wins over every `allow`.\n\
              {allow}deny: [Edit, Write, NotebookEdit]"
         )
     }
@@ -159,7 +159,7 @@ impl<'f> Scaffold<'f> {
     const fn look_where(&self) -> &'static str {
         match self.found.git {
             Git::Repository => "Look at it: `git status` and `git diff` show it.",
-            Git::None => "Look at the files that it is about.",
+            Git::None => "Look at the files that it concerns.",
         }
     }
 
@@ -167,15 +167,15 @@ impl<'f> Scaffold<'f> {
     fn commands(&self) -> String {
         let mut checks = self.found.checks();
         let Some((_, check)) = checks.next() else {
-            return "  # Nothing that checks a change was found here. Put the project's own command in \
-                    place of\n  # this line; until then every change passes.\n  true"
+            return "  # Raymond found no command that checks a change. Replace this line with the \
+                    project's own\n  # command; until then every change passes.\n  true"
                 .to_owned();
         };
         let mut body = format!("  {}", check.line);
         for (index, (file, other)) in checks.enumerate() {
             if index == 0 {
                 body.push_str(
-                    "\n  # Found here as well. Several lines end at the first that fails:",
+                    "\n  # Also found here. With several lines, the first that fails ends the check:",
                 );
             }
             write!(body, "\n  # {} # {file}", other.line).ok();

@@ -22,10 +22,10 @@ pub(super) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/exam
 /// The example of this name.
 pub(super) fn find(name: &str) -> Result<&'static Example, Failure> {
     EXAMPLES.iter().find(|example| example.name == name).ok_or_else(|| {
-        let failure = Failure::usage(format!("there is no example {name:?}"));
+        let failure = Failure::usage(format!("unknown example {name:?}"));
         match nearest(name, EXAMPLES.iter().map(|example| example.name)) {
             Some(meant) => failure.hint(format!("did you mean `raymond init --from {meant}`?")),
-            None => failure.hint("`raymond init --list` names them"),
+            None => failure.hint("run `raymond init --list` to see them"),
         }
     })
 }

@@ -214,9 +214,11 @@ impl Page {
     /// Says why there is nothing to read.
     pub(super) fn note_silence(&self, run: &RunId) {
         if self.turns == 0 {
-            crate::say!("{run} has had no such turn");
+            crate::say!("{run} has no such turn");
         } else if self.shape == Shape::Raw && self.lines == 0 {
-            crate::say!("no client has left a transcript; raymond logs {run} shows what was said");
+            crate::say!(
+                "no client left a transcript; raymond logs {run} shows the recorded answers"
+            );
         }
     }
 }

@@ -157,7 +157,7 @@ fn hear(heard: &Heard, recount: &mut Recount, page: &mut Page, told: &mut Result
     *told = match (page.shape(), heard) {
         (Shape::Raw, Heard::Line(line)) => page.raw(line),
         (Shape::Raw, Heard::Cut { length }) => {
-            let left_out = serde_json::json!({ "raymond": "a line was left out", "bytes": length });
+            let left_out = serde_json::json!({ "raymond": "omitted a line", "bytes": length });
             page.raw(left_out.to_string().as_bytes())
         }
         (Shape::Raw, _) => Ok(()),
@@ -234,7 +234,7 @@ impl Source {
                     }
                     TurnFailure::OutputTooLarge { head, tail, .. } => {
                         tell(Kind::Text, head)?;
-                        tell(Kind::Note, "what stands between is not kept")?;
+                        tell(Kind::Note, "the text between is not stored")?;
                         tell(Kind::Text, tail)?;
                     }
                     _ => {}
@@ -267,8 +267,8 @@ fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
     );
     match error.kind() {
         io::ErrorKind::NotFound if never || turn.attempt.end.is_none() => None,
-        io::ErrorKind::NotFound => Some("its transcript is gone".to_owned()),
-        _ => Some(format!("its transcript cannot be read: {error}")),
+        io::ErrorKind::NotFound => Some("the transcript is missing".to_owned()),
+        _ => Some(format!("could not read the transcript: {error}")),
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) fn summary(project: &Project, run: &RunId) -> String {
             let Place { status, why, .. } = Place::seen(project, &look);
             redacted(&format!("{status}: {why}")).into_owned()
         }
-        Examined::NeverStarted => "it was never started".to_owned(),
-        Examined::Lost => "its journal is gone".to_owned(),
+        Examined::NeverStarted => "the run never started".to_owned(),
+        Examined::Lost => "the journal is missing".to_owned(),
         Examined::Unreadable(error) => redacted(&error.to_string()).into_owned(),
     }
 }

@@ -130,7 +130,8 @@ impl Plan {
                 Examined::Lost => return Err(runs::lost(project, &run)),
                 Examined::Unreadable(error) => {
                     let place = project.paths(&run).directory.display().to_string();
-                    let hint = format!("what it started cannot be found; look, and delete {place}");
+                    let hint =
+                        format!("could not find its processes; check them, then delete {place}");
                     return Err(Failure::from(error).hint(hint));
                 }
             });
@@ -152,7 +153,7 @@ fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Fai
 fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
     discard::check_own(project, run).map_err(|error| match error {
         DiscardError::Tracked(error) => error.into(),
-        error => Failure::environment(format!("{run} is not deleted: {error}")),
+        error => Failure::environment(format!("could not delete {run}: {error}")),
     })
 }
 
@@ -162,7 +163,7 @@ pub(super) fn young(error: &DiscardError) -> Failure {
 }
 
 fn driven(run: &RunId) -> Failure {
-    Failure::usage(format!("somebody drives {run}"))
+    Failure::usage(format!("another process drives {run}"))
         .code(LOCKED)
         .hint(format!("end it first: raymond stop {run}"))
 }

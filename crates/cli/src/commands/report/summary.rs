@@ -179,21 +179,21 @@ impl Summary<'_> {
         })
     }
 
-    /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to go on: raymond resume R --budget 25`
+    /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to continue: raymond resume R --budget 25`
     fn last(&self) -> String {
         let next_command = whole(&self.place.next_command);
         let next = match self.place.status {
             Status::Completed => None,
-            Status::Cancelled => Some(format!("to start anew: {next_command}")),
+            Status::Cancelled => Some(format!("to start again: {next_command}")),
             Status::Failed if is_final(&self.head.run) => {
-                Some(format!("to start anew: {next_command}"))
+                Some(format!("to start again: {next_command}"))
             }
             Status::Running
             | Status::Waiting(..)
             | Status::Failed
             | Status::OverBudget
             | Status::Stopped
-            | Status::Interrupted => Some(format!("to go on: {next_command}")),
+            | Status::Interrupted => Some(format!("to continue: {next_command}")),
         };
         let parts: Vec<String> = self.money().into_iter().chain(next).collect();
         self.wrapped(&parts.join("; "), 2)

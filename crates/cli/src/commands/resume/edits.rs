@@ -35,14 +35,14 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
     let as_pinned = |line: Option<String>| Ok(Weighed { adopt: None, line });
     match (&run.settings.program, edits) {
         (Program::Crayfish { .. }, Edits::Adopt) => {
-            let message = format!("{} keeps the document that it began with", run.id);
+            let message = format!("{} always uses the document that it started with", run.id);
             return Err(Failure::usage(message)
-                .hint("go on without --with-current; or start a new run with `raymond run`"));
+                .hint("resume without --with-current, or start a new run with `raymond run`"));
         }
         (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => {
             return as_pinned(documents::change(run, pinned).map(|change| {
                 let document = &run.workflow;
-                format!("goes on with the document that it began with: {document} {change}")
+                format!("continuing with the original document: {document} {change}")
             }));
         }
         (Program::States | Program::Ralph(_), _) => {}
@@ -57,7 +57,7 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
         (Err(error), Edits::Adopt) => return Err(unusable(run, error)),
         (Err(error), Edits::Undecided) if failed => return Err(unusable(run, error)),
         (Err(_), Edits::Undecided) => {
-            let line = "goes on as pinned: the workflow cannot be read any more";
+            let line = "continuing with the pinned states: could not read the workflow";
             return as_pinned(Some(line.to_owned()));
         }
     };
@@ -68,21 +68,23 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
     let changed = describe(head, &changes);
     match edits {
         Edits::Adopt => {
-            let line = format!("adopts the states as they are now: {changed}");
+            let line = format!("using the current states: {changed}");
             Ok(Weighed { adopt: Some(current), line: Some(line) })
         }
         Edits::Undecided if failed => Err(choice(&run.id, &changed)),
         Edits::Undecided => as_pinned(Some(format!(
-            "goes on as pinned; changed since: {changed}; --with-current would adopt that"
+            "continuing with the pinned states; changed since: {changed} (--with-current uses the changes)"
         ))),
-        Edits::Ignore => as_pinned(Some(format!("goes on as pinned; changed since: {changed}"))),
+        Edits::Ignore => {
+            as_pinned(Some(format!("continuing with the pinned states; changed since: {changed}")))
+        }
     }
 }
 
 fn choice(run: &RunId, changed: &str) -> Failure {
     Failure::usage(format!("states changed since {run} started: {changed}")).hint(format!(
         "use them with `raymond resume {run} --with-current`, \
-         or go on with those of the start: `raymond resume {run} --pinned`"
+         or the pinned states with `raymond resume {run} --pinned`"
     ))
 }
 
@@ -90,8 +92,8 @@ fn choice(run: &RunId, changed: &str) -> Failure {
 fn unusable(run: &Run, error: PrepareError) -> Failure {
     let id = &run.id;
     let hint = format!(
-        "mend it and `raymond resume {id} --with-current`, \
-         or go on with the states of the start: `raymond resume {id} --pinned`"
+        "fix it and run `raymond resume {id} --with-current`, \
+         or use the pinned states with `raymond resume {id} --pinned`"
     );
     Failure::from(error).code(USAGE).hint(hint).within(run.workflow.as_ref())
 }

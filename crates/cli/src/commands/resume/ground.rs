@@ -43,9 +43,8 @@ pub(super) fn check_ground(
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
         let failure = Failure::invalid("the run", found).within(run.workflow.as_ref());
-        let pinned = || {
-            format!("or go on with the states of the start: `raymond resume {} --pinned`", run.id)
-        };
+        let pinned =
+            || format!("or use the pinned states with `raymond resume {} --pinned`", run.id);
         return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
     }
     let before = weigh(&backends::priced(run.settings.clone(), &config));
@@ -72,10 +71,10 @@ fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String 
     match (adopted, refusal) {
         (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
             let pinned = format!("`raymond resume {} --pinned`", run.id);
-            format!("name {holds} as the `backend` of {state} again, or {pinned}")
+            format!("set the `backend` of {state} to {holds} again, or run {pinned}")
         }
-        (Some(_), _) => format!("put it back, or `raymond resume {} --pinned`", run.id),
-        (None, _) => "a conversation stays with its backend: go on without --backend".to_owned(),
+        (Some(_), _) => format!("restore it, or run `raymond resume {} --pinned`", run.id),
+        (None, _) => "a conversation stays with its backend: resume without --backend".to_owned(),
     }
 }
 
@@ -97,7 +96,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     match settings.budget {
         Some(cap) if (is_over || is_new) && cap <= run.spent => {
             let command = Place::of(head, Status::OverBudget).next_command;
-            Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
+            Err(Failure::usage(format!("{} is spent already, but the cap is {cap}", run.spent))
                 .code(Status::OverBudget.exit_code())
                 .hint(format!("--budget is the new total: {command}")))
         }
@@ -114,8 +113,8 @@ pub(super) fn kept_prices(
     let now = backends::own_prices(&config::load(project)?);
     Ok((settings.prices.as_ref() != Some(&now)).then(|| {
         format!(
-            "prices in the configuration changed since the run began; this run keeps its own \
-             (to use the new ones: raymond resume {} --current-prices)",
+            "prices in the configuration changed since the run started; this run keeps its prices \
+             (to use the new prices: raymond resume {} --current-prices)",
             run.id
         )
     }))

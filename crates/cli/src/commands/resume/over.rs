@@ -30,7 +30,8 @@ pub(super) fn is_over(
         if takes_over && seen.driven_elsewhere().is_some() {
             return let_go(project, seen, wish).map(Some);
         }
-        let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
+        let message =
+            format!("{} is a run of the tool crayfish: only its caller can continue it", run.id);
         return Err(Failure::usage(message).hint(call_again(&run.id)));
     }
     if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
@@ -47,16 +48,16 @@ pub(super) fn is_over(
         Phase::Ended(Ending::Cancelled) => {
             Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
                 format!(
-                    "start anew with `{}`",
+                    "start a new run with `{}`",
                     Place::of(&seen.head, Status::Cancelled).next_command
                 ),
             ))
         }
         Phase::Ended(Ending::Failed) if view::is_final(run) => {
             let place = Place::of(&seen.head, Status::Failed);
-            let message = format!("{} cannot go on: {}", run.id, place.why);
+            let message = format!("cannot continue {}: {}", run.id, place.why);
             Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
-                "it would end in the same way again; mend the document, and start anew: {}",
+                "it would end in the same way again; fix the document, then start a new run: {}",
                 place.next_command
             )))
         }
@@ -81,8 +82,8 @@ pub(super) fn end_cancelled(
     ended.map_err(|error| Failure::from(error).about(run))?;
     let over = is_over(project, &runs::look(project, run)?, wish)?;
     over.ok_or_else(|| {
-        Failure::environment(format!("{run} was asked to cancel, and what was left did not end"))
-            .hint(format!("raymond status {run} shows it"))
+        Failure::environment(format!("could not end all processes of the cancelled run {run}"))
+            .hint(format!("run raymond status {run} to list them"))
     })
 }
 
@@ -94,7 +95,10 @@ fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
         plan.open.clear();
         print_json(shapes::plan(&run.id, &plan, None))?;
     } else {
-        print_out(&format!("{}: was asked to cancel: what was left is ended\n", run.id))?;
+        print_out(&format!(
+            "{}: cancel requested; a resume ends the leftover processes\n",
+            run.id
+        ))?;
     }
     Ok(0)
 }
@@ -126,8 +130,10 @@ fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
     let program = Ralph { max_iterations: most, ..ralph.clone() };
     anew.settings.program = Program::Ralph(program);
     let why = view::why(run, ledger, Status::Completed);
-    Err(Failure::usage(format!("{} is completed: {why}", run.id))
-        .hint(format!("begin anew: {}", view::Command::Run.line(&anew, ledger, States::AsPinned))))
+    Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
+        "start a new run: {}",
+        view::Command::Run.line(&anew, ledger, States::AsPinned)
+    )))
 }
 
 /// A run that does not go on from here, although something was cut away of it.
@@ -146,7 +152,7 @@ fn let_go(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure
         let blobs = project.blobs(&project.paths(&run.id));
         result::print_run(&seen.head, &Place::of(&seen.head, status), &blobs)?;
     }
-    crate::say!("raymond: only its caller goes on: {}", call_again(&run.id));
+    crate::say!("raymond: only its caller can continue it: {}", call_again(&run.id));
     Ok(0)
 }
 

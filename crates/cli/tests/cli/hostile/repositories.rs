@@ -75,7 +75,7 @@ fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
             assert_eq!(everything(&project.root()), before, "{command}");
         }
         let link =
-            "settings is not deleted: cannot write into /project/.raymond/state: it is a link";
+            "could not delete settings: cannot write into /project/.raymond/state: it is a link";
         project.raymond("prune settings").prints("").mentions(7, &[link]);
         project.raymond("prune --older-than 0s --unfinished").prints("");
         assert_eq!(everything(&project.root()), before, "prune");
@@ -93,7 +93,7 @@ fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
     let output = project.raymond("doctor --fix").says(7, "").stdout.clone();
     let link = "cannot write into /project/.raymond/runs: it is a link";
     assert!(output.contains(link) && !output.contains("Mail"), "{output}");
-    let refused = format!("Mail is not deleted: {link}");
+    let refused = format!("could not delete Mail: {link}");
     project.raymond("prune Mail").prints("").mentions(7, &[&refused]);
     project.raymond("prune").prints("").mentions(0, &[link]);
     assert_eq!(everything(&project.root()), before);
@@ -116,7 +116,7 @@ fn a_project_does_not_choose_programs() {
         trap(&project, "trap");
         project.write("raymond.toml", format!("budget = 5\n{client} = './trap'\n"));
         let mistake = format!(
-            "raymond.toml:2:1: error: {client}: a project does not choose the programs that are run"
+            "raymond.toml:2:1: error: {client}: a project cannot choose the programs that Raymond runs"
         );
         for command in ["run wf", "config"] {
             project.raymond(&format!("{command} ")).prints("").mentions(2, &[&mistake]);
@@ -135,7 +135,7 @@ fn no_file_of_a_project_skips_permissions() {
     let refused = "the permission mode bypassPermissions skips all checks";
     project.raymond("run wf").prints("").mentions(2, &[refused]);
     project.write("raymond.toml", "dangerously_skip_permissions = true\n");
-    project.raymond("run wf").prints("").mentions(2, &["there is no key"]);
+    project.raymond("run wf").prints("").mentions(2, &["unknown key"]);
 }
 
 // proves: S5
@@ -269,7 +269,7 @@ fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
     let untold =
         "cannot tell whether r came with the repository: /project/worktree/.git: there is no";
     let output = within(&project, "worktree", "resume r --pinned");
-    output.prints("").mentions(7, &[untold, "hint: mend the repository"]);
+    output.prints("").mentions(7, &[untold, "hint: repair the repository"]);
     assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());
 }
 

@@ -169,7 +169,7 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     check(&missing, "there is no program at /nowhere/codex", "npm install -g @openai/codex");
     let says = |said| move |stage: &Stage| Other { client: "codex", said }.install(stage);
     check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer one");
-    let other = "\"2.1.325 (Claude Code)\" is no version of codex";
+    let other = "\"2.1.325 (Claude Code)\" is not a version of codex";
     check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
 }
 

@@ -232,7 +232,7 @@ fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     output.mentions(0, &[plan]);
     let interrupted = usize::from(ending == Ending::Killed);
     assert_eq!(scene.of_the_turn("turn_interrupted").len(), interrupted);
-    let strays = output.stderr.matches("ended a process that was left").count();
+    let strays = output.stderr.matches("ended a leftover process").count();
     let expected = match (moment, ending) {
         (Moment::Tool | Moment::ToolTwice, Ending::Killed) => true,
         // It has said its last word, and may not be gone.

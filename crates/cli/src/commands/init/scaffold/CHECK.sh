@@ -1,5 +1,5 @@
-# Checks the change with the project's own command. A script costs nothing: whatever can be decided
-# without a model is decided here. It runs where `raymond run` was called.
+# Checks the change with the project's own command. A script costs nothing, so it decides everything
+# that needs no model. It runs in the directory where `raymond run` was called.
 set -uo pipefail
 
 check() {
@@ -19,8 +19,8 @@ end=$(tail -n 60 "$log" | tail -c 8000 | quoted)
 case $status in
   # A function starts with an empty conversation: the reviewer sees the change, not the effort.
   0) echo "<function return=\"DECIDE\" input=\"$(quoted <<< "${RAYMOND_INPUT-}")\">REVIEW</function>" ;;
-  # A program is missing. No agent can mend that, so none is paid to try.
+  # A program is missing. No agent can fix that, so none is paid to try.
   127) echo "<goto input=\"a program that the check needs is missing: $end\">GIVE_UP</goto>" ;;
-  # A goto keeps the conversation: whoever made the change mends it.
+  # A goto keeps the conversation: the agent that made the change fixes it.
   *) echo "<goto input=\"the check failed with status $status: $end\">FIX</goto>" ;;
 esac
