@@ -1,18 +1,18 @@
 //! Flags and arguments.
 
+#[cfg(test)]
+mod command_lines;
 mod crayfish;
 mod deferred;
-mod ending;
-mod governing;
 mod init;
-mod looking;
+mod inspect;
 mod machine;
 mod mcp;
 #[cfg(test)]
 mod reference;
-#[cfg(test)]
-mod spoken;
-mod starting;
+mod run;
+mod settings;
+mod stop;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -23,18 +23,18 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use deferred::Deferred;
 use raymond_core::workflow::nearest;
 
-pub(crate) use crayfish::{About, Crayfish, Described, Explain, Schemas, Validate};
-pub(crate) use ending::{Cancel, Stop};
-pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
+pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, Schemas, Validate};
 pub(crate) use init::Init;
-pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
+pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
-pub(crate) use starting::{Ground, Ralph, Resume, Run, Steps, Talk};
+pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
+pub(crate) use settings::{Budget, InterruptedScripts, LostSession, SettingFlags};
+pub(crate) use stop::{Cancel, Stop};
 
 use crate::failure::{Failure, USAGE};
+use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted;
-use crate::words::{plain, styled};
 use crate::workflows;
 
 /// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
@@ -106,16 +106,16 @@ pub(crate) enum Command {
     Resume(Deferred<Resume>),
     /// Show the state of a run and the next command
     #[command(after_help = "Example:\n  raymond status review-20260102-k3f9 --json")]
-    Status(Deferred<Look>),
+    Status(Deferred<RunArgument>),
     /// Show the history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]
     Show(Deferred<Show>),
     /// Explain in one sentence why a run is in its state, and what to do
     #[command(after_help = "Example:\n  raymond why @last")]
-    Why(Deferred<Look>),
+    Why(Deferred<RunArgument>),
     /// Wait until a run ends, and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
-    Wait(Deferred<Look>),
+    Wait(Deferred<RunArgument>),
     /// Follow a run until it ends, and exit with its code
     #[command(after_help = "Example:\n  raymond attach @last")]
     Attach(Deferred<Attach>),
@@ -136,7 +136,7 @@ pub(crate) enum Command {
     Cost(Deferred<Cost>),
     /// Replay a recorded run with this release and report a difference
     #[command(after_help = REPLAY_HELP)]
-    Replay(Deferred<Look>),
+    Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Deferred<Config>),
@@ -209,7 +209,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             let (bare, coloured) = (error.render().to_string(), error.render().ansi().to_string());
             let words = match redacted(&bare) {
                 Cow::Borrowed(_) => styled(&coloured),
-                Cow::Owned(words) => plain(&words),
+                Cow::Owned(words) => sanitized(&words),
             };
             write!(anstream::stderr(), "{words}").ok();
             ExitCode::from(USAGE)

@@ -1,6 +1,6 @@
 //! Who answers the prompts of a run.
 
-mod misfits;
+mod unsupported_options;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
-pub(crate) use misfits::misfits;
-pub(crate) use versions::replaced;
+pub(crate) use unsupported_options::unsupported_options;
+pub(crate) use versions::version_changes;
 
 /// The backends that workflows and flags may name, and what each can do.
 pub(crate) fn catalog() -> BackendCatalog {
@@ -39,12 +39,12 @@ pub(crate) fn catalog() -> BackendCatalog {
 
 /// Whether replies answer every prompt, whatever backend it names. The rules between backends hold
 /// all the same: what is played today is asked of them tomorrow.
-pub(crate) fn is_played(settings: &Settings) -> bool {
+pub(crate) fn uses_only_replies(settings: &Settings) -> bool {
     settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
 }
 
 /// The backend of states that name none, when nothing is played.
-pub(crate) fn usual(config: &Layer) -> BackendName {
+pub(crate) fn default_backend(config: &Layer) -> BackendName {
     let named = config.backend.as_ref().map(|backend| backend.value.as_str());
     BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME))
 }
@@ -57,13 +57,13 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     backends.add(claude(&config, settings));
     backends.add(codex(&config, settings));
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
-        play(&mut backends, settings, replies);
+        add_scripted(&mut backends, settings, replies);
     }
     backends
 }
 
 /// The backends that a run needs.
-pub(crate) struct Usable {
+pub(crate) struct UsableBackends {
     pub(crate) backends: Backends,
     /// The versions of their clients.
     pub(crate) clients: BTreeMap<BackendName, String>,
@@ -74,10 +74,10 @@ pub(crate) struct Usable {
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
-    survey: &Reachability<'_>,
-) -> Result<Usable, Failure> {
+    reachable: &Reachability<'_>,
+) -> Result<UsableBackends, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
-    backends.weigh_by(misfits);
+    backends.weigh_by(unsupported_options);
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config, settings));
@@ -86,22 +86,22 @@ pub(crate) fn usable(
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        let Definition { states, asking, work, .. } = survey.definition;
+        let Definition { states, asking, work, .. } = reachable.definition;
         let noun = if work.is_some() { "agent step" } else { "state" };
         let names = states.keys().chain(asking.iter().map(|step| &step.name));
         for diagnostic in replies.check(names, noun) {
             print_diagnostic(&diagnostic);
         }
-        play(&mut backends, settings, replies);
+        add_scripted(&mut backends, settings, replies);
     }
-    if is_played(settings) {
-        return Ok(Usable { backends, clients });
+    if uses_only_replies(settings) {
+        return Ok(UsableBackends { backends, clients });
     }
-    check_replies(config, settings, survey)?;
-    for state in survey.prompts() {
-        add(&mut backends, (config, settings), settings.backend_of(&state.front));
+    check_replies(config, settings, reachable)?;
+    for state in reachable.prompts() {
+        add(&mut backends, config, settings, settings.backend_of(&state.front));
     }
-    for (name, state) in asked(settings, survey) {
+    for (name, state) in reachable_backends(settings, reachable) {
         let version = match name.as_str() {
             claude::NAME => check_claude(config, settings, state)?,
             codex::NAME => check_codex(config, settings, state)?,
@@ -109,11 +109,11 @@ pub(crate) fn usable(
         };
         clients.insert(name.clone(), version);
     }
-    Ok(Usable { backends, clients })
+    Ok(UsableBackends { backends, clients })
 }
 
 /// Adds a client. Whether it is there matters only where something leads to a state of it.
-fn add(backends: &mut Backends, (config, settings): (&Layer, &Settings), name: &BackendName) {
+fn add(backends: &mut Backends, config: &Layer, settings: &Settings, name: &BackendName) {
     match name.as_str() {
         claude::NAME => backends.add(claude(config, settings)),
         codex::NAME => backends.add(codex(config, settings)),
@@ -122,21 +122,21 @@ fn add(backends: &mut Backends, (config, settings): (&Layer, &Settings), name: &
 }
 
 /// The backends that a run may come to ask, each with a prompt that names it.
-pub(crate) fn asked<'a>(
+pub(crate) fn reachable_backends<'a>(
     settings: &'a Settings,
-    survey: &Reachability<'a>,
+    reachable: &Reachability<'a>,
 ) -> BTreeMap<&'a BackendName, &'a State> {
     let mut all = BTreeMap::new();
-    for state in survey.prompts().filter(|state| survey.is_reached(&state.name)) {
+    for state in reachable.prompts().filter(|state| reachable.is_reached(&state.name)) {
         all.entry(settings.backend_of(&state.front)).or_insert(state);
     }
     all
 }
 
 /// Adds the backend that plays replies, for whoever it stands in for.
-fn play(backends: &mut Backends, settings: &Settings, replies: Replies) {
+fn add_scripted(backends: &mut Backends, settings: &Settings, replies: Replies) {
     let scripted = Arc::new(Scripted::new(replies));
-    if is_played(settings) {
+    if uses_only_replies(settings) {
         for name in catalog().names() {
             backends.stand_in(name.clone(), scripted.clone());
         }
@@ -149,7 +149,8 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
     let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
     let is_answered = |state: &&State| {
         let backend = settings.backend_of(&state.front);
-        state.kind == Kind::Prompt && (is_played(settings) || backend.as_str() == scripted::NAME)
+        state.kind == Kind::Prompt
+            && (uses_only_replies(settings) || backend.as_str() == scripted::NAME)
     };
     let asked = definition.states.values().chain(&definition.asking);
     let prompts = asked.filter(is_answered).map(|state| &state.name);
@@ -159,30 +160,32 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 /// Checks that Claude Code can be asked; returns its version.
 fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use claude::preflight::{Problem, check, check_version};
-    let refused = |problem: Problem| refused((state, claude::NAME), &problem, problem.remedy());
+    let unusable_client =
+        |problem: Problem| unusable_client(claude::NAME, state, &problem, problem.remedy());
     let (command, checks) = (claude_command(config), settings.permissions.checks);
-    check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
-    let version = versions::ask(claude::NAME, &command, state)?;
-    check_version(command.as_ref(), &version).map_err(refused)?;
+    check(command.as_ref(), checks, settings.environment.as_deref()).map_err(unusable_client)?;
+    let version = versions::check(claude::NAME, &command, state)?;
+    check_version(command.as_ref(), &version).map_err(unusable_client)?;
     Ok(version)
 }
 
 /// Checks that Codex can be asked; returns its version.
 fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use codex::preflight::{Problem, check, check_home, check_version};
-    let refused = |problem: Problem| refused((state, codex::NAME), &problem, problem.remedy());
+    let unusable_client =
+        |problem: Problem| unusable_client(codex::NAME, state, &problem, problem.remedy());
     let command = codex_command(config);
-    check(command.as_ref()).map_err(refused)?;
+    check(command.as_ref()).map_err(unusable_client)?;
     if settings.config_home == ConfigHome::Shared {
-        check_home().map_err(refused)?;
+        check_home().map_err(unusable_client)?;
     }
-    let version = versions::ask(codex::NAME, &command, state)?;
-    check_version(command.as_ref(), &version).map_err(refused)?;
+    let version = versions::check(codex::NAME, &command, state)?;
+    check_version(command.as_ref(), &version).map_err(unusable_client)?;
     Ok(version)
 }
 
 /// A state that would be answered by a client that cannot be asked.
-fn refused((state, name): (&State, &str), problem: &dyn Display, remedy: String) -> Failure {
+fn unusable_client(name: &str, state: &State, problem: &dyn Display, remedy: String) -> Failure {
     let message = format!("could not use {name} for {}: {problem}", state.name);
     Failure::environment(message).hint(remedy)
 }
@@ -217,7 +220,7 @@ pub(crate) fn codex_command(config: &Layer) -> String {
 }
 
 /// Whether replies and another backend are asked for in one place: a flag may well undo what a file says.
-fn is_said_together(config: &Layer) -> bool {
+fn has_same_origin(config: &Layer) -> bool {
     let (Some(replies), Some(backend)) = (&config.replies, &config.backend) else { return false };
     replies.origin.is_beside(&backend.origin)
 }
@@ -227,15 +230,16 @@ fn is_said_together(config: &Layer) -> bool {
 fn check_replies(
     config: &Layer,
     settings: &Settings,
-    survey: &Reachability<'_>,
+    reachable: &Reachability<'_>,
 ) -> Result<(), Failure> {
-    let asked = asked(settings, survey);
+    let asked = reachable_backends(settings, reachable);
     let played = asked.get(&BackendName::new(scripted::NAME));
     // States that are read at every visit may become prompts.
-    let may_ask = survey.prompts().next().is_some() || settings.definition == Pinning::Unpinned;
+    let may_ask = reachable.prompts().next().is_some() || settings.definition == Pinning::Unpinned;
     match (&settings.replies, played) {
         (None, Some(state)) => {
-            let what = if survey.definition.work.is_some() { "an agent step" } else { "a prompt" };
+            let what =
+                if reachable.definition.work.is_some() { "an agent step" } else { "a prompt" };
             let message =
                 format!("{} is {what} but the scripted backend has no replies", state.name);
             Err(Failure::environment(message).hint("pass them with --replies FILE"))
@@ -244,8 +248,8 @@ fn check_replies(
             let message = "the scripted backend has no replies";
             Err(Failure::environment(message).hint("pass them with --replies FILE"))
         }
-        (Some(_), None) if !asked.is_empty() && is_said_together(config) => {
-            let said = match survey.definition.work {
+        (Some(_), None) if !asked.is_empty() && has_same_origin(config) => {
+            let said = match reachable.definition.work {
                 Some(_) => String::new(),
                 None => format!(" and no state sets `backend: {}`", scripted::NAME),
             };

@@ -8,7 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod crayfish;
 pub(crate) mod demo;
 pub(crate) mod doctor;
-mod farewell;
+mod finish;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod logs;
@@ -30,23 +30,23 @@ use std::io::Write as _;
 
 use crate::failure::Failure;
 use crate::json::{self, Layout};
+use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted_json;
 use crate::streams;
-use crate::words::{plain, styled};
 
 /// Shows one JSON value on stdout.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
-    hand_over(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
+    write_stdout(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
 }
 
 /// Shows a text on stdout. Names and paths in it are somebody's: nothing of it is obeyed.
-pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
-    hand_over(&plain(text))
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    write_stdout(&sanitized(text))
 }
 
 /// Shows a text with styles of ours on stdout, whose parts are plain already.
 pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
-    hand_over(&styled(text))
+    write_stdout(&styled(text))
 }
 
 /// Prints a line to stderr. The text is plain or styled already: use `say!` unless it has styles.
@@ -58,7 +58,7 @@ pub(crate) fn print_error_line(text: &str) {
 
 /// Writes data to stdout, as it is; a reader that went away is fine, and one that does not read is
 /// not waited for twice.
-pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
+pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     if streams::STDOUT.is_given_up() {
         return Ok(());
     }

@@ -21,19 +21,19 @@ const VARIABLE: &str = "RAYMOND_COMPLETE";
 
 /// Whether a shell has asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Completion {
     /// This is an ordinary call.
-    Nothing,
+    NotRequested,
     /// It was answered on stdout.
     Answered,
 }
 
 /// Answers a shell, when one asks.
-pub(crate) fn answer() -> Result<Asked, clap::Error> {
+pub(crate) fn answer() -> Result<Completion, clap::Error> {
     let here = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(offered).var(VARIABLE);
+    let asked = CompleteEnv::with_factory(visible_commands).var(VARIABLE);
     let answered = asked.try_complete(std::env::args_os(), here.as_deref())?;
-    Ok(if answered { Asked::Answered } else { Asked::Nothing })
+    Ok(if answered { Completion::Answered } else { Completion::NotRequested })
 }
 
 /// The script for a shell, which calls `program`.
@@ -98,18 +98,18 @@ pub(crate) fn state() -> ArgValueCompleter {
 pub(crate) fn example() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let names = crate::commands::init::examples();
-        beginning(names.map(str::to_owned), current)
+        with_prefix(names.map(str::to_owned), current)
     })
 }
 
 /// Those that begin with what is typed.
-fn beginning(names: impl Iterator<Item = String>, current: &OsStr) -> Vec<CompletionCandidate> {
+fn with_prefix(names: impl Iterator<Item = String>, current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     names.filter(|name| name.starts_with(current)).map(CompletionCandidate::new).collect()
 }
 
 /// The commands as they are offered. `raymond WORKFLOW` takes what `raymond run WORKFLOW` takes.
-fn offered() -> clap::Command {
+fn visible_commands() -> clap::Command {
     let mut known = Arguments::command();
     known.build();
     let mut command = shown(&known);
@@ -117,14 +117,14 @@ fn offered() -> clap::Command {
         let is_new =
             |arg: &&clap::Arg| known.get_arguments().all(|own| own.get_id() != arg.get_id());
         let args = run.get_arguments().filter(is_new).filter(|arg| !arg.is_hide_set());
-        let offered = |arg: clap::Arg| {
+        let visible_commands = |arg: clap::Arg| {
             if arg.is_positional() {
                 arg.required(false).add(ArgValueCompleter::new(workflows::entries))
             } else {
                 arg.hide(true)
             }
         };
-        command = command.args(args.cloned().map(offered));
+        command = command.args(args.cloned().map(visible_commands));
     }
     command
 }

@@ -7,10 +7,10 @@
 mod environment;
 mod file;
 mod flags;
-mod given;
 mod keys;
 mod layer;
 mod rows;
+mod value;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -37,29 +37,30 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
 
 /// Who wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum ConfigScope {
     /// Whoever runs this.
-    Person,
+    User,
     /// Whoever wrote the project, which may have been cloned a minute ago: it does not choose which
     /// programs are started.
     Project,
 }
 
 /// The files, whether they exist or not; later ones win.
-fn files(project: &Project) -> impl Iterator<Item = (Whose, PathBuf)> {
-    let person = person().map(|home| (Whose::Person, home.join("raymond").join("config.toml")));
-    let of_project = (Whose::Project, project.root.project().join("raymond.toml"));
+fn files(project: &Project) -> impl Iterator<Item = (ConfigScope, PathBuf)> {
+    let person =
+        user_config().map(|home| (ConfigScope::User, home.join("raymond").join("config.toml")));
+    let of_project = (ConfigScope::Project, project.root.project().join("raymond.toml"));
     person.into_iter().chain([of_project])
 }
 
 /// A file that is looked for, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Sought {
+pub(crate) struct ConfigFile {
     pub(crate) path: String,
     pub(crate) exists: bool,
 }
 
-impl fmt::Display for Sought {
+impl fmt::Display for ConfigFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, exists } = self;
         if *exists { f.write_str(path) } else { write!(f, "no {path}") }
@@ -67,12 +68,14 @@ impl fmt::Display for Sought {
 }
 
 /// The files that are looked for, and whether they exist.
-pub(crate) fn sought(project: &Project) -> Vec<Sought> {
-    files(project).map(|(_, path)| Sought { path: shown(&path), exists: path.exists() }).collect()
+pub(crate) fn config_files(project: &Project) -> Vec<ConfigFile> {
+    files(project)
+        .map(|(_, path)| ConfigFile { path: shown(&path), exists: path.exists() })
+        .collect()
 }
 
 /// Where a person keeps configuration.
-fn person() -> Option<PathBuf> {
+fn user_config() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     // A relative one is to be ignored, says its specification.
     named.filter(|path| path.is_absolute()).or_else(|| {

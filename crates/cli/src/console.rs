@@ -5,9 +5,9 @@
 //! alone. Off a terminal, or where one does not obey, there are plain lines and no rows.
 
 mod events;
-mod mouth;
 mod region;
 mod rows;
+mod stderr_writer;
 mod terminal;
 mod wrap;
 mod writer;
@@ -27,24 +27,24 @@ use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::shell::Watch;
 
-use crate::args::Talk;
+use crate::args::OutputFlags;
 use crate::json::{self, Layout};
+use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
 use crate::streams;
-use crate::words::plain;
-use events::{Events, MOST_WAITING, Stream};
-use mouth::Mouth;
-use writer::{Fate, PATIENCE};
+use events::{Events, MAX_WAITING_BYTES, Stream};
+use stderr_writer::StderrWriter;
+use writer::{Fate, STUCK_AFTER};
 
 pub(crate) use terminal::{edge, width};
-pub(crate) use wrap::{Room, whole, wrapped};
+pub(crate) use wrap::{LineLayout, whole, wrapped};
 
 /// Says lines on stderr, and nobody waits for whoever reads them.
-pub(crate) struct Lines(Mouth);
+pub(crate) struct Lines(StderrWriter);
 
 impl Lines {
     pub(crate) fn open() -> Self {
-        Self(Mouth::with_lines())
+        Self(StderrWriter::with_lines())
     }
 
     pub(crate) fn say(&self, line: &str) {
@@ -63,25 +63,25 @@ impl Lines {
 pub(crate) struct Console {
     narrator: Narrator,
     least: Weight,
-    said: Said,
-    mouth: Mouth,
+    shown: AlreadyShown,
+    stderr_writer: StderrWriter,
     events: Option<Events>,
     /// The turns whose clients do nothing but try again, so that it is said once.
     retrying: BTreeMap<AgentId, TurnId>,
 }
 
 /// What whoever watched knows.
-pub(crate) struct Said {
+pub(crate) struct AlreadyShown {
     /// How much was to be said.
-    pub(crate) talk: Talk,
+    pub(crate) output: OutputFlags,
     /// The agents of which it was said why they failed.
     pub(crate) failed: BTreeSet<AgentId>,
 }
 
-impl Said {
+impl AlreadyShown {
     /// Nobody has watched.
-    pub(crate) const fn nothing(talk: Talk) -> Self {
-        Self { talk, failed: BTreeSet::new() }
+    pub(crate) const fn nothing(output: OutputFlags) -> Self {
+        Self { output, failed: BTreeSet::new() }
     }
 }
 
@@ -95,39 +95,46 @@ pub(crate) enum Interrupt {
 }
 
 impl Console {
-    pub(crate) fn new(talk: Talk, interrupt: Interrupt) -> Self {
-        let least = if talk.quiet {
+    pub(crate) fn new(output: OutputFlags, interrupt: Interrupt) -> Self {
+        let least = if output.quiet {
             Weight::Error
-        } else if talk.verbose {
+        } else if output.verbose {
             Weight::Detail
         } else {
             Weight::Plain
         };
-        let mouth = if terminal::takes_rows(talk) {
-            Mouth::with_rows(interrupt)
+        let stderr_writer = if terminal::takes_rows(output) {
+            StderrWriter::with_rows(interrupt)
         } else {
-            Mouth::with_lines()
+            StderrWriter::with_lines()
         };
-        let events = talk.events.then(|| Events::to(anstream::stdout(), MOST_WAITING));
+        let events = output.events.then(|| Events::to(anstream::stdout(), MAX_WAITING_BYTES));
         let (narrator, retrying) = (Narrator::live(), BTreeMap::new());
-        Self { narrator, least, said: Said::nothing(talk), mouth, events, retrying }
+        Self {
+            narrator,
+            least,
+            shown: AlreadyShown::nothing(output),
+            stderr_writer,
+            events,
+            retrying,
+        }
     }
 
     /// Waits until everything is said and the rows are gone. A stream that nobody reads is given up.
-    pub(crate) fn end(self) -> Said {
-        if self.events.map(|events| events.close(PATIENCE)) == Some(Fate::Stuck) {
+    pub(crate) fn end(self) -> AlreadyShown {
+        if self.events.map(|events| events.close(STUCK_AFTER)) == Some(Fate::Stuck) {
             streams::give_up_stdout();
         }
-        if self.mouth.close() == Fate::Stuck {
+        if self.stderr_writer.close() == Fate::Stuck {
             streams::give_up_stderr();
         }
-        self.said
+        self.shown
     }
 
     /// Learns what happened before, without a word.
     pub(crate) fn catch_up(&mut self, Head { run, ledger, .. }: &Head) {
         self.narrator = Narrator::after(run, ledger);
-        self.mouth.change(|live| *live = Live::after(run, ledger));
+        self.stderr_writer.change(|live| *live = Live::after(run, ledger));
     }
 
     /// Prints the events of a record, where somebody wants them.
@@ -172,13 +179,14 @@ impl Console {
 impl Watch for Console {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         self.print(run, record);
-        self.mouth.change(|live| events(record).for_each(|event| live.note(record.at, event)));
+        self.stderr_writer
+            .change(|live| events(record).for_each(|event| live.note(record.at, event)));
         for event in events(record) {
             if let Some(line) = self.line(event) {
-                self.mouth.say(&fitted_line(record.at, &line, edge(&stderr())));
+                self.stderr_writer.say(&fitted_line(record.at, &line, edge(&stderr())));
             }
             if let Event::AgentFailed { agent, .. } = event {
-                self.said.failed.insert(agent.clone());
+                self.shown.failed.insert(agent.clone());
             }
             if let Event::TurnStarted { turn, .. } = event {
                 self.retrying.remove(&turn.agent);
@@ -201,18 +209,18 @@ impl Watch for Console {
         }
         // How long nothing was seen is told by what was seen last.
         if !matches!(sign, Sign::Silent(_)) {
-            self.mouth.change(|live| live.see(now, &turn.agent, &text));
+            self.stderr_writer.change(|live| live.see(now, &turn.agent, &text));
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
             let line = Line { agent: Some(turn.agent.clone()), weight, text };
-            self.mouth.say(&fitted_line(now, &line, edge(&stderr())));
+            self.stderr_writer.say(&fitted_line(now, &line, edge(&stderr())));
         }
     }
 
     fn note(&mut self, text: &str) {
         const WHO: &str = "raymond: ";
-        let room = Room { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
-        self.mouth.say(&format!("{WHO}{}", wrapped(&plain(text), room)));
+        let room = LineLayout { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
+        self.stderr_writer.say(&format!("{WHO}{}", wrapped(&sanitized(text), room)));
     }
 }
 
@@ -234,13 +242,13 @@ pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
         Weight::Warning => AnsiColor::Yellow.on_default(),
         Weight::Error => AnsiColor::Red.on_default(),
     };
-    let agent = plain(line.agent.as_ref().map_or("·", |agent| agent.as_str()));
+    let agent = sanitized(line.agent.as_ref().map_or("·", |agent| agent.as_str()));
     let agent = agent.as_str();
     let (dimmed, named) = (Style::new().dimmed(), agent_style(agent));
     let time = time_of_day(at, &TimeZone::system());
     // What follows a line break must not look like a line of its own.
     let taken = TEXT + agent.len().saturating_sub(16);
-    let text = wrapped(&plain(&line.text), Room { edge, taken, indent: TEXT });
+    let text = wrapped(&sanitized(&line.text), LineLayout { edge, taken, indent: TEXT });
     format!("{dimmed}{time}{dimmed:#} {named}{agent:<16}{named:#} {style}{text}{style:#}")
 }
 

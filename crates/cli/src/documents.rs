@@ -18,7 +18,7 @@ use crate::failure::{Failure, print_diagnostic};
 use crate::settings;
 
 /// The most bytes of a document or a request: 64 MiB.
-pub(crate) const LARGEST: u64 = 64 << 20;
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 /// Whether a path names a document of steps.
 pub(crate) fn is_document(path: &Path) -> bool {
@@ -34,7 +34,7 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// A document as it was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct DocumentFile {
     /// How a person named it.
     name: String,
     text: String,
@@ -43,7 +43,7 @@ pub(crate) struct Found {
 
 /// A document that cannot be used.
 #[derive(Debug)]
-pub(crate) enum Unfit {
+pub(crate) enum DocumentError {
     /// There is nothing to be read, or too much.
     Unread {
         /// What is said of it.
@@ -69,58 +69,62 @@ pub(crate) struct Mistake {
 
 impl Mistake {
     /// As a line that leads to its place in the file of this name.
-    fn told(self, as_a: fn(&'static str, String) -> Diagnostic, file: &str) -> Diagnostic {
-        let told = as_a(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
+    fn into_diagnostic(
+        self,
+        severity: fn(&'static str, String) -> Diagnostic,
+        file: &str,
+    ) -> Diagnostic {
+        let told = severity(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
         Diagnostic { place: Some(self.place), ..told }
     }
 
     /// Shows one that is only worth a look.
     pub(crate) fn warn(self, file: &str) {
-        print_diagnostic(&self.told(Diagnostic::warning, file));
+        print_diagnostic(&self.into_diagnostic(Diagnostic::warning, file));
     }
 }
 
-impl From<Unfit> for Failure {
-    fn from(unfit: Unfit) -> Self {
-        match unfit {
-            Unfit::Unread { failure, .. } => failure,
-            Unfit::Wrong { name, mistakes } => {
-                let told = |mistake: Mistake| mistake.told(Diagnostic::error, &name);
+impl From<DocumentError> for Failure {
+    fn from(document_error: DocumentError) -> Self {
+        match document_error {
+            DocumentError::Unread { failure, .. } => failure,
+            DocumentError::Wrong { name, mistakes } => {
+                let told = |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
                 let count = mistakes.iter().map(|mistake| mistake.problem.tells()).sum();
                 let diagnostics = mistakes.into_iter().map(told).collect();
-                Self::mistaken("the document", count, diagnostics)
+                Self::with_mistakes("the document", count, diagnostics)
             }
         }
     }
 }
 
-impl Found {
+impl DocumentFile {
     /// Reads a document; `-` is stdin. What is no JSON is a mistake with its place.
-    pub(crate) fn read(path: &Path) -> Result<Self, Unfit> {
+    pub(crate) fn read(path: &Path) -> Result<Self, DocumentError> {
         let name = name(path);
         let bytes = if path == Path::new("-") {
-            limited(io::stdin().lock())
+            read_limited(io::stdin().lock())
         } else {
-            File::open(path).and_then(limited)
+            File::open(path).and_then(read_limited)
         };
         let bytes = bytes.map_err(|error| {
             let is_large = error.to_string() == too_large();
             let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::Unreadable };
-            Unfit::Unread { failure: unreadable(path, &name, &error), code }
+            DocumentError::Unread { failure: unreadable(path, &name, &error), code }
         })?;
         match reading::read(&bytes) {
             Ok(json) => Ok(Self { name, text: String::from_utf8_lossy(&bytes).into(), json }),
             Err(why) => {
                 let place = Place::of(&String::from_utf8_lossy(&bytes), why.offset..why.offset);
                 let problem = Problem::new(why.pointer, why.reason.flaw(), why.reason.to_string());
-                Err(Unfit::Wrong { name, mistakes: vec![Mistake { problem, place }] })
+                Err(DocumentError::Wrong { name, mistakes: vec![Mistake { problem, place }] })
             }
         }
     }
 
     /// What it means by itself, whatever the schemas are that it names.
-    pub(crate) fn parse(&self) -> Result<Document, Unfit> {
-        Document::parse(&self.json).map_err(|problems| self.unfit(problems))
+    pub(crate) fn parse(&self) -> Result<Document, DocumentError> {
+        Document::parse(&self.json).map_err(|problems| self.document_error(problems))
     }
 
     /// What can be run: with its variables, and with all that its schemas name.
@@ -128,33 +132,33 @@ impl Found {
         &self,
         path: &Path,
         vars: &Map<String, Value>,
-        shelf: &Shelf,
-    ) -> Result<Prepared, Unfit> {
+        schema_dirs: &SchemaDirs,
+    ) -> Result<Prepared, DocumentError> {
         let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
-        let files = shelf.workspace.schema_files(&shelf.directories, parse);
+        let files = schema_dirs.workspace.schema_files(&schema_dirs.directories, parse);
         let files = files.map_err(|faults| {
             let told = |(_, fault): (usize, Fault)| {
                 Problem::new("", steps::flaw_of_path(&fault.why), fault.to_string())
             };
-            self.unfit(faults.into_iter().map(told).collect())
+            self.document_error(faults.into_iter().map(told).collect())
         })?;
         steps::prepare(&self.json, vars, (path, &steps::Shelf(files)))
-            .map_err(|problems| self.unfit(problems))
+            .map_err(|problems| self.document_error(problems))
     }
 
     /// What it says and hardly means.
-    pub(crate) fn doubts(&self) -> Vec<Mistake> {
-        self.placed(validate::doubts(&self.json))
+    pub(crate) fn warnings(&self) -> Vec<Mistake> {
+        self.locate(validate::doubts(&self.json))
     }
 
-    fn unfit(&self, problems: Vec<Problem>) -> Unfit {
-        Unfit::Wrong { name: self.name.clone(), mistakes: self.placed(problems) }
+    fn document_error(&self, problems: Vec<Problem>) -> DocumentError {
+        DocumentError::Wrong { name: self.name.clone(), mistakes: self.locate(problems) }
     }
 
     /// Problems, each at its line, as they stand in the text.
-    fn placed(&self, problems: Vec<Problem>) -> Vec<Mistake> {
+    fn locate(&self, problems: Vec<Problem>) -> Vec<Mistake> {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
-        let places = counted(&self.text, &reading::places(&self.text, pointers));
+        let places = line_columns(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
         let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
         let counts = |mistake: &Mistake| mistake.problem.code == ProblemCode::MoreProblems;
@@ -164,7 +168,7 @@ impl Found {
 }
 
 /// What became of the document of a run, if it is not what was pinned.
-pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
+pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
     if !path.is_file() {
         return None;
@@ -173,8 +177,9 @@ pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
         let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
         let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
         let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
-        let shelf = Shelf::open(Path::new(workspace), &run.settings.start_flags.schema_paths)?;
-        Ok(Found::read(path)?.prepare(path, &vars, &shelf)?)
+        let schema_dirs =
+            SchemaDirs::open(Path::new(workspace), &run.settings.start_flags.schema_paths)?;
+        Ok(DocumentFile::read(path)?.prepare(path, &vars, &schema_dirs)?)
     };
     match current() {
         Ok(current) if current.definition.work == pinned.work => None,
@@ -185,7 +190,7 @@ pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
 
 /// The places of these bytes. Lines and columns are counted once, however many there are: a large
 /// document with a thousand mistakes must not be read a thousand times.
-fn counted(text: &str, bytes: &[usize]) -> Vec<Place> {
+fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
     let mut order: Vec<usize> = (0..bytes.len()).collect();
     order.sort_by_key(|index| bytes[*index]);
     let mut places = vec![Place { line: 1, column: 1, span: 0..0 }; bytes.len()];
@@ -203,12 +208,12 @@ fn counted(text: &str, bytes: &[usize]) -> Vec<Place> {
 
 /// Where schemas are looked for.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct SchemaDirs {
     workspace: Workspace,
     directories: Vec<String>,
 }
 
-impl Shelf {
+impl SchemaDirs {
     /// Directories of a workspace; each has to be there.
     pub(crate) fn open(workspace: &Path, directories: &[String]) -> Result<Self, Failure> {
         let opened =
@@ -231,10 +236,10 @@ impl Shelf {
 }
 
 /// All that there is, up to one byte more than is read.
-pub(crate) fn limited(from: impl Read) -> io::Result<Vec<u8>> {
+pub(crate) fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(too_large()));
     }
     Ok(bytes)
@@ -242,7 +247,7 @@ pub(crate) fn limited(from: impl Read) -> io::Result<Vec<u8>> {
 
 /// `it is larger than 64 MiB`
 pub(crate) fn too_large() -> String {
-    format!("it is larger than {} MiB", LARGEST >> 20)
+    format!("it is larger than {} MiB", MAX_BYTES >> 20)
 }
 
 fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
@@ -280,8 +285,8 @@ mod tests {
                 Place::of(text, at..at)
             })
             .collect();
-        assert_eq!(counted(text, &bytes), one_by_one);
-        assert_eq!(counted("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
+        assert_eq!(line_columns(text, &bytes), one_by_one);
+        assert_eq!(line_columns("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
     }
 
     #[test]
@@ -300,8 +305,8 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_taken() {
-        assert_eq!(limited(&b"text"[..]).unwrap(), b"text");
+        assert_eq!(read_limited(&b"text"[..]).unwrap(), b"text");
         let endless = io::repeat(b' ');
-        assert_eq!(limited(endless).unwrap_err().to_string(), "it is larger than 64 MiB");
+        assert_eq!(read_limited(endless).unwrap_err().to_string(), "it is larger than 64 MiB");
     }
 }

@@ -1,6 +1,6 @@
 //! What went wrong, what to do about it, and the exit code that says so.
 
-mod reasons;
+mod conversions;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Failure {
 
     /// Names the run in a hint that says `resume RUN`.
     #[must_use]
-    pub(crate) fn about(self, run: &RunId) -> Self {
+    pub(crate) fn naming_run(self, run: &RunId) -> Self {
         let named = format!("resume {run} ");
         Self { hint: self.hint.map(|hint| hint.replace("resume RUN ", &named)), ..self }
     }
@@ -66,11 +66,11 @@ impl Failure {
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
         let count = diagnostics.iter().filter(is_error).count();
-        Self::mistaken(what, count, diagnostics)
+        Self::with_mistakes(what, count, diagnostics)
     }
 
     /// The same of so many mistakes, not all of which are shown.
-    pub(crate) fn mistaken(what: &str, count: usize, diagnostics: Vec<Diagnostic>) -> Self {
+    pub(crate) fn with_mistakes(what: &str, count: usize, diagnostics: Vec<Diagnostic>) -> Self {
         let message = match count {
             1 => format!("{what} has a mistake"),
             several => format!("{what} has {several} mistakes"),
@@ -85,7 +85,7 @@ impl Failure {
         Self { diagnostics: diagnostics.collect(), ..self }
     }
 
-    fn of(code: u8, error: &dyn std::error::Error) -> Self {
+    fn from_error(code: u8, error: &dyn std::error::Error) -> Self {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -99,7 +99,7 @@ impl Failure {
     }
 
     /// What happened, and what to do about it, for those who say it themselves.
-    pub(crate) fn told(&self) -> (String, Option<String>) {
+    pub(crate) fn message_and_hint(&self) -> (String, Option<String>) {
         let mistakes = self.diagnostics.iter().map(|found| match &found.hint {
             Some(hint) => format!("{found} ({hint})"),
             None => found.to_string(),

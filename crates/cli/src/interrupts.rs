@@ -12,25 +12,25 @@ use raymond_engine::shell::{Signal, Signals};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-static STAGE: Mutex<Stage> = Mutex::new(Stage::Alone);
+static PHASE: Mutex<SignalPhase> = Mutex::new(SignalPhase::Alone);
 static LISTENING: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// What a signal meets.
 #[derive(Debug)]
-enum Stage {
+enum SignalPhase {
     /// Nothing that has to be ended.
     Alone,
     /// A program that is being asked.
-    Asking(CancellationToken),
+    ProbeGuard(CancellationToken),
     /// A program that is being ended, and the exit code of the signal.
     Ending(u8),
     /// Somebody who listens for himself.
-    Heard(Listener),
+    Heard(SignalOwner),
 }
 
 /// Who listens for signals himself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listener {
+pub(crate) enum SignalOwner {
     /// The owner of a run: for all of them.
     Owner,
     /// Whoever starts one in the background: for Ctrl-C.
@@ -38,18 +38,18 @@ pub(crate) enum Listener {
 }
 
 /// From here on somebody listens for himself.
-pub(crate) fn leave_to(listener: Listener) {
-    *stage() = Stage::Heard(listener);
+pub(crate) fn hand_over_to(listener: SignalOwner) {
+    *lock_phase() = SignalPhase::Heard(listener);
 }
 
 /// A program is being asked: a signal ends it, and then this process.
-pub(crate) struct Asking(CancellationToken);
+pub(crate) struct ProbeGuard(CancellationToken);
 
-impl Asking {
+impl ProbeGuard {
     pub(crate) fn begin() -> Result<Self, String> {
         LISTENING.get_or_init(listen).clone()?;
         let token = CancellationToken::new();
-        *stage() = Stage::Asking(token.clone());
+        *lock_phase() = SignalPhase::ProbeGuard(token.clone());
         Ok(Self(token))
     }
 
@@ -60,17 +60,17 @@ impl Asking {
 }
 
 /// The program has ended. When a signal wanted that, so does this process.
-impl Drop for Asking {
+impl Drop for ProbeGuard {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *stage(), Stage::Alone);
-        if let Stage::Ending(code) = before {
+        let before = std::mem::replace(&mut *lock_phase(), SignalPhase::Alone);
+        if let SignalPhase::Ending(code) = before {
             exit(code);
         }
     }
 }
 
-fn stage() -> MutexGuard<'static, Stage> {
-    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_phase() -> MutexGuard<'static, SignalPhase> {
+    PHASE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns once the thread listens.
@@ -82,7 +82,7 @@ fn listen() -> Result<(), String> {
         match runtime.and_then(|runtime| Ok((listening(&runtime)?, runtime))) {
             Ok((signals, runtime)) => {
                 ready.send(Ok(())).ok();
-                runtime.block_on(meet(signals));
+                runtime.block_on(handle_signals(signals));
             }
             Err(error) => {
                 ready.send(Err(error)).ok();
@@ -98,13 +98,13 @@ fn listening(runtime: &Runtime) -> io::Result<Signals> {
     Signals::listen()
 }
 
-async fn meet(mut signals: Signals) {
+async fn handle_signals(mut signals: Signals) {
     loop {
-        arrived(signals.next().await);
+        on_signal(signals.next().await);
     }
 }
 
-fn arrived(signal: Signal) {
+fn on_signal(signal: Signal) {
     let code = match signal {
         Signal::HangUp => 129,
         Signal::Interrupt => 130,
@@ -112,14 +112,14 @@ fn arrived(signal: Signal) {
         // Only an owner has an inbox.
         Signal::Poke => return,
     };
-    let mut stage = stage();
-    match &*stage {
-        Stage::Heard(Listener::Owner) | Stage::Ending(_) => {}
-        Stage::Heard(Listener::Starter) if signal == Signal::Interrupt => {}
-        Stage::Alone | Stage::Heard(Listener::Starter) => exit(code),
-        Stage::Asking(token) => {
+    let mut lock_phase = lock_phase();
+    match &*lock_phase {
+        SignalPhase::Heard(SignalOwner::Owner) | SignalPhase::Ending(_) => {}
+        SignalPhase::Heard(SignalOwner::Starter) if signal == Signal::Interrupt => {}
+        SignalPhase::Alone | SignalPhase::Heard(SignalOwner::Starter) => exit(code),
+        SignalPhase::ProbeGuard(token) => {
             token.cancel();
-            *stage = Stage::Ending(code);
+            *lock_phase = SignalPhase::Ending(code);
         }
     }
 }

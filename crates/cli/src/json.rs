@@ -15,8 +15,8 @@ use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
 
-use crate::place::Place;
-use crate::words::is_obeyed;
+use crate::sanitize::is_terminal_control;
+use crate::status_summary::StatusSummary;
 
 /// The version of these shapes.
 pub(crate) const VERSION: u32 = 1;
@@ -35,12 +35,12 @@ pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
         Layout::Indented => format!("{value:#}"),
     };
     // Outside of texts there is nothing like it, and in them most of it is escaped already.
-    if (text.is_ascii() && !text.contains('\u{7f}')) || !text.contains(is_obeyed) {
+    if (text.is_ascii() && !text.contains('\u{7f}')) || !text.contains(is_terminal_control) {
         return text;
     }
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_obeyed(c) {
+        if is_terminal_control(c) {
             write!(escaped, "\\u{:04x}", u32::from(c)).ok();
         } else {
             escaped.push(c);
@@ -50,7 +50,7 @@ pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
 }
 
 /// A run: what `run`, `resume`, `status` and `list` print.
-pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
+pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
     let Head { run, ledger, .. } = head;
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
@@ -200,7 +200,7 @@ mod tests {
             let line = text(&value, Layout::OneLine);
             assert_eq!(line, format!(r#"{{"{expected}":["{expected}"]}}"#));
             let indented = text(&value, Layout::Indented);
-            assert!(!indented.contains(is_obeyed), "{indented}");
+            assert!(!indented.contains(is_terminal_control), "{indented}");
             for printed in [line, indented] {
                 assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), value);
             }

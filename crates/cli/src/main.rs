@@ -9,32 +9,32 @@
 /// causes of errors into it as they are. A stderr that nobody reads stops nothing.
 macro_rules! say {
     ($($words:tt)*) => {
-        crate::commands::print_error_line(&crate::words::plain(&format!($($words)*)))
+        crate::commands::print_error_line(&crate::sanitize::sanitized(&format!($($words)*)))
     };
 }
 pub(crate) use say;
 
 mod args;
-mod ask;
 mod backends;
 mod commands;
 mod completion;
 mod config;
 mod console;
 mod documents;
-mod ear;
 mod failure;
 mod interrupts;
 mod json;
 mod paths;
-mod place;
-mod room;
+mod probe;
+mod resource_limits;
 mod runs;
+mod sanitize;
 mod secrets;
 mod settings;
+mod status_summary;
 mod streams;
-mod strict;
-mod words;
+mod strict_budget;
+mod transcript_follower;
 mod workflows;
 
 use std::process::ExitCode;
@@ -47,8 +47,8 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     match completion::answer() {
-        Ok(completion::Asked::Nothing) => {}
-        Ok(completion::Asked::Answered) => return ExitCode::SUCCESS,
+        Ok(completion::Completion::NotRequested) => {}
+        Ok(completion::Completion::Answered) => return ExitCode::SUCCESS,
         Err(error) => return args::refuse(&error),
     }
     let arguments = match Arguments::try_parse_from(args::with_run(std::env::args_os())) {
@@ -93,7 +93,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
 
 /// The one runtime of this process: a single thread.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    room::check()?;
+    resource_limits::check()?;
     let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
     let mut builder = tokio::runtime::Builder::new_current_thread();
     // The threads of `room::warm_up` stay.

@@ -41,19 +41,19 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
         Examined::NeverStarted => Err(never_started(run)),
-        Examined::Lost => Err(lost(project, run)),
-        Examined::Unreadable(error) => Err(Failure::from(error).about(run)),
+        Examined::Lost => Err(journal_missing(project, run)),
+        Examined::Unreadable(error) => Err(Failure::from(error).naming_run(run)),
     }
 }
 
 /// Everything that happened in a run, for those who tell it.
 pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failure>> {
-    let unread = |error| Failure::from(error).about(&seen.header.run);
+    let unread = |error| Failure::from(error).naming_run(&seen.header.run);
     seen.records().map(move |record| record.map_err(unread))
 }
 
 /// Says where the records of a run end that are told, if others follow that cannot be.
-pub(crate) fn tell_damage(seen: &Look) {
+pub(crate) fn report_damage(seen: &Look) {
     if let Tail::Damaged(damaged) = &seen.journal.tail {
         crate::say!("{}: showing only the records before the damage: {damaged}", seen.head.run.id);
     }
@@ -63,7 +63,7 @@ pub(crate) fn tell_damage(seen: &Look) {
 pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
     match examine(project, run) {
         Examined::NeverStarted => Err(never_started(run)),
-        Examined::Lost => Err(lost(project, run)),
+        Examined::Lost => Err(journal_missing(project, run)),
         Examined::Readable(_) | Examined::Damaged(_) | Examined::Unreadable(_) => Ok(()),
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn never_started(run: &RunId) -> Failure {
 }
 
 /// A run that was started, and of which nothing is recorded any more.
-pub(crate) fn lost(project: &Project, run: &RunId) -> Failure {
+pub(crate) fn journal_missing(project: &Project, run: &RunId) -> Failure {
     let paths = project.paths(run);
     let (journal, folder) = (paths.journal.display(), paths.directory.display());
     Failure::environment(format!("{run}: the journal is missing or empty"))
@@ -123,7 +123,7 @@ fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
 
 /// All runs of a project.
 #[derive(Default)]
-pub(crate) struct Survey {
+pub(crate) struct AllRuns {
     /// Those that can be read, the last one first.
     pub(crate) looks: Vec<Look>,
     /// Those that were never started, by name.
@@ -133,8 +133,8 @@ pub(crate) struct Survey {
 }
 
 /// Looks at every run.
-pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
-    let mut survey = Survey::default();
+pub(crate) fn read_all(project: &Project) -> Result<AllRuns, Failure> {
+    let mut survey = AllRuns::default();
     for run in project.runs()? {
         match examine(project, &run) {
             Examined::Readable(look) => survey.looks.push(*look),
@@ -150,7 +150,7 @@ pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
 
 /// The only run that is not finished and that nobody drives.
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
-    let survey = survey(project)?;
+    let survey = read_all(project)?;
     if survey.looks.is_empty() && survey.unreadable.is_empty() {
         return Err(no_runs(project));
     }
@@ -182,7 +182,7 @@ fn no_runs(project: &Project) -> Failure {
 }
 
 fn last(project: &Project) -> Result<RunId, Failure> {
-    let Survey { looks, unreadable, .. } = survey(project)?;
+    let AllRuns { looks, unreadable, .. } = read_all(project)?;
     match (looks.first(), unreadable.is_empty()) {
         (Some(look), _) => Ok(look.header.run.clone()),
         (None, true) => Err(no_runs(project)),

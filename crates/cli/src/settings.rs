@@ -11,14 +11,14 @@ use raymond_core::view::health::{self, Finding};
 use raymond_core::workflow::environment;
 use serde_json::{Map, Value};
 
-use crate::args::Governing;
+use crate::args::SettingFlags;
 use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
 use crate::paths::absolute;
 
 /// The settings that a layer asks for, over those that were.
-pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
+pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
     put(&mut settings.budget, asked.budget.as_ref());
     put(&mut settings.strict_budget, asked.strict_budget.as_ref());
     put(&mut settings.max_parallel, asked.max_parallel.as_ref());
@@ -84,13 +84,13 @@ fn put_some<T: Clone>(setting: &mut Option<T>, asked: Option<&Sourced<T>>) {
 }
 
 /// What a new run is asked to be governed by.
-pub(crate) fn of_run(config: Layer, flags: &Governing) -> Layer {
+pub(crate) fn layers_of_run(config: Layer, flags: &SettingFlags) -> Layer {
     Layer::from(flags).over(config)
 }
 
 /// What a run that goes on is asked to be governed by. It keeps what governed it at its start: a
 /// file must not undo a flag. Only waiting is decided anew.
-pub(crate) fn of_resume(config: Layer, flags: &Governing) -> Layer {
+pub(crate) fn layers_of_resume(config: Layer, flags: &SettingFlags) -> Layer {
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
     Layer::from(flags).over(waiting)
 }
@@ -178,7 +178,7 @@ mod tests {
     fn a_variable_of_a_document_is_a_text_unless_a_colon_says_json() {
         let check = |pairs: &[&str], expected: Result<Value, &str>| {
             let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
-            let vars = document_vars(&pairs).map_err(|failure| failure.told().0);
+            let vars = document_vars(&pairs).map_err(|failure| failure.message_and_hint().0);
             let expected = expected.map_err(str::to_owned);
             assert_eq!(vars.map(|vars| Value::Object(vars.values)), expected, "{pairs:?}");
         };

@@ -12,7 +12,7 @@ use crate::documents::is_document;
 const MOST_NAMES: usize = 1_000;
 
 /// A file with more bytes than this is not looked into for what it may be.
-const LARGEST_LOOKED_AT: u64 = 1 << 20;
+const MAX_BYTES_SEARCHED: u64 = 1 << 20;
 
 /// What a workflow is called, in letters that an id may have: like its folder, its archive, or its
 /// document. A folder called `workflow` says nothing, so its parent speaks for it.
@@ -83,7 +83,7 @@ pub(crate) fn document_in(folder: &Path) -> Option<PathBuf> {
 
 /// Whether the JSON of a file looks like a document of steps; a large one is not looked at.
 fn has_steps(path: &Path) -> bool {
-    let is_small = path.metadata().is_ok_and(|found| found.len() <= LARGEST_LOOKED_AT);
+    let is_small = path.metadata().is_ok_and(|found| found.len() <= MAX_BYTES_SEARCHED);
     let text = is_small.then(|| std::fs::read(path).ok()).flatten();
     let json = text.and_then(|text| reading::read(&text).ok());
     json.is_some_and(|json| json.get("steps").is_some_and(serde_json::Value::is_array))

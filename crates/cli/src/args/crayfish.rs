@@ -19,7 +19,7 @@ pub(crate) struct Schemas {
 #[command(override_usage = "raymond crayfish [OPTIONS] < request.json")]
 pub(crate) struct Crayfish {
     #[command(subcommand)]
-    pub(crate) about: Option<About>,
+    pub(crate) about: Option<CrayfishCommand>,
     /// Run steps here, whichever workspace the request names
     ///
     /// [default: the workspace of the request's `agentId`, or the current directory]
@@ -32,7 +32,7 @@ pub(crate) struct Crayfish {
 
 /// What can be asked about documents without running them.
 #[derive(Debug, Subcommand)]
-pub(crate) enum About {
+pub(crate) enum CrayfishCommand {
     /// Check documents and list all problems, without running them
     #[command(after_help = "Example:\n  raymond crayfish validate flow.json --schema-path schemas")]
     Validate(Validate),
@@ -63,11 +63,11 @@ pub(crate) struct Validate {
 pub(crate) struct Schema {
     /// Choose the kind of value
     #[arg(value_name = "WHAT", default_value = "document", hide_possible_values = false)]
-    pub(crate) of: Described,
+    pub(crate) of: SchemaKind,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Described {
+pub(crate) enum SchemaKind {
     /// A document, which authors write
     Document,
     /// A request, which callers send

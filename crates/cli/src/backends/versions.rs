@@ -9,28 +9,29 @@ use raymond_core::ids::BackendName;
 use raymond_core::view::health::Program;
 use raymond_core::workflow::State;
 
-use crate::ask;
 use crate::failure::Failure;
+use crate::probe;
 
 /// The version of a client that was found, for a state that asks it.
-pub(super) fn ask(name: &str, command: &str, state: &State) -> Result<String, Failure> {
-    let (path, why) =
-        match crate::runtime()?.block_on(ask::version(name, command, ask::OF_A_CLIENT)) {
-            Program::Answers { version, .. } => return Ok(version),
-            Program::Silent { path, why } => (path, why),
-            Program::Missing => {
-                (command.to_owned(), "the program does not exist any more".to_owned())
-            }
-        };
-    let told = format!("could not read the version of {name} ({path}): {why}");
+pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, Failure> {
+    let (path, why) = match crate::runtime()?.block_on(probe::client_version(
+        name,
+        command,
+        probe::CLIENT_TIMEOUT,
+    )) {
+        Program::Answers { version, .. } => return Ok(version),
+        Program::Silent { path, why } => (path, why),
+        Program::Missing => (command.to_owned(), "the program does not exist any more".to_owned()),
+    };
+    let problem = format!("could not read the version of {name} ({path}): {why}");
     let remedy = format!(
         "try `{path} --version`, then set `{name}` in the configuration to the path of the client"
     );
-    Err(super::refused((state, name), &told, remedy))
+    Err(super::unusable_client(name, state, &problem, remedy))
 }
 
 /// A line for each client that is another one than before.
-pub(crate) fn replaced(
+pub(crate) fn version_changes(
     before: &BTreeMap<BackendName, String>,
     now: &BTreeMap<BackendName, String>,
 ) -> Vec<String> {
@@ -51,7 +52,7 @@ mod tests {
             clients.iter().map(|(name, version)| ((*name).into(), (*version).into())).collect()
         };
         let check = |before: &[(&str, &str)], now: &[(&str, &str)], expected: &[&str]| {
-            assert_eq!(replaced(&of(before), &of(now)), expected);
+            assert_eq!(version_changes(&of(before), &of(now)), expected);
         };
         check(&[("claude", "2.1.325")], &[("claude", "2.1.325")], &[]);
         check(&[("claude", "1")], &[("claude", "2")], &["claude changed from version 1 to 2"]);

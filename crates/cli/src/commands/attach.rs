@@ -16,16 +16,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Attach;
 use crate::console::{Console, Interrupt};
-use crate::ear::Ear;
 use crate::failure::Failure;
-use crate::place::{self, Place};
 use crate::runs;
+use crate::status_summary::{self, StatusSummary};
+use crate::transcript_follower::TranscriptFollower;
 
-use super::farewell::farewell;
+use super::finish::finish;
 use super::report::report;
 
 /// How often the journal is looked at.
-const BEAT: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -34,11 +34,11 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let runtime = crate::runtime()?;
     let mut interrupt = interrupt(&runtime)?;
     // The summary of a run that is over says it all.
-    if !flags.talk.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
-        let Place { status, why, .. } = Place::seen(&project, &seen);
+    if !flags.output.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
+        let StatusSummary { status, why, .. } = StatusSummary::seen(&project, &seen);
         crate::say!("{run}: {status}: {why}");
     }
-    let mut console = Console::new(flags.talk, Interrupt::Leaves);
+    let mut console = Console::new(flags.output, Interrupt::Leaves);
     console.catch_up(&seen.head);
     let followed = runtime.block_on(async {
         tokio::select! {
@@ -46,7 +46,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
             _ = interrupt.recv() => Ok(None),
         }
     });
-    farewell(&runtime, move || {
+    finish(&runtime, move || {
         let said = console.end();
         let Some((seen, status)) = followed? else {
             crate::say!("{run} continues without being watched; to stop it: raymond stop {run}");
@@ -73,7 +73,7 @@ async fn follow(
     console: &mut Console,
 ) -> Result<(Look, Status), Failure> {
     let paths = project.paths(run);
-    let mut ear = Ear::new(paths.transcripts);
+    let mut follower = TranscriptFollower::new(paths.transcripts);
     let mut suspension = Suspension::default();
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // The owner first: one that ends in between has written all it will ever write.
@@ -91,10 +91,10 @@ async fn follow(
         if let Some((owner, life)) = &owner
             && suspension.is_news(*life, Instant::now())
         {
-            console.note(&place::suspended_with_hint(owner));
+            console.note(&status_summary::suspended_with_hint(owner));
         }
-        ear.listen(&seen.head.run, |turn, sign| console.seen(turn, sign));
-        tokio::time::sleep(BEAT).await;
+        follower.poll(&seen.head.run, |turn, sign| console.seen(turn, sign));
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let status = view::status(&seen.head.run, Owner::Gone);
     Ok((seen, status))

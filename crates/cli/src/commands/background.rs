@@ -23,33 +23,33 @@ use raymond_store::journal::Cursor;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::{self, Talk};
+use crate::args::{self, OutputFlags};
 use crate::failure::{ENVIRONMENT, Failure};
-use crate::interrupts::{self, Listener};
+use crate::interrupts::{self, SignalOwner};
 use crate::runs;
 
-use super::{hand_over, print_json};
+use super::{print_json, write_stdout};
 
 /// How often the journal is looked at.
-const BEAT: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Whether a run goes to the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub(crate) enum DriveMode {
     /// It is driven here.
-    Fore,
+    Foreground,
     /// It is to be started on its own.
-    Back,
+    StartBackground,
     /// This is the one that was.
     Detached,
 }
 
-impl Ground {
-    pub(crate) fn of(flags: &args::Ground) -> Self {
+impl DriveMode {
+    pub(crate) fn of(flags: &args::BackgroundFlags) -> Self {
         match (&flags.detached_as, flags.detach) {
             (Some(_), _) => Self::Detached,
-            (None, true) => Self::Back,
-            (None, false) => Self::Fore,
+            (None, true) => Self::StartBackground,
+            (None, false) => Self::Foreground,
         }
     }
 }
@@ -61,37 +61,37 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 }
 
 /// Starts this program again for `run`, and returns once its start is recorded.
-pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Failure> {
+pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     let is_new = !paths.exist(disk)?;
     let runtime = crate::runtime()?;
     // Whatever was started is named, even to somebody who is in a hurry.
     let mut interrupt = {
         let entered = runtime.enter();
-        let interrupt = signal(SignalKind::interrupt()).map_err(lost)?;
+        let interrupt = signal(SignalKind::interrupt()).map_err(start_failure)?;
         drop(entered);
         interrupt
     };
-    interrupts::leave_to(Listener::Starter);
+    interrupts::hand_over_to(SignalOwner::Starter);
     project.root.ensure(disk)?;
     paths.ensure(disk)?;
     let log = paths.directory.join("console.log");
-    let said = length(&log);
-    let mut eye = Eye { project, run, since: clock::now(), cursor: None };
+    let log_length = length(&log);
+    let mut watcher = StartWatcher { project, run, since: clock::now(), cursor: None };
     let (ended, interrupted) = runtime.block_on(async {
-        let mut detached = process::detach(&background(run, &log)?).map_err(lost)?;
-        let ended = eye.until_started(&mut detached).await.map_err(lost)?;
+        let mut detached = process::detach(&background(run, &log)?).map_err(start_failure)?;
+        let ended = watcher.until_started(&mut detached).await.map_err(start_failure)?;
         let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;
         Ok::<_, Failure>((ended, asked.is_ok()))
     })?;
     let Some(status) = ended else {
-        tell(run, talk)?;
+        print_id(run, output)?;
         if interrupted {
             crate::say!("the run continues in the background; to stop it: raymond stop {run}");
         }
         return Ok(if interrupted { Status::Stopped.exit_code() } else { 0 });
     };
-    match said_since(&log, said).trim_end() {
+    match log_since(&log, log_length).trim_end() {
         "" => crate::say!("raymond: {run} did not start and printed nothing: {status}"),
         words => crate::say!("{words}"),
     }
@@ -102,12 +102,12 @@ pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Fa
     Ok(code(status))
 }
 
-fn tell(run: &RunId, talk: Talk) -> Result<(), Failure> {
-    if talk.json {
+fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
+    if output.json {
         return print_json(json!({ "version": crate::json::VERSION, "run_id": run }));
     }
-    hand_over(&format!("{run}\n"))?;
-    if !talk.quiet {
+    write_stdout(&format!("{run}\n"))?;
+    if !output.quiet {
         crate::say!("{run} runs in the background; to follow it: raymond attach {run}");
     }
     Ok(())
@@ -117,17 +117,17 @@ fn tell(run: &RunId, talk: Talk) -> Result<(), Failure> {
 fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     let mut words = args::with_run(std::env::args_os()).into_iter().skip(1);
     let command = words.next().into_iter();
-    let told = ["--detached-as", run.as_str()].map(OsString::from);
+    let run_flag = ["--detached-as", run.as_str()].map(OsString::from);
     Ok(Background {
-        program: std::env::current_exe().map_err(lost)?.into_os_string(),
-        arguments: command.chain(told).chain(words).collect(),
-        cwd: std::env::current_dir().map_err(lost)?,
+        program: std::env::current_exe().map_err(start_failure)?.into_os_string(),
+        arguments: command.chain(run_flag).chain(words).collect(),
+        cwd: std::env::current_dir().map_err(start_failure)?,
         files: Files { stdout: log.to_owned(), stderr: log.to_owned() },
     })
 }
 
 /// Watches a journal for a start.
-struct Eye<'p> {
+struct StartWatcher<'p> {
     project: &'p Project,
     run: &'p RunId,
     /// Earlier starts are others.
@@ -135,7 +135,7 @@ struct Eye<'p> {
     cursor: Option<Cursor>,
 }
 
-impl Eye<'_> {
+impl StartWatcher<'_> {
     /// How it ended, when it ended without a start; none once the start is recorded.
     async fn until_started(
         &mut self,
@@ -144,10 +144,10 @@ impl Eye<'_> {
         loop {
             let ended = tokio::select! {
                 ended = detached.exited() => Some(ended?),
-                () = tokio::time::sleep(BEAT) => None,
+                () = tokio::time::sleep(POLL_INTERVAL) => None,
             };
             // It may have started and ended since the last look.
-            if self.sees_a_start() {
+            if self.has_started() {
                 return Ok(None);
             }
             if ended.is_some() {
@@ -156,7 +156,7 @@ impl Eye<'_> {
         }
     }
 
-    fn sees_a_start(&mut self) -> bool {
+    fn has_started(&mut self) -> bool {
         let is_start =
             |event: &Event| matches!(event, Event::RunStarted(_) | Event::RunResumed { .. });
         let events =
@@ -186,7 +186,7 @@ fn length(log: &Path) -> u64 {
 }
 
 /// What was said since.
-fn said_since(log: &Path, start: u64) -> String {
+fn log_since(log: &Path, start: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = std::fs::File::open(log) {
         let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut bytes));
@@ -200,6 +200,6 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that map_err calls")]
-fn lost(error: std::io::Error) -> Failure {
+fn start_failure(error: std::io::Error) -> Failure {
     Failure::environment(format!("could not start in the background: {error}"))
 }

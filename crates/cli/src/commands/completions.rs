@@ -6,7 +6,7 @@ use crate::args::{Completions, Shell};
 use crate::completion;
 use crate::failure::Failure;
 
-use super::hand_over;
+use super::write_stdout;
 
 pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
     let shell = match flags.shell {
@@ -18,7 +18,7 @@ pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
     };
     let script = completion::script(shell, &program())
         .map_err(|error| Failure::environment(format!("could not write the script: {error}")))?;
-    hand_over(&script)?;
+    write_stdout(&script)?;
     Ok(0)
 }
 

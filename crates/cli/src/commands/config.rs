@@ -7,25 +7,25 @@ use crate::config::{self, Row};
 use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::runs;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 
 pub(crate) fn config(flags: &Config) -> Result<u8, Failure> {
     let project = runs::project()?;
     let rows = config::rows(&config::load(&project)?);
-    let files = config::sought(&project);
+    let files = config::config_files(&project);
     if flags.json {
         print_json(json!({ "version": VERSION, "settings": rows, "files": files }))?;
     } else {
-        print_out(&rows.iter().map(line).collect::<String>())?;
+        print_text(&rows.iter().map(line).collect::<String>())?;
         let files: Vec<String> = files.iter().map(ToString::to_string).collect();
-        crate::say!("files, the later wins: {}", plain(&files.join(", ")));
+        crate::say!("files, the later wins: {}", sanitized(&files.join(", ")));
     }
     Ok(0)
 }
 
 /// `max_parallel         8                        raymond.toml:3`
 fn line(Row { key, text, origin, .. }: &Row) -> String {
-    format!("{key:<20} {:<24} {origin}\n", plain(text))
+    format!("{key:<20} {:<24} {origin}\n", sanitized(text))
 }

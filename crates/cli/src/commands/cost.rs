@@ -15,13 +15,13 @@ use serde_json::json;
 use crate::args::{Cost, CostBy};
 use crate::failure::Failure;
 use crate::runs;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 
 pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let asked = Asked {
+    let query = CostQuery {
         by: match (flags.by, &flags.run) {
             (Some(CostBy::State), _) | (None, Some(_)) => By::State,
             (Some(CostBy::Model), _) => By::Model,
@@ -31,21 +31,21 @@ pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
         since: flags.since.map_or(Timestamp(0), |span| before(clock::now(), span)),
     };
     let (title, costs) = match &flags.run {
-        Some(wanted) => one(&project, wanted, &asked)?,
-        None => all(&project, &asked)?,
+        Some(wanted) => one(&project, wanted, &query)?,
+        None => all(&project, &query)?,
     };
     if flags.json {
-        let spent = object(&costs, &asked, flags.run.is_some().then_some(title.as_str()));
+        let spent = object(&costs, &query, flags.run.is_some().then_some(title.as_str()));
         print_json(spent)?;
     } else {
         let last = flags.since.map(|span| format!(" in the last {span}")).unwrap_or_default();
-        print_out(&text(&format!("{title}{last}"), &costs))?;
+        print_text(&text(&format!("{title}{last}"), &costs))?;
     }
     Ok(0)
 }
 
 /// The question.
-struct Asked {
+struct CostQuery {
     by: By,
     since: Timestamp,
 }
@@ -54,20 +54,20 @@ fn before(now: Timestamp, span: Span) -> Timestamp {
     Timestamp(now.0.saturating_sub(span.0))
 }
 
-fn one(project: &Project, wanted: &str, asked: &Asked) -> Result<(String, Costs), Failure> {
+fn one(project: &Project, wanted: &str, query: &CostQuery) -> Result<(String, Costs), Failure> {
     let run = runs::find(project, wanted)?;
     let seen = runs::look(project, &run)?;
-    Ok((run.to_string(), count(project, &seen, asked)?))
+    Ok((run.to_string(), count(project, &seen, query)?))
 }
 
 /// One run after the other: together they may be more than fits into memory.
-fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
+fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure> {
     let (mut costs, mut readable) = (Costs::default(), 0_u64);
     for run in project.runs()? {
         if !runs::is_started(project, &run) {
             continue;
         }
-        match runs::look(project, &run).and_then(|seen| count(project, &seen, asked)) {
+        match runs::look(project, &run).and_then(|seen| count(project, &seen, query)) {
             Ok(counted) => {
                 readable += 1;
                 costs.add(counted);
@@ -78,9 +78,9 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
     Ok((counted(readable, "run"), costs))
 }
 
-fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure> {
-    runs::tell_damage(seen);
-    let mut counter = Counter::new(asked.by, asked.since);
+fn count(project: &Project, seen: &Look, query: &CostQuery) -> Result<Costs, Failure> {
+    runs::report_damage(seen);
+    let mut counter = Counter::new(query.by, query.since);
     for record in runs::records(seen) {
         let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
@@ -88,7 +88,7 @@ fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure
         }
     }
     let mut costs = counter.finish();
-    if asked.by == By::Workflow {
+    if query.by == By::Workflow {
         let root = project.root.project();
         let relative = |row: Row| Row { name: below(&row.name, root), ..row };
         costs.rows = costs.rows.into_iter().map(|(row, tally)| (relative(row), tally)).collect();
@@ -112,7 +112,7 @@ fn text(title: &str, costs: &Costs) -> String {
     let Costs { total, .. } = costs;
     let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
     for (row, tally) in costs.dearest_first() {
-        let row = plain(&row.title(costs.naming()));
+        let row = sanitized(&row.title(costs.naming()));
         let turns = counted(tally.turns, "turn");
         let percent = tally.percent_of(total.amount);
         let reserves = reserves(&tally, "  ");
@@ -136,8 +136,8 @@ fn reserves(tally: &Tally, before: &str) -> String {
     words
 }
 
-fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value {
-    let by = match asked.by {
+fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Value {
+    let by = match query.by {
         By::State => "state",
         By::Model => "model",
         By::Backend => "backend",
@@ -160,7 +160,7 @@ fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value 
     let mut object = tally(&costs.total);
     object["version"] = crate::json::VERSION.into();
     object["run_id"] = run.into();
-    object["since"] = (asked.since > Timestamp(0)).then(|| asked.since.to_string()).into();
+    object["since"] = (query.since > Timestamp(0)).then(|| query.since.to_string()).into();
     object["by"] = by.into();
     object["prices"] = "list".into();
     object["prices_as_of"] = PRICES_AS_OF.into();

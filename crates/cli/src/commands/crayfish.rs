@@ -1,31 +1,31 @@
 //! `raymond crayfish`: the tool for hosts, and what can be asked about documents without running them.
 
 mod call;
+mod cancellation;
 mod explain;
-mod leaving;
 mod validate;
 
 use raymond_core::crayfish::schema;
 
-use crate::args::{About, Crayfish, Described};
+use crate::args::{Crayfish, CrayfishCommand, SchemaKind};
 use crate::failure::Failure;
 
 pub(super) use call::tool;
 
-use super::hand_over;
+use super::write_stdout;
 
 pub(crate) fn crayfish(flags: &Crayfish) -> Result<u8, Failure> {
     match &flags.about {
         None => call::call(flags),
-        Some(About::Validate(flags)) => validate::validate(flags),
-        Some(About::Explain(flags)) => explain::explain(flags),
-        Some(About::Schema(flags)) => {
+        Some(CrayfishCommand::Validate(flags)) => validate::validate(flags),
+        Some(CrayfishCommand::Explain(flags)) => explain::explain(flags),
+        Some(CrayfishCommand::Schema(flags)) => {
             let text = match flags.of {
-                Described::Document => schema::DOCUMENT,
-                Described::Request => schema::REQUEST,
-                Described::Reply => schema::REPLY,
+                SchemaKind::Document => schema::DOCUMENT,
+                SchemaKind::Request => schema::REQUEST,
+                SchemaKind::Reply => schema::REPLY,
             };
-            hand_over(&format!("{}\n", text.trim_end()))?;
+            write_stdout(&format!("{}\n", text.trim_end()))?;
             Ok(0)
         }
     }

@@ -5,8 +5,8 @@
 //! read, and the demo succeeds only when everything that it tells has really happened.
 
 mod binary;
+mod directory;
 mod facts;
-mod stage;
 
 use raymond_core::budget::Micros;
 use raymond_core::run::Run;
@@ -17,47 +17,47 @@ use crate::args::Demo;
 use crate::failure::Failure;
 
 use binary::Binary;
+use directory::DemoDirectory;
 use facts::Facts;
-use stage::Stage;
 
 /// What `notes` is known to return.
 const PUBLISHED: &str = "published, 8/10: Search is twice as fast. There is a dark mode.";
 
 pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
-    let stage = Stage::set()?;
-    let binary = Binary::this(stage.directory())?;
+    let demo = DemoDirectory::set()?;
+    let binary = Binary::this(demo.directory())?;
     let played = crate::runtime()?.block_on(async {
         tokio::select! {
-            played = play(&stage, &binary) => Some(played),
+            played = play(&demo, &binary) => Some(played),
             _ = tokio::signal::ctrl_c() => None,
         }
     });
     match played {
-        Some(Ok(())) if flags.keep => stage.keep(),
-        Some(Ok(())) => stage.strike()?,
+        Some(Ok(())) if flags.keep => demo.keep(),
+        Some(Ok(())) => demo.remove()?,
         Some(Err(failure)) => {
-            stage.keep();
+            demo.keep();
             return Err(failure);
         }
         None => {
-            stage.strike()?;
+            demo.remove()?;
             return Ok(Status::Interrupted.exit_code());
         }
     }
     Ok(0)
 }
 
-async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
-    stage::say(&format!(
+async fn play(demo: &DemoDirectory, binary: &Binary) -> Result<(), Failure> {
+    directory::say(&format!(
         "Raymond runs agents as programs: a folder of prompts and scripts. Each of them names the\n\
          next one with a tag. This tour plays three short runs in {}.\n\
          A file of replies stands in for the model and its prices are invented; the rest is real.",
-        stage.directory().display()
+        demo.directory().display()
     ));
-    let undisturbed = call_and_function(stage, binary).await?;
-    fork(stage, binary).await?;
-    kill_and_resume(stage, binary, &undisturbed).await?;
-    stage::say(
+    let undisturbed = call_and_function(demo, binary).await?;
+    fork(demo, binary).await?;
+    kill_and_resume(demo, binary, &undisturbed).await?;
+    directory::say(
         "\nThe demo checked all of this against the journals. Next, in a project of your own:\n\
          \n  raymond init           writes a workflow for it, which can be tried without a model\
          \n  raymond init --list    names examples to copy",
@@ -65,20 +65,20 @@ async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failure> {
-    stage::title("Act 1: a call and a function");
-    stage::say(
+async fn call_and_function(demo: &DemoDirectory, binary: &Binary) -> Result<Look, Failure> {
+    directory::title("Act 1: a call and a function");
+    directory::say(
         "notes/ writes release notes: 1_START.sh, PLAN.md, DIG.md, WRITE.md, JUDGE.md, PUBLISH.sh.\n\
          PLAN calls DIG in a branch of its conversation: DIG knows the plan and reads a lot, but\n\
          the branch is then discarded. WRITE calls JUDGE as a function, in an empty conversation.\n\
          This is WRITE.md; notes.yaml contains the replies:",
     );
-    stage.show("notes/WRITE.md")?;
+    demo.show("notes/WRITE.md")?;
     let words = ["run", "notes", "--run-id", "first", "--replies", "notes.yaml", "--budget", "2"];
     let finished = binary.run(&words).await?;
     expect("the exit code of the first run", &finished.code, &Some(0))?;
     expect("the result of the first run", &finished.stdout.trim_end(), &PUBLISHED)?;
-    let seen = stage.look("first")?;
+    let seen = demo.look("first")?;
     let sessions = Facts::of(&seen).sessions();
     let expected = [
         "PLAN.md   opens conversation A",
@@ -87,22 +87,24 @@ async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failu
         "JUDGE.md  opens conversation C",
     ];
     expect("the conversations of the first run", &sessions, &expected.map(str::to_owned).to_vec())?;
-    stage::say("The files that DIG read stayed in B, and JUDGE never saw A. The journal shows it:");
-    stage::list(&sessions);
+    directory::say(
+        "The files that DIG read stayed in B, and JUDGE never saw A. The journal shows it:",
+    );
+    directory::list(&sessions);
     Ok(seen)
 }
 
-async fn fork(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
-    stage::title("Act 2: a fork");
-    stage::say(
+async fn fork(demo: &DemoDirectory, binary: &Binary) -> Result<(), Failure> {
+    directory::title("Act 2: a fork");
+    directory::say(
         "audit/ starts three workers in one message. Each has a name that starts with its parent's,\n\
          an empty conversation, and the attributes of its fork as variables. This is 1_START.sh:",
     );
-    stage.show("audit/1_START.sh")?;
+    demo.show("audit/1_START.sh")?;
     let words = ["run", "audit", "--run-id", "second", "--replies", "audit.yaml", "--budget", "2"];
     let finished = binary.run(&words).await?;
     expect("the exit code of the second run", &finished.code, &Some(0))?;
-    let seen = stage.look("second")?;
+    let seen = demo.look("second")?;
     let facts = Facts::of(&seen);
     let expected = [
         "main          three workers are on their way",
@@ -112,30 +114,30 @@ async fn fork(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     ];
     expect("the results of the workers", &facts.results, &expected.map(str::to_owned).to_vec())?;
     expect("how many workers were at work at once", &facts.workers_at_once(), &3)?;
-    stage::say("All three worked at the same time, and the run keeps the result of each:");
-    stage::list(&facts.results);
+    directory::say("All three worked at the same time, and the run keeps the result of each:");
+    directory::list(&facts.results);
     Ok(())
 }
 
 async fn kill_and_resume(
-    stage: &Stage,
+    demo: &DemoDirectory,
     binary: &Binary,
     undisturbed: &Look,
 ) -> Result<(), Failure> {
-    stage::title("Act 3: kill -9 and resume");
-    stage::say(
+    directory::title("Act 3: kill -9 and resume");
+    directory::say(
         "notes/ once more, but now JUDGE is slow (slow.yaml). While its turn runs, the demo\n\
          kills the process that drives the run: no warning, no time to clean up.",
     );
     let words = ["run", "notes", "--run-id", "third", "--replies", "slow.yaml", "--budget", "2"];
     let running = binary.start(&words)?;
     running.kill_when(|line| line.contains("→ JUDGE.md")).await?;
-    let cut = stage.look("third")?;
+    let cut = demo.look("third")?;
     expect("the status of the killed run", &cut.status, &Status::Interrupted)?;
     expect("the turns in flight when it was killed", &in_flight(&cut.head.run), &vec!["JUDGE.md"])?;
-    stage::say("The journal records which turns finished and which did not:");
+    directory::say("The journal records which turns finished and which did not:");
     binary.run(&["status", "third"]).await?;
-    stage::say(
+    directory::say(
         "Finished turns are reused. The interrupted turn continues in its own conversation:",
     );
     let finished = binary.run(&["resume", "third"]).await?;
@@ -147,8 +149,8 @@ async fn kill_and_resume(
         &Some(plan),
     )?;
     expect("the result after the kill", &finished.stdout.trim_end(), &PUBLISHED)?;
-    let resumed = stage.look("third")?;
-    account(stage, undisturbed, &resumed)
+    let resumed = demo.look("third")?;
+    account(demo, undisturbed, &resumed)
 }
 
 /// The states of the turns in flight.
@@ -158,12 +160,12 @@ fn in_flight(run: &Run) -> Vec<&str> {
 }
 
 /// Counts, in the journals, what was done and what it cost.
-fn account(stage: &Stage, undisturbed: &Look, resumed: &Look) -> Result<(), Failure> {
+fn account(demo: &DemoDirectory, undisturbed: &Look, resumed: &Look) -> Result<(), Failure> {
     let (before, after) = (Facts::of(undisturbed), Facts::of(resumed));
     expect("the turns that were finished after the kill", &after.settled, &before.settled)?;
     let more_than_once = after.settled.values().filter(|times| **times != 1).count();
     expect("the turns that were finished more than once", &more_than_once, &0)?;
-    let published = stage.lines("published.log")?;
+    let published = demo.lines("published.log")?;
     expect("the lines of published.log", &published, &2)?;
     let (spent, cap) = (resumed.head.run.spent, resumed.head.run.settings.budget);
     let plain = undisturbed.head.run.spent;
@@ -171,8 +173,10 @@ fn account(stage: &Stage, undisturbed: &Look, resumed: &Look) -> Result<(), Fail
     let within = cap.is_some_and(|cap| spent <= cap);
     expect("whether that is within the cap", &within, &true)?;
     let turns = after.settled.len();
-    stage::say("The result is the same as in act 1. The journal shows the turns and their cost:");
-    stage::list(&[
+    directory::say(
+        "The result is the same as in act 1. The journal shows the turns and their cost:",
+    );
+    directory::list(&[
         format!("{turns} turns finished, each of them once; 1 attempt was interrupted"),
         format!("spent {spent} of {}: {plain} as in act 1,", cap.unwrap_or(Micros::ZERO)),
         format!("and {} for the interrupted attempt (an estimate, never zero)", after.cut_off),

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::args::Doctor;
 use crate::failure::{ENVIRONMENT, Failure};
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 use super::{print_json, print_styled};
 
@@ -32,7 +32,7 @@ pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
         print_json(json!({ "version": version, "checks": checks, "fixed": fixed }))?;
     } else {
         for deed in &fixed {
-            crate::say!("{}", plain(deed));
+            crate::say!("{}", sanitized(deed));
         }
         print_styled(&findings.iter().map(lines).collect::<String>())?;
     }
@@ -68,10 +68,10 @@ fn lines(finding: &Finding) -> String {
         Mark::Fail => AnsiColor::Red.on_default().bold(),
     };
     let style = if is_coloured() { style } else { Style::new() };
-    let text = plain(text).replace('\n', INDENT);
+    let text = sanitized(text).replace('\n', INDENT);
     let mut lines = format!("{style}{mark:<5}{style:#} {check:<10} {text}");
     if let Some(remedy) = remedy {
-        write!(lines, "{INDENT}→ {}", plain(remedy).replace('\n', INDENT)).ok();
+        write!(lines, "{INDENT}→ {}", sanitized(remedy).replace('\n', INDENT)).ok();
     }
     lines.push('\n');
     lines

@@ -5,12 +5,12 @@
 //! overwritten: it writes all its files, or none.
 
 mod client;
+mod detect;
 mod directory;
+mod examples;
 mod files;
-mod found;
 mod listing;
 mod scaffold;
-mod shipped;
 
 use std::io::stdout;
 use std::path::Path;
@@ -19,17 +19,17 @@ use raymond_core::view::quoted;
 use serde_json::json;
 
 use crate::args::Init;
-use crate::console::{self, Room, wrapped};
+use crate::console::{self, LineLayout, wrapped};
 use crate::failure::Failure;
 use crate::runs;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 use client::Client;
+use detect::{Detected, Git, Offer, Tool};
 use directory::Directory;
-use found::{Found, Git, Offer, Tool};
+use examples::{EXAMPLES, Example};
 use scaffold::Scaffold;
-use shipped::{EXAMPLES, Example};
 
 /// The names of the examples.
 pub(crate) fn examples() -> impl Iterator<Item = &'static str> {
@@ -39,7 +39,7 @@ pub(crate) fn examples() -> impl Iterator<Item = &'static str> {
 pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
     match &flags.from {
         _ if flags.list => list(flags)?,
-        Some(name) => copy(shipped::find(name)?, flags)?,
+        Some(name) => copy(examples::find(name)?, flags)?,
         None => scaffold(flags)?,
     }
     Ok(0)
@@ -55,12 +55,12 @@ fn list(flags: &Init) -> Result<(), Failure> {
         return print_json(json!({ "version": crate::json::VERSION, "examples": examples }));
     }
     let width = EXAMPLES.iter().map(|example| example.name.len()).max().unwrap_or_default();
-    let room = Room { edge: console::edge(&stdout()), taken: 0, indent: width + 2 };
+    let room = LineLayout { edge: console::edge(&stdout()), taken: 0, indent: width + 2 };
     let line = |example: &Example| {
         let line = format!("{:<width$}  {}", example.name, example.about());
         format!("{}\n", wrapped(&line, room))
     };
-    print_out(&EXAMPLES.iter().map(line).collect::<String>())?;
+    print_text(&EXAMPLES.iter().map(line).collect::<String>())?;
     crate::say!("to copy one: raymond init --from NAME");
     Ok(())
 }
@@ -69,11 +69,11 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
     let here = runs::current_directory()?;
     let unlisted =
         |error| Failure::environment(format!("could not list {}: {error}", here.display()));
-    let found = Found::of(&listing::read(&here).map_err(unlisted)?);
+    let found = Detected::of(&listing::read(&here).map_err(unlisted)?);
     let directory = Directory::named(flags, directory::DEFAULT)?;
     let scaffold = Scaffold::new(&found, &directory.name, Client::configured());
     let files = scaffold.files();
-    directory.is_free(&files, flags)?;
+    directory.check_free(&files, flags)?;
     directory.write(&files, flags)?;
     if flags.json {
         return print_json(json!({
@@ -88,7 +88,7 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
             "run": [scaffold.run_it()],
         }));
     }
-    print_out(&format!("{}{}", told(&found), directory.told(&files, flags)))?;
+    print_text(&format!("{}{}", found_text(&found), directory.written_text(&files, flags)))?;
     if flags.dry_run {
         crate::say!("nothing was written");
     } else {
@@ -97,30 +97,30 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
     Ok(())
 }
 
-fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
+fn next_steps(found: &Detected, here: &Path, scaffold: &Scaffold<'_>) {
     let runs = match found.check() {
         Some(check) => format!("but `{}` is really executed", check.line),
         None => "and it changes nothing".to_owned(),
     };
     if found.check().is_none() {
-        let script = plain(&scaffold.check_script());
+        let script = sanitized(&scaffold.check_script());
         crate::say!("\nFound no command that checks a change: add one to {script}.");
         if let Some(top) = listing::repository(here).filter(|top| top != here) {
-            crate::say!("The repository starts in {}.", plain(&top.display().to_string()));
+            crate::say!("The repository starts in {}.", sanitized(&top.display().to_string()));
         }
     }
     crate::say!(
         "\nTry it: a file of replies stands in for the model, so it costs nothing, {runs}."
     );
-    crate::say!("  {}", plain(&scaffold.try_it()));
+    crate::say!("  {}", sanitized(&scaffold.try_it()));
     crate::say!("Then for real, {}:", scaffold.client.with("a cap of $5.00"));
-    crate::say!("  {}", plain(&scaffold.run_it()));
+    crate::say!("  {}", sanitized(&scaffold.run_it()));
 }
 
 fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
     let directory = Directory::named(flags, example.name)?;
     let files = example.files();
-    directory.is_free(&files, flags)?;
+    directory.check_free(&files, flags)?;
     directory.write(&files, flags)?;
     let commands = example.try_it();
     let enter = (directory.name != ".").then(|| format!("cd {}", quoted(&directory.name)));
@@ -135,14 +135,14 @@ fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
             "try": commands,
         }));
     }
-    print_out(&directory.told(&files, flags))?;
+    print_text(&directory.written_text(&files, flags))?;
     if flags.dry_run {
         crate::say!("nothing was written");
         return Ok(());
     }
     crate::say!("\nTry it: a file of replies stands in for the model, so it costs nothing.");
     for command in &commands {
-        crate::say!("  {}", plain(command));
+        crate::say!("  {}", sanitized(command));
     }
     crate::say!("README.md explains the workflow and how to adapt it to your project.");
     Ok(())
@@ -153,23 +153,23 @@ fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
 ///   Cargo.toml: cargo test, cargo build
 ///   git
 /// ```
-fn told(found: &Found) -> String {
+fn found_text(found: &Detected) -> String {
     let git = (found.git == Git::Repository).then(|| "git".to_owned());
-    let lines: Vec<String> = found.tools.iter().map(told_tool).chain(git).collect();
+    let lines: Vec<String> = found.tools.iter().map(tool_line).chain(git).collect();
     if lines.is_empty() {
         return "found no Cargo, npm, make or Python project, and no git repository\n".to_owned();
     }
     format!("found\n  {}\n", lines.join("\n  "))
 }
 
-fn told_tool(tool: &Tool) -> String {
+fn tool_line(tool: &Tool) -> String {
     let offer = match &tool.offer {
         Offer::Commands { .. } => {
             tool.commands().map(|command| command.line).collect::<Vec<_>>().join(", ")
         }
         Offer::Nothing(why) => (*why).to_owned(),
     };
-    format!("{}: {offer}", plain(&tool.file))
+    format!("{}: {offer}", sanitized(&tool.file))
 }
 
 fn tool(tool: &Tool) -> serde_json::Value {

@@ -7,20 +7,20 @@ use raymond_store::journal::Tail;
 
 use crate::args::List;
 use crate::failure::Failure;
-use crate::place::Place;
-use crate::runs::Survey;
+use crate::runs::AllRuns;
+use crate::status_summary::StatusSummary;
 use crate::{json, runs};
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 
 pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let Survey { looks, never_started, unreadable } = runs::survey(&project)?;
+    let AllRuns { looks, never_started, unreadable } = runs::read_all(&project)?;
     if flags.json {
         let runs = looks.iter().map(|look| json::run(&look.head, &place(&project, look)));
         print_json(serde_json::Value::Array(runs.collect()))?;
     } else {
-        print_out(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
+        print_text(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
     }
     if looks.is_empty() && unreadable.is_empty() && never_started.is_empty() {
         let none = runs::none_in(project.root.project());
@@ -36,8 +36,8 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
 }
 
 /// Processes are looked for only where some must be expected.
-fn place(project: &Project, look: &Look) -> Place {
-    let place = Place::seen(project, look);
+fn place(project: &Project, look: &Look) -> StatusSummary {
+    let place = StatusSummary::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
 }
 

@@ -4,8 +4,10 @@
 //! scripted backend leave their text in the journal, and so do the answers of callers. A live run is followed by looking again at both.
 
 mod follow;
+mod items;
 mod page;
-mod words;
+
+use std::collections::BTreeMap;
 
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::Key;
@@ -22,15 +24,16 @@ use crate::args::Logs;
 use crate::failure::Failure;
 use crate::{backends, runs};
 
+use follow::TurnFollower;
 use page::{Page, Shape, Stop};
 
 pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    runs::tell_damage(&seen);
+    runs::report_damage(&seen);
     let mut turns = Turns::default();
-    let turns_seen = tell_apart(&mut turns, &seen)?;
+    let turns_seen = collect_turns(&mut turns, &seen)?;
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -41,21 +44,26 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     };
     let paths = project.paths(&run);
     let blobs = project.blobs(&paths);
-    let is_played = backends::is_played(&seen.head.run.settings);
-    let source = Source { paths, blobs, is_played };
+    let uses_only_replies = backends::uses_only_replies(&seen.head.run.settings);
+    let source = Source { paths, blobs, uses_only_replies };
     let mut page = Page::new(shape, seen.head.ledger.naming());
     let told = if flags.follow {
-        follow::follow(&project, seen, (turns, turns_seen), flags, (&source, &mut page))
+        {
+            let wanted = flags.wanted();
+            let open = BTreeMap::new();
+            let follower = TurnFollower { source: &source, page: &mut page, wanted, turns, open };
+            follower.follow(&project, seen, turns_seen)
+        }
     } else {
         page.open(&run).and_then(|()| {
             for turn in turns_seen.iter().filter(|turn| flags.wanted().takes(&turn.attempt)) {
-                source.tell(turn, &mut page)?;
+                source.print(turn, &mut page)?;
             }
             page.close()
         })
     };
     match told {
-        Ok(()) => page.note_silence(&run),
+        Ok(()) => page.explain_empty(&run),
         // Whoever read it has read enough.
         Err(Stop::ReaderGone) => {}
         Err(Stop::Failed(failure)) => return Err(failure),
@@ -78,7 +86,7 @@ impl Turn {
 }
 
 /// The turns of a run, in the order in which they started.
-fn tell_apart(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
+fn collect_turns(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
         for (change, outcome) in changes(turns, &record?) {
@@ -195,12 +203,12 @@ struct Source {
     paths: RunPaths,
     blobs: Blobs,
     /// Whether replies stand in for the clients, which then leave no transcripts.
-    is_played: bool,
+    uses_only_replies: bool,
 }
 
 impl Source {
     /// Tells a whole turn.
-    fn tell(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+    fn print(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
         page.begin(&turn.attempt)?;
         self.words(turn, page)?;
         page.end()

@@ -17,22 +17,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Mcp;
 use crate::failure::Failure;
-use crate::interrupts::{self, Listener};
-use crate::room;
+use crate::interrupts::{self, SignalOwner};
+use crate::resource_limits;
 
 use super::crayfish;
 
 /// What this process offers.
-struct Offered {
+struct CrayfishHost {
     tool: Tool,
 }
 
-impl Host for Offered {
+impl Host for CrayfishHost {
     fn call(&self, sent: Sent, follower: Follower) -> Reply {
         let runtime = match crate::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => {
-                return Reply::failed(ErrorCode::Internal, failure.told().0, Vec::new());
+                return Reply::failed(
+                    ErrorCode::Internal,
+                    failure.message_and_hint().0,
+                    Vec::new(),
+                );
             }
         };
         runtime.block_on(self.tool.call(sent, follower))
@@ -56,19 +60,19 @@ impl Host for Offered {
 }
 
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
-    let host = Arc::new(Offered { tool: tool(flags)? });
+    let host = Arc::new(CrayfishHost { tool: tool(flags)? });
     let runtime = crate::runtime()?;
-    room::warm_up(&runtime);
+    resource_limits::warm_up(&runtime);
     let code = runtime.block_on(async {
         let signals = Signals::listen().map_err(|error| {
             Failure::environment(format!("could not listen for signals: {error}"))
         })?;
-        interrupts::leave_to(Listener::Owner);
+        interrupts::hand_over_to(SignalOwner::Owner);
         let ending = CancellationToken::new();
         let signalled = tokio::spawn(end_by_signal(signals, ending.clone()));
         match flags.http {
             None => serve_streams(host, ending).await?,
-            Some(address) => serve_http(host, (address, &flags.allow_host), ending).await?,
+            Some(address) => serve_http(host, address, &flags.allow_host, ending).await?,
         }
         if signalled.is_finished() {
             return Ok(signalled.await.unwrap_or(0));
@@ -105,14 +109,15 @@ async fn end_by_signal(mut signals: Signals, ending: CancellationToken) -> u8 {
     code
 }
 
-async fn serve_streams(host: Arc<Offered>, ending: CancellationToken) -> Result<(), Failure> {
+async fn serve_streams(host: Arc<CrayfishHost>, ending: CancellationToken) -> Result<(), Failure> {
     let served = stdio::serve(host, stdio::streams(), ending).await;
     served.map_err(|error| Failure::environment(error.to_string()).code(1))
 }
 
 async fn serve_http(
-    host: Arc<Offered>,
-    (address, names): (SocketAddr, &[http::Authority]),
+    host: Arc<CrayfishHost>,
+    address: SocketAddr,
+    names: &[http::Authority],
     ending: CancellationToken,
 ) -> Result<(), Failure> {
     let listener = http::listen(address, names).await.map_err(|error| match error {

@@ -17,8 +17,8 @@ use crate::args::Prune;
 use crate::failure::Failure;
 use crate::runs;
 
-use super::{print_json, print_out};
-use plan::{Doomed, Plan};
+use super::{print_json, print_text};
+use plan::{Plan, RunToDelete};
 
 pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -36,7 +36,7 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {
             crate::say!(
                 "could not delete some files of deleted runs: {}",
-                Failure::from(error).told().0
+                Failure::from(error).message_and_hint().0
             );
         }
     }
@@ -44,8 +44,14 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
         print_json(object(&plan, flags))?;
     } else {
         let verb = if flags.dry_run { "would delete" } else { "deleted" };
-        print_out(&plan.goes.iter().map(|doomed| line(verb, doomed)).collect::<String>())?;
-        tell(&plan, flags);
+        print_text(
+            &plan
+                .to_delete
+                .iter()
+                .map(|run_to_delete| line(verb, run_to_delete))
+                .collect::<String>(),
+        )?;
+        report(&plan, flags);
     }
     trouble.map_or(Ok(0), Err)
 }
@@ -54,31 +60,33 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
 /// told.
 fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
     let mut trouble: Option<Failure> = None;
-    plan.goes.retain(|doomed| match discard(project, &doomed.run, doomed.seq) {
-        Ok(()) => true,
-        Err(error) => {
-            let failure = refused(error, doomed);
-            match &trouble {
-                None => trouble = Some(failure),
-                Some(_) => failure.print(),
+    plan.to_delete.retain(|run_to_delete| {
+        match discard(project, &run_to_delete.run, run_to_delete.seq) {
+            Ok(()) => true,
+            Err(error) => {
+                let failure = refused(error, run_to_delete);
+                match &trouble {
+                    None => trouble = Some(failure),
+                    Some(_) => failure.print(),
+                }
+                false
             }
-            false
         }
     });
     trouble
 }
 
 /// Why a run stays.
-fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
-    let Doomed { run, .. } = doomed;
+fn refused(error: DiscardError, run_to_delete: &RunToDelete) -> Failure {
+    let RunToDelete { run, .. } = run_to_delete;
     match error {
         DiscardError::Lock(error) => error.into(),
-        DiscardError::Look(error) => Failure::from(error).about(run),
+        DiscardError::Look(error) => Failure::from(error).naming_run(run),
         DiscardError::Disk(error) => error.into(),
         DiscardError::Tracked(error) => error.into(),
         error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
-        DiscardError::Processes { .. } => plan::still_runs(run, doomed.is_unfinished),
-        error @ DiscardError::Young(_) => plan::young(&error),
+        DiscardError::Processes { .. } => plan::still_runs(run, run_to_delete.is_unfinished),
+        error @ DiscardError::Young(_) => plan::too_young(&error),
         error @ DiscardError::Changed(_) => {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }
@@ -89,17 +97,17 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
 }
 
 /// `deleted review-20260102-k3f9   completed    2026-01-02T10:00  1.2 MiB`
-fn line(verb: &str, doomed: &Doomed) -> String {
-    let Doomed { run, status, last, size, .. } = doomed;
+fn line(verb: &str, run_to_delete: &RunToDelete) -> String {
+    let RunToDelete { run, status, last, size, .. } = run_to_delete;
     let last = last.map(|last| last.to_string()[..16].to_owned()).unwrap_or_default();
     let size = bytes(*size);
     format!("{verb} {run:<40} {status:<13} {last:<16}  {size}\n")
 }
 
 /// How much it was, and what stays.
-fn tell(plan: &Plan, flags: &Prune) {
-    let total = bytes(plan.goes.iter().map(|doomed| doomed.size).sum());
-    match (plan.goes.len() as u64, flags.dry_run) {
+fn report(plan: &Plan, flags: &Prune) {
+    let total = bytes(plan.to_delete.iter().map(|run_to_delete| run_to_delete.size).sum());
+    match (plan.to_delete.len() as u64, flags.dry_run) {
         (0, _) => crate::say!("nothing to delete"),
         (runs, false) => crate::say!("deleted {}, freed {total}", counted(runs, "run")),
         (runs, true) => crate::say!("would delete {}, and free {total}", counted(runs, "run")),
@@ -126,10 +134,10 @@ fn runs_are(many: u64, what: &str) -> String {
 }
 
 fn object(plan: &Plan, flags: &Prune) -> serde_json::Value {
-    let deleted = plan.goes.iter().map(|doomed| {
+    let deleted = plan.to_delete.iter().map(|run_to_delete| {
         json!({
-            "run_id": doomed.run, "status": doomed.status, "bytes": doomed.size,
-            "updated_at": doomed.last.map(|last| last.to_string()),
+            "run_id": run_to_delete.run, "status": run_to_delete.status, "bytes": run_to_delete.size,
+            "updated_at": run_to_delete.last.map(|last| last.to_string()),
         })
     });
     let kept = plan.stays.iter().map(|(run, why)| json!({ "run_id": run, "why": why }));
@@ -137,7 +145,7 @@ fn object(plan: &Plan, flags: &Prune) -> serde_json::Value {
         "version": crate::json::VERSION,
         "dry_run": flags.dry_run,
         "deleted": deleted.collect::<Vec<_>>(),
-        "freed_bytes": plan.goes.iter().map(|doomed| doomed.size).sum::<u64>(),
+        "freed_bytes": plan.to_delete.iter().map(|run_to_delete| run_to_delete.size).sum::<u64>(),
         "younger": plan.young,
         "unfinished": plan.unfinished,
         "kept": kept.collect::<Vec<_>>(),

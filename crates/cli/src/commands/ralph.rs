@@ -23,14 +23,14 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
     let program = Loop { max_iterations, until: flags.until };
     let flags = Run {
         workflow: flags.prompt,
-        beginning: flags.beginning,
+        creation: flags.creation,
         input: None,
         steps: crate::args::Steps::default(),
         unpinned: !flags.pinned,
         max_iterations: flags.max_iterations,
-        ground: flags.ground,
-        governing: flags.governing,
-        talk: flags.talk,
+        background: flags.background,
+        setting_flags: flags.setting_flags,
+        output: flags.output,
     };
     run::start(&flags, &Program::Ralph(program))
 }

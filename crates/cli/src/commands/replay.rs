@@ -8,16 +8,16 @@ use raymond_engine::replay::{Replayed, replay as decide_again};
 use raymond_store::journal::{self, Tail};
 use serde_json::{Value, json};
 
-use crate::args::Look;
+use crate::args::RunArgument;
 use crate::failure::Failure;
 use crate::{json as shapes, runs};
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 
 /// Exit code 1: something would be decided otherwise.
 const DIFFERS: u8 = 1;
 
-pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
+pub(crate) fn replay(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     // Whatever is wrong with the journal of a run is told as by every command that looks.
@@ -25,10 +25,10 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
     let paths = project.paths(&run);
     if let Tail::Damaged(damaged) = seen.journal.tail {
         let damaged = journal::Error::Damaged { path: paths.journal, damaged };
-        return Err(Failure::from(LookError::Journal(damaged)).about(&run));
+        return Err(Failure::from(LookError::Journal(damaged)).naming_run(&run));
     }
     let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths));
-    let replayed = replayed.map_err(|error| Failure::from(error).about(&run))?;
+    let replayed = replayed.map_err(|error| Failure::from(error).naming_run(&run))?;
     let Replayed { records, difference, .. } = replayed;
     if flags.json {
         let difference = difference.as_deref().map(object);
@@ -36,10 +36,10 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
             "version": shapes::VERSION, "run_id": run, "records": records, "difference": difference,
         }))?;
     } else if let Some(difference) = &difference {
-        print_out(&format!("{difference}\n"))?;
+        print_text(&format!("{difference}\n"))?;
     } else {
         let records = raymond_core::view::counted(records, "record");
-        print_out(&format!("{records}: every decision is the same\n"))?;
+        print_text(&format!("{records}: every decision is the same\n"))?;
     }
     Ok(if difference.is_some() { DIFFERS } else { 0 })
 }

@@ -10,10 +10,10 @@ use raymond_engine::driver::Head;
 use raymond_engine::shell::Signal;
 use raymond_store::Blobs;
 
-use crate::console::{self, Said};
+use crate::console::{self, AlreadyShown};
 use crate::failure::Failure;
-use crate::place::Place;
-use crate::words::styled;
+use crate::sanitize::styled;
+use crate::status_summary::StatusSummary;
 
 use super::result;
 use summary::Summary;
@@ -23,15 +23,15 @@ pub(super) fn report(
     head: &Head,
     status: Status,
     blobs: &Blobs,
-    said: &Said,
+    said: &AlreadyShown,
 ) -> Result<(), Failure> {
-    let place = Place::of(head, status);
+    let place = StatusSummary::of(head, status);
     let (columns, edge) = (console::width(), console::edge(&stderr()));
-    let talk = said.talk;
+    let output = said.output;
     for line in (Summary { head, place: &place, said, columns, edge }).lines() {
         super::print_error_line(&styled(&line));
     }
-    match (talk.json, talk.events) {
+    match (output.json, output.events) {
         (true, _) => result::print_run(head, &place, blobs),
         (false, true) => Ok(()),
         (false, false) => result::print_main(head, blobs),

@@ -11,14 +11,14 @@ use raymond_store::Blobs;
 
 use crate::failure::Failure;
 use crate::json::{self, Layout};
-use crate::place::Place;
+use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
-use crate::words::plain;
+use crate::status_summary::StatusSummary;
 
-use super::hand_over;
+use super::write_stdout;
 
 /// Prints the object of a run, with the results of all agents that ended.
-pub(super) fn print_run(head: &Head, place: &Place, blobs: &Blobs) -> Result<(), Failure> {
+pub(super) fn print_run(head: &Head, place: &StatusSummary, blobs: &Blobs) -> Result<(), Failure> {
     print_object(json::run(head, place), head, blobs)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn print_object(
 ) -> Result<(), Failure> {
     let mut object = redacted_json(object);
     object["results"] = json::results(head, blobs);
-    hand_over(&(json::text(&object, Layout::Indented) + "\n"))
+    write_stdout(&(json::text(&object, Layout::Indented) + "\n"))
 }
 
 /// Prints the result of `main`, when there is one.
@@ -41,7 +41,7 @@ pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
     }
     // Data for whoever reads it; a terminal would obey it.
     let shown = std::io::stdout().is_terminal();
-    hand_over(&if shown { plain(&text) } else { text })
+    write_stdout(&if shown { sanitized(&text) } else { text })
 }
 
 /// The result of `main`. A loop that had enough has none, not an empty one; that of a document is what its

@@ -1,8 +1,8 @@
 //! `raymond resume`: says what it will do, and does it.
 
+mod already_ended;
 mod edits;
-mod ground;
-mod over;
+mod preflight;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::{Identity, Leftover};
@@ -21,29 +21,31 @@ use raymond_engine::shell::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
-use crate::args::{Governing, Resume, Talk};
-use crate::backends::{self, Usable};
+use crate::args::{OutputFlags, Resume, SettingFlags};
+use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostic};
 use crate::{config, json as shapes, runs, settings};
 
-use super::background::{self, Ground};
+use super::background::{self, DriveMode};
 use super::run::drive;
-use super::{print_json, print_out};
-use edits::{Edits, Weighed, weigh};
-use ground::{check_cap, check_ground, check_money, kept_prices, usable};
-use over::{after_cut, end_cancelled, is_done, is_over};
+use super::{print_json, print_text};
+use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
+use edits::{EditDecision, Edits, decide_edits};
+use preflight::{
+    Definitions, check_budget_left, check_cap, check_requirements, price_change_note, usable,
+};
 
 /// What a person wants of a resume.
-pub(crate) struct Wish<'a> {
+pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
     how: Opening,
-    governing: &'a Governing,
+    setting_flags: &'a SettingFlags,
     max_iterations: Option<u32>,
     prices: Prices,
-    ground: Ground,
-    talk: Talk,
+    drive_mode: DriveMode,
+    output: OutputFlags,
 }
 
 /// The prices that a run continues with.
@@ -55,20 +57,21 @@ enum Prices {
     Current,
 }
 
-impl Wish<'_> {
+impl ResumeOptions<'_> {
     /// What the run is to be governed by from here on.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let config = config::load(project)?;
-        let usual = backends::usual(&config);
+        let usual = backends::default_backend(&config);
         let current = backends::own_prices(&config);
-        let asked = settings::of_resume(config, self.governing);
+        let asked = settings::layers_of_resume(config, self.setting_flags);
         settings::check_backend(&asked)?;
-        let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        let mut settings = settings::apply_config(run.settings.clone(), &asked)?;
         if settings.prices.is_none() || self.prices == Prices::Current {
             settings.prices = Some(current);
         }
         let replayed_backend = settings.replayed_backend.take().unwrap_or(usual);
-        settings.replayed_backend = backends::is_played(&settings).then_some(replayed_backend);
+        settings.replayed_backend =
+            backends::uses_only_replies(&settings).then_some(replayed_backend);
         match (&mut settings.program, self.max_iterations) {
             (_, None) => {}
             (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
@@ -83,18 +86,18 @@ impl Wish<'_> {
     }
 }
 
-impl<'a> Wish<'a> {
+impl<'a> ResumeOptions<'a> {
     /// `run --or-resume`
     pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
         Self {
             plan: false,
             edits: Edits::Undecided,
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
-            governing: &flags.governing,
+            setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: Prices::Kept,
-            ground: Ground::of(&flags.ground),
-            talk: flags.talk,
+            drive_mode: DriveMode::of(&flags.background),
+            output: flags.output,
         }
     }
 
@@ -109,11 +112,11 @@ impl<'a> Wish<'a> {
             plan: flags.plan,
             edits,
             how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
-            governing: &flags.governing,
+            setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
-            ground: Ground::of(&flags.ground),
-            talk: flags.talk,
+            drive_mode: DriveMode::of(&flags.background),
+            output: flags.output,
         }
     }
 }
@@ -130,44 +133,49 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
         .hint("start a new run with `raymond run`"));
     }
     let project = runs::project()?;
-    let run = match flags.ground.detached_as.as_ref().or(flags.run.as_ref()) {
+    let run = match flags.background.detached_as.as_ref().or(flags.run.as_ref()) {
         Some(wanted) => runs::find(&project, wanted)?,
         None => runs::only_unfinished(&project)?,
     };
-    resume_run(&project, &run, &Wish::from_resume(flags))
+    resume_run(&project, &run, &ResumeOptions::from_resume(flags))
 }
 
-pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
-    let seen = match before_opening(project, run, wish)? {
-        Before::Done(code) => return Ok(code),
-        Before::Opening(seen) => seen,
+pub(super) fn resume_run(
+    project: &Project,
+    run: &RunId,
+    options: &ResumeOptions<'_>,
+) -> Result<u8, Failure> {
+    let seen = match before_opening(project, run, options)? {
+        BeforeOpening::Done(code) => return Ok(code),
+        BeforeOpening::Opening(seen) => seen,
     };
-    match wish.ground {
-        Ground::Fore => {}
-        Ground::Back => return background::start(project, run, wish.talk),
-        Ground::Detached => background::own_session()?,
+    match options.drive_mode {
+        DriveMode::Foreground => {}
+        DriveMode::StartBackground => return background::start(project, run, options.output),
+        DriveMode::Detached => background::own_session()?,
     }
     let runtime = crate::runtime()?;
     let known = |settings: &Settings| backends::known(project, settings);
-    let opened = runtime.block_on(Owned::open_knowing(project, run, wish.how, seen, &known));
-    let owned = opened.map_err(|error| Failure::from(error).about(run))?;
-    tell(&owned.found);
+    let opened = runtime.block_on(Owned::open_knowing(project, run, options.how, seen, &known));
+    let owned = opened.map_err(|error| Failure::from(error).naming_run(run))?;
+    report_opening(&owned.found);
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
     if is_done(&owned.head.run) {
         drop(owned);
-        return after_cut(project, &runs::look(project, run)?, wish);
+        return after_rewind(project, &runs::look(project, run)?, options);
     }
-    let mut settings = wish.settings(project, &owned.head.run)?;
-    check_money(&owned.head, &settings)?;
-    crate::room::for_programs(settings.max_parallel)?;
-    let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
+    let mut settings = options.settings(project, &owned.head.run)?;
+    check_budget_left(&owned.head, &settings)?;
+    crate::resource_limits::raise_for_programs(settings.max_parallel)?;
+    let EditDecision { adopt, line } = decide_edits(&owned.head, &owned.definition, options.edits)?;
     // Whatever stands in the way is said before anything is recorded.
-    let definitions = (&owned.definition, adopt.as_ref());
-    let warnings = check_ground(project, &owned.head.run, &settings, definitions)?;
-    let Usable { backends, clients } = usable(project, &owned.head.run, &settings, definitions)?;
-    let backends = reading_earlier(project, backends, (&owned.head.run.settings, &settings));
+    let definitions = Definitions { pinned: &owned.definition, adopted: adopt.as_ref() };
+    let warnings = check_requirements(project, &owned.head.run, &settings, definitions)?;
+    let UsableBackends { backends, clients } =
+        usable(project, &owned.head.run, &settings, definitions)?;
+    let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,
@@ -176,32 +184,33 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
             Failure::usage(refusal.to_string()).hint(hint)
         })?,
     };
-    if !wish.talk.quiet {
+    if !options.output.quiet {
         warnings.iter().for_each(print_diagnostic);
     }
-    let kept = kept_prices(project, &owned.head.run, &settings)?;
-    let replaced = backends::replaced(&settings.clients, &clients);
+    let kept = price_change_note(project, &owned.head.run, &settings)?;
+    let replaced = backends::version_changes(&settings.clients, &clients);
     for line in line.into_iter().chain(kept).chain(replaced) {
         crate::say!("raymond: {line}");
     }
     settings.clients.extend(clients);
     let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
-    let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
-    tell_ended(&owned.found.ended[told..]);
-    if !wish.talk.quiet {
+    let inputs = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
+    report_ended(&owned.found.ended[told..]);
+    if !options.output.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
-    let mut console = Console::new(wish.talk, Interrupt::Stops);
+    let mut console = Console::new(options.output, Interrupt::Stops);
     console.catch_up(&owned.head);
-    drive(&runtime, owned, backends, (inputs, console))
+    drive(&runtime, owned, backends, inputs, console)
 }
 
 /// Adds the backends of the earlier settings, which can read what their clients left.
-fn reading_earlier(
+fn with_earlier_backends(
     project: &Project,
     mut backends: Backends,
-    (before, now): (&Settings, &Settings),
+    before: &Settings,
+    now: &Settings,
 ) -> Backends {
     let former = backends::known(project, before);
     if before.replies == now.replies {
@@ -213,39 +222,43 @@ fn reading_earlier(
 }
 
 /// What came of all that needs no owner.
-enum Before {
+enum BeforeOpening {
     /// That was all, with this exit code.
     Done(u8),
     /// The run is to be opened; it was seen like this, if it is not to be cut back.
     Opening(Option<Box<Look>>),
 }
 
-fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Before, Failure> {
-    let seen = match (runs::look(project, run), wish.how.truncate_to) {
+fn before_opening(
+    project: &Project,
+    run: &RunId,
+    options: &ResumeOptions<'_>,
+) -> Result<BeforeOpening, Failure> {
+    let seen = match (runs::look(project, run), options.how.truncate_to) {
         // What cannot be read may be what is to be cut away.
         (Err(_), Some(_)) => {
-            return runs::check_started(project, run).map(|()| Before::Opening(None));
+            return runs::check_started(project, run).map(|()| BeforeOpening::Opening(None));
         }
         (seen, _) => seen?,
     };
     let is_whole = matches!(seen.journal.tail, Tail::Clean);
-    if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
+    if options.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
         // The run forgets no money with its records.
-        if wish.governing.budget.is_some() {
-            check_cap(&seen.head, &wish.settings(project, &seen.head.run)?)?;
+        if options.setting_flags.budget.is_some() {
+            check_cap(&seen.head, &options.settings(project, &seen.head.run)?)?;
         }
-        return Ok(Before::Opening(None));
+        return Ok(BeforeOpening::Opening(None));
     }
-    if let Some(code) = is_over(project, &seen, wish)? {
-        return Ok(Before::Done(code));
+    if let Some(code) = report_if_over(project, &seen, options)? {
+        return Ok(BeforeOpening::Done(code));
     }
     if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
-        return end_cancelled(project, &seen, wish).map(Before::Done);
+        return end_cancelled(project, &seen, options).map(BeforeOpening::Done);
     }
-    if wish.plan {
-        return only_plan(project, &seen, wish).map(Before::Done);
+    if options.plan {
+        return only_plan(project, &seen, options).map(BeforeOpening::Done);
     }
-    Ok(Before::Opening(Some(Box::new(seen))))
+    Ok(BeforeOpening::Opening(Some(Box::new(seen))))
 }
 
 /// The plan; under states that may be others than they were it is not known who goes on.
@@ -260,29 +273,29 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 }
 
 /// `--plan`: what would be done, and nothing is touched.
-fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
-    seen.check_free(project, wish.how.takeover)?;
+    seen.check_free(project, options.how.takeover)?;
     if let Tail::Damaged(damaged) = seen.journal.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
-    let settings = wish.settings(project, run)?;
-    check_money(&seen.head, &settings)?;
+    let settings = options.settings(project, run)?;
+    check_budget_left(&seen.head, &settings)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
-    let weighed = weigh(&seen.head, &pinned, wish.edits)?;
-    let definitions = (&pinned, weighed.adopt.as_ref());
-    let warnings = check_ground(project, run, &settings, definitions)?;
+    let decision = decide_edits(&seen.head, &pinned, options.edits)?;
+    let definitions = Definitions { pinned: &pinned, adopted: decision.adopt.as_ref() };
+    let warnings = check_requirements(project, run, &settings, definitions)?;
     usable(project, run, &settings, definitions)?;
-    if !wish.talk.quiet {
+    if !options.output.quiet {
         warnings.iter().for_each(print_diagnostic);
     }
-    if let Some(line) = kept_prices(project, run, &settings)? {
+    if let Some(line) = price_change_note(project, run, &settings)? {
         crate::say!("raymond: {line}");
     }
     let backends = backends::known(project, &settings);
-    let backends = reading_earlier(project, backends, (&run.settings, &settings));
+    let backends = with_earlier_backends(project, backends, &run.settings, &settings);
     let (mut fates, mut ended) = (Vec::new(), Vec::new());
     for turn in in_flight(run) {
         let found = owned::find(run, &paths, turn, &backends);
@@ -296,20 +309,20 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
         }
         ended.extend(owned::spent(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
     }
-    let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
+    let states = decision.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let plan = planned(&seen.head, &settings, states).paying(run, ended).finding(fates);
-    if wish.talk.json {
-        print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
+    if options.output.json {
+        print_json(shapes::plan(&run.id, &plan, decision.line.as_deref()))?;
     } else {
-        let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
+        let line = decision.line.map(|line| format!("{line}\n")).unwrap_or_default();
         let turns = plan.lines().into_iter().map(|line| format!("  {line}\n"));
-        print_out(&format!("{line}{}: {plan}\n{}", run.id, turns.collect::<String>()))?;
+        print_text(&format!("{line}{}: {plan}\n{}", run.id, turns.collect::<String>()))?;
     }
     Ok(0)
 }
 
 /// What opening the run found.
-fn tell(found: &Found) {
+fn report_opening(found: &Found) {
     if let Some(torn) = &found.torn {
         let kept = torn.kept.as_ref().map(|path| format!("; a copy is in {}", path.display()));
         crate::say!(
@@ -321,31 +334,31 @@ fn tell(found: &Found) {
     if let Some(moved) = &found.moved {
         crate::say!("raymond: moved the discarded records to {}", moved.display());
     }
-    tell_left(&found.ended, &found.survivors);
+    report_leftovers(&found.ended, &found.survivors);
 }
 
 /// Ends what a run that is over has left running: its owner may have died before it did.
-pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> {
+pub(super) fn end_leftover_processes(project: &Project, seen: &Look) -> Result<(), Failure> {
     if seen.owner.is_some() || strays(seen).is_empty() {
         return Ok(());
     }
     let run = &seen.header.run;
     match crate::runtime()?.block_on(owned::end_left(project, run)) {
-        Ok((left, survivors)) => tell_left(&left, &survivors),
+        Ok((left, survivors)) => report_leftovers(&left, &survivors),
         Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }
     Ok(())
 }
 
 /// What was left of a run, and was ended; or was not.
-pub(super) fn tell_left(left: &[Leftover], survivors: &[Identity]) {
-    tell_ended(left);
+pub(super) fn report_leftovers(left: &[Leftover], survivors: &[Identity]) {
+    report_ended(left);
     if !survivors.is_empty() {
         crate::say!("raymond: could not end {} of them", survivors.len());
     }
 }
 
-fn tell_ended(ended: &[Leftover]) {
+fn report_ended(ended: &[Leftover]) {
     for left in ended {
         crate::say!("raymond: ended a leftover process: {}", left.command);
     }

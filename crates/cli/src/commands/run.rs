@@ -25,17 +25,17 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use crate::args::{Run, Steps};
-use crate::backends::{self, Usable};
+use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
-use crate::documents::{Found, Shelf, is_document};
+use crate::documents::{DocumentFile, SchemaDirs, is_document};
 use crate::failure::{Failure, located, print_diagnostic};
-use crate::interrupts::{self, Listener};
+use crate::interrupts::{self, SignalOwner};
 use crate::paths::absolute;
-use crate::words::plain;
-use crate::{config, runs, settings, strict, workflows};
+use crate::sanitize::sanitized;
+use crate::{config, runs, settings, strict_budget, workflows};
 
-use super::background::{self, Ground};
-use super::farewell::farewell;
+use super::background::{self, DriveMode};
+use super::finish::finish;
 use super::report::{exit_code, report};
 use super::resume;
 
@@ -68,28 +68,33 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
 /// Starts a run of a program.
 pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let given = flags.ground.detached_as.as_ref().or(flags.beginning.id.as_ref());
+    let given = flags.background.detached_as.as_ref().or(flags.creation.id.as_ref());
     let run = run_id(given.map(String::as_str), &flags.workflow, program)?;
-    if flags.beginning.id.is_some() && has_begun(&project, &run)? {
-        return go_on(&project, run, flags, program);
+    if flags.creation.id.is_some() && has_begun(&project, &run)? {
+        return resume_existing(&project, run, flags, program);
     }
-    begin(&project, run, flags, program)
+    start_new(&project, run, flags, program)
 }
 
 /// There is such a run: it goes on, if that was asked for.
-fn go_on(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
-    if !flags.beginning.or_resume {
+fn resume_existing(
+    project: &Project,
+    run: RunId,
+    flags: &Run,
+    program: &Program,
+) -> Result<u8, Failure> {
+    if !flags.creation.or_resume {
         return Err(LaunchError::Exists(run).into());
     }
     check_same(project, &run, flags, program)?;
-    resume::resume_run(project, &run, &resume::Wish::from_run(flags))
+    resume::resume_run(project, &run, &resume::ResumeOptions::from_run(flags))
 }
 
 /// Checks everything, and only then creates the run.
-fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
+fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
     let config = config::load(project)?;
-    let usual = backends::usual(&config);
-    let asked = settings::of_run(config, &flags.governing);
+    let usual = backends::default_backend(&config);
+    let asked = settings::layers_of_run(config, &flags.setting_flags);
     settings::check_backend(&asked)?;
     let vars = Vars::of(flags, program)?;
     let mut settings = Settings {
@@ -98,31 +103,32 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
         start_flags: start_flags(flags)?,
         program: program.clone(),
         prices: Some(backends::own_prices(&asked)),
-        ..settings::govern(Settings::default(), &asked)?
+        ..settings::apply_config(Settings::default(), &asked)?
     };
-    crate::room::for_programs(settings.max_parallel)?;
-    settings.replayed_backend = backends::is_played(&settings).then_some(usual);
+    crate::resource_limits::raise_for_programs(settings.max_parallel)?;
+    settings.replayed_backend = backends::uses_only_replies(&settings).then_some(usual);
     let catalog = backends::catalog();
     let demand = Requirements { settings: &settings, catalog: &catalog };
-    let weigh = |survey: &Reachability<'_>| {
-        let strict = strict::warning(&settings, survey).into_iter().collect();
-        [demand.of_start(survey), backends::misfits(&settings, survey), strict].concat()
+    let check_more = |reachable: &Reachability<'_>| {
+        let strict = strict_budget::warning(&settings, reachable).into_iter().collect();
+        [demand.of_start(reachable), backends::unsupported_options(&settings, reachable), strict]
+            .concat()
     };
     let prepared = match &vars {
-        Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &weigh)?,
-        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
-            .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
+        Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &check_more)?,
+        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &check_more)
+            .map_err(|error| prepare_failure(error, &settings.program, &flags.workflow))?,
     };
-    let Usable { backends, clients } =
+    let UsableBackends { backends, clients } =
         backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
     settings.clients = clients;
-    if !flags.talk.quiet {
+    if !flags.output.quiet {
         warn(flags, &settings, &prepared);
     }
-    match Ground::of(&flags.ground) {
-        Ground::Fore => {}
-        Ground::Back => return background::start(project, &run, flags.talk),
-        Ground::Detached => background::own_session()?,
+    match DriveMode::of(&flags.background) {
+        DriveMode::Foreground => {}
+        DriveMode::StartBackground => return background::start(project, &run, flags.output),
+        DriveMode::Detached => background::own_session()?,
     }
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
@@ -137,13 +143,14 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
     let runtime = crate::runtime()?;
     let (owned, start) = match Owned::create(project, prepared, launch) {
         // Somebody else has begun it meanwhile.
-        Err(LaunchError::Exists(run)) => return go_on(project, run, flags, program),
+        Err(LaunchError::Exists(run)) => return resume_existing(project, run, flags, program),
         created => created?,
     };
-    if !flags.talk.quiet {
+    if !flags.output.quiet {
         crate::say!("{line}");
     }
-    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
+    let console = Console::new(flags.output, Interrupt::Stops);
+    drive(&runtime, owned, backends, vec![start], console)
 }
 
 /// Says what is worth a look before the run begins.
@@ -168,7 +175,7 @@ fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
     Ok(StartFlags {
         workspace: workspace.as_deref().map(absolute).transpose()?,
         schema_paths: schemas.paths.clone(),
-        backend: flags.governing.backend.as_deref().map(BackendName::new),
+        backend: flags.setting_flags.backend.as_deref().map(BackendName::new),
     })
 }
 
@@ -180,7 +187,7 @@ enum Vars {
 
 impl Vars {
     fn of(flags: &Run, program: &Program) -> Result<Self, Failure> {
-        let pairs = &flags.beginning.vars;
+        let pairs = &flags.creation.vars;
         Ok(match program {
             Program::Crayfish { .. } => Self::OfDocument(settings::document_vars(pairs)?),
             Program::States | Program::Ralph(_) => Self::OfStates(settings::vars(pairs)?),
@@ -200,11 +207,12 @@ impl Vars {
 fn prepare_document(
     flags: &Run,
     vars: &Map<String, Value>,
-    weigh: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
+    check_more: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
-    let shelf = Shelf::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
-    let prepared = Found::read(&flags.workflow)?.prepare(&flags.workflow, vars, &shelf)?;
-    let warnings = weigh(&Reachability::of(&prepared.definition));
+    let schema_dirs = SchemaDirs::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
+    let prepared =
+        DocumentFile::read(&flags.workflow)?.prepare(&flags.workflow, vars, &schema_dirs)?;
+    let warnings = check_more(&Reachability::of(&prepared.definition));
     if warnings.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
     }
@@ -216,12 +224,12 @@ fn missing_input(definition: &Definition) -> Option<String> {
     let entry = definition.states.get(&definition.entry)?;
     let names = template::render(&entry.body, &mut |_| None).unknown;
     let name = names.iter().find(|name| matches!(name.as_str(), "input" | "result"))?;
-    let state = plain(entry.name.as_str());
+    let state = sanitized(entry.name.as_str());
     Some(format!("{state} has {{{{{name}}}}} but no --input was given, so it will be empty"))
 }
 
 /// A prompt that is missing is looked for among prompts, and a workflow among documents.
-fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
+fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
     let failure = match (program, &error) {
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
             let failure = Failure::usage(error.to_string());
@@ -279,11 +287,11 @@ fn check_same(
         (false, true) => "--var",
         (false, false) => return Ok(()),
     };
-    Err(Failure::usage(format!("{run} started with a different {other}")).hint(as_it_is(run)))
+    Err(Failure::usage(format!("{run} started with a different {other}")).hint(unchanged_hint(run)))
 }
 
 /// The ways out for whoever asks a run to become another one.
-fn as_it_is(run: &RunId) -> String {
+fn unchanged_hint(run: &RunId) -> String {
     format!("continue it unchanged with raymond resume {run}, or choose another --run-id")
 }
 
@@ -297,10 +305,10 @@ fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Fa
         Program::States | Program::Crayfish { .. } => "was started by `raymond run`".to_owned(),
         Program::Ralph(Ralph { until: None, .. }) => "is a loop without --until".to_owned(),
         Program::Ralph(Ralph { until: Some(command), .. }) => {
-            format!("is a loop with --until {}", plain(&quoted(command)))
+            format!("is a loop with --until {}", sanitized(&quoted(command)))
         }
     };
-    Err(Failure::usage(format!("{run} {what}")).hint(as_it_is(run)))
+    Err(Failure::usage(format!("{run} {what}")).hint(unchanged_hint(run)))
 }
 
 /// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.
@@ -313,14 +321,15 @@ pub(super) fn drive(
     runtime: &Runtime,
     owned: Owned,
     backends: Backends,
-    (inputs, mut console): (Vec<Input>, Console),
+    inputs: Vec<Input>,
+    mut console: Console,
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
-    interrupts::leave_to(Listener::Owner);
+    interrupts::hand_over_to(SignalOwner::Owner);
     let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
-    farewell(runtime, move || {
+    finish(runtime, move || {
         let said = console.end();
-        let driven = driven.map_err(|error| cut_short(error.into(), &run))?;
+        let driven = driven.map_err(|error| with_resume_hint(error.into(), &run))?;
         let Driven { head, status, signal } = driven;
         report(&head, status, &blobs, &said)?;
         Ok(exit_code(status, signal))
@@ -328,7 +337,7 @@ pub(super) fn drive(
 }
 
 /// A run that its machine does not let go on is not lost.
-fn cut_short(failure: Failure, directory: &Path) -> Failure {
+fn with_resume_hint(failure: Failure, directory: &Path) -> Failure {
     let run = directory.file_name().unwrap_or_default().to_string_lossy();
     failure.then(format!("the records are safe; to continue: raymond resume {run}"))
 }
@@ -337,10 +346,10 @@ fn cut_short(failure: Failure, directory: &Path) -> Failure {
 fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
     let Prepared { definition, .. } = prepared;
-    let clients = clients(settings, &asked(settings, definition));
+    let clients = clients(settings, &asked_backends(settings, definition));
     if let Some(ralph) = settings.program.ralph() {
-        let parts = [vec![cap], clients, vec![looped(ralph, settings, definition)]];
-        return plain(&format!("{run}: {}", parts.concat().join(" · ")));
+        let parts = [vec![cap], clients, vec![loop_summary(ralph, settings, definition)]];
+        return sanitized(&format!("{run}: {}", parts.concat().join(" · ")));
     }
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
     let states = &definition.states;
@@ -360,7 +369,7 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
 }
 
 /// `PROMPT.md up to 50 times, until `cargo test` passes`
-fn looped(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String {
+fn loop_summary(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String {
     let pinned = match settings.definition {
         Pinning::Pinned => ", pinned",
         Pinning::Unpinned => "",
@@ -369,9 +378,9 @@ fn looped(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String
 }
 
 /// The backends that may be asked. Replies that stand in for all of them are the only one.
-fn asked<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
-    let asked = backends::asked(settings, &Reachability::of(definition));
-    if backends::is_played(settings) && !asked.is_empty() {
+fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
+    let asked = backends::reachable_backends(settings, &Reachability::of(definition));
+    if backends::uses_only_replies(settings) && !asked.is_empty() {
         return vec![settings.backend.as_str()];
     }
     asked.into_keys().map(BackendName::as_str).collect()

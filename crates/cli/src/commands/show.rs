@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::args::Show;
 use crate::failure::Failure;
-use crate::place::Place;
-use crate::words::plain;
+use crate::sanitize::sanitized;
+use crate::status_summary::StatusSummary;
 use crate::{console, json as shapes, runs};
 
 use super::{print_styled, result};
@@ -21,12 +21,12 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
+        let mut object = shapes::run(&seen.head, &StatusSummary::seen(&project, &seen));
         object["records"] = json!(runs::records(&seen).collect::<Result<Vec<_>, _>>()?);
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
-    runs::tell_damage(&seen);
+    runs::report_damage(&seen);
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let mut narrator = Narrator::history(seen.head.ledger.naming());
     let mut text = String::new();
@@ -46,7 +46,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
         // Lines above are kept short; this is what all of it was for.
-        text.extend(["result of main:\n", &plain(result.trim_end_matches('\n')), "\n"]);
+        text.extend(["result of main:\n", &sanitized(result.trim_end_matches('\n')), "\n"]);
     }
     let plain = anstream::adapter::strip_str(&text).to_string();
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
@@ -63,7 +63,7 @@ fn said(cause: &Input, blobs: &Blobs) -> String {
     let Ok(text) = observe::load(blobs, &finished.text) else { return String::new() };
     let cut = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
     let mut lines: Vec<String> =
-        plain(text[..cut].trim_end()).lines().map(|line| format!("    | {line}\n")).collect();
+        sanitized(text[..cut].trim_end()).lines().map(|line| format!("    | {line}\n")).collect();
     if cut < text.len() {
         lines.push(format!("    | … {} bytes in all\n", text.len()));
     }

@@ -9,13 +9,13 @@ use raymond_engine::look::Look as Seen;
 use raymond_engine::observe;
 use raymond_store::Blobs;
 
-use crate::args::Look;
+use crate::args::RunArgument;
 use crate::failure::Failure;
-use crate::place::Place;
 use crate::runs;
-use crate::words::{cut, plain};
+use crate::sanitize::{sanitized, truncate_end};
+use crate::status_summary::StatusSummary;
 
-use super::{print_out, report, result};
+use super::{print_text, report, result};
 
 /// More agents are only counted.
 const MOST_AGENTS: usize = 30;
@@ -23,21 +23,22 @@ const MOST_AGENTS: usize = 30;
 const MOST_RESULTS: usize = 5;
 const MOST_COLUMNS: usize = 80;
 
-pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
+pub(crate) fn status(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let place = Place::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
+    let place =
+        StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
         result::print_run(&seen.head, &place, &blobs)?;
     } else {
-        print_out(&text(&seen, &place, &blobs))?;
+        print_text(&text(&seen, &place, &blobs))?;
     }
     Ok(0)
 }
 
-fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
+fn text(seen: &Seen, place: &StatusSummary, blobs: &Blobs) -> String {
     let run = &seen.head.run;
     let mut lines = vec![
         format!("{}  {}", run.id, place.status),
@@ -97,9 +98,9 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (agent, value) in results.iter().take(MOST_RESULTS) {
         let text = observe::load(blobs, value).unwrap_or_else(|_| "(unreadable)".to_owned());
-        let text = plain(&text);
+        let text = sanitized(&text);
         let mut rest = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let first = cut(rest.next().unwrap_or("(empty)"), MOST_COLUMNS).into_owned();
+        let first = truncate_end(rest.next().unwrap_or("(empty)"), MOST_COLUMNS).into_owned();
         let more = if rest.next().is_some() { " …" } else { "" };
         lines.push(format!("{agent:<16} returned {first}{more}"));
     }
@@ -114,7 +115,9 @@ fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
     let status = match &agent.status {
         AgentStatus::Live => String::new(),
         AgentStatus::Held(_) => "  waiting: agents".to_owned(),
-        AgentStatus::Failed { failure, .. } => format!("  failed: {}", plain(&failure.to_string())),
+        AgentStatus::Failed { failure, .. } => {
+            format!("  failed: {}", sanitized(&failure.to_string()))
+        }
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
     // A step is visited once: its key says which time.

@@ -10,7 +10,7 @@ use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
 use crate::failure::{Failure, LOCKED};
-use crate::place::{self, Place};
+use crate::status_summary::{self, StatusSummary};
 use crate::{backends, runs};
 
 use super::{result, resume};
@@ -30,7 +30,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     let seen = runs::look(&project, &run)?;
     let answered = match seen.head.run.phase {
         before @ Phase::Ended(was) if was == Ending::Completed || was == ending => {
-            resume::end_strays(&project, &seen)?;
+            resume::end_leftover_processes(&project, &seen)?;
             Answered::Ended(before)
         }
         _ => {
@@ -48,9 +48,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 if !is_refused
                     && let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run))
                 {
-                    resume::tell_left(&left, &survivors);
+                    resume::report_leftovers(&left, &survivors);
                 }
-                Failure::from(error).about(&run)
+                Failure::from(error).naming_run(&run)
             })?
         }
     };
@@ -60,7 +60,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
         Answered::Ended(phase) if phase == Phase::Ended(ending) => {
             if as_json {
                 let blobs = project.blobs(&project.paths(&run));
-                result::print_run(&head, &Place::of(&head, status), &blobs)?;
+                result::print_run(&head, &StatusSummary::of(&head, status), &blobs)?;
             }
             crate::say!("{run}: {status}");
             Ok(0)
@@ -83,9 +83,9 @@ fn suspended(run: &RunId, mode: StopMode, owner: &Process) -> Failure {
         StopMode::Now | StopMode::AfterTurn => "stop",
         StopMode::Cancel => "cancel",
     };
-    let message = format!("could not {verb} {run}: {}", place::suspended(owner));
+    let message = format!("could not {verb} {run}: {}", status_summary::suspended(owner));
     Failure::environment(message).code(LOCKED).hint(format!(
         "continue the owner with `{}`, or `fg` in its terminal; the owner then ends the run",
-        place::continuing(owner)
+        status_summary::continuing(owner)
     ))
 }

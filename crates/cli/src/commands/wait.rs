@@ -3,23 +3,24 @@
 use raymond_core::view::Owner;
 use raymond_engine::request;
 
-use crate::args::Look;
+use crate::args::RunArgument;
 use crate::failure::Failure;
-use crate::place::{self, Place};
 use crate::runs;
+use crate::status_summary::{self, StatusSummary};
 
 use super::result;
 
-pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
+pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     runs::check_started(&project, &run)?;
-    let mut report = |owner: &_| crate::say!("{run}: {}", place::suspended_with_hint(owner));
+    let mut report =
+        |owner: &_| crate::say!("{run}: {}", status_summary::suspended_with_hint(owner));
     let waited = crate::runtime()?.block_on(request::wait(&project, &run, &mut report));
-    waited.map_err(|error| Failure::from(error).about(&run))?;
+    waited.map_err(|error| Failure::from(error).naming_run(&run))?;
     let seen = runs::look(&project, &run)?;
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
-    let place = Place::of(&seen.head, status);
+    let place = StatusSummary::of(&seen.head, status);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
         result::print_run(&seen.head, &place, &blobs)?;

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::args::Look;
+use crate::args::RunArgument;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::status_summary::StatusSummary;
 use crate::{json as shapes, runs};
 
-use super::{print_json, print_out};
+use super::{print_json, print_text};
 
-pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
+pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let Place { status, why, next_command, left_running } =
-        Place::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
+    let StatusSummary { status, why, next_command, left_running } =
+        StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     if flags.json {
         print_json(json!({
             "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "next_command": next_command,
@@ -22,7 +22,7 @@ pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
         }))?;
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));
-        print_out(&format!("{status}: {why}\n{}→ {next_command}\n", left.collect::<String>()))?;
+        print_text(&format!("{status}: {why}\n{}→ {next_command}\n", left.collect::<String>()))?;
     }
     Ok(0)
 }

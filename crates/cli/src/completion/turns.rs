@@ -9,8 +9,8 @@ use raymond_engine::look::{self, Look};
 
 use crate::runs;
 
-use super::beginning;
 use super::runs::newest_first;
+use super::with_prefix;
 
 pub(super) fn agents(current: &OsStr) -> Vec<CompletionCandidate> {
     entered(current, |event| match event {
@@ -31,7 +31,7 @@ fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<Completio
     let steps = seen.records().map_while(Result::ok).flat_map(|record| record.steps);
     let events = steps.flat_map(|step| step.events);
     let names: BTreeSet<String> = events.filter_map(|event| name(&event)).collect();
-    beginning(names.into_iter(), current)
+    with_prefix(names.into_iter(), current)
 }
 
 /// The run that one of the words names, or else the last one.

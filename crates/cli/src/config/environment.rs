@@ -6,9 +6,9 @@ use std::path::Path;
 
 use raymond_core::diagnostic::Diagnostic;
 
-use super::given::{Given, Written};
 use super::layer::{Layer, Origin};
 use super::mistake;
+use super::value::{ConfigValue, RawValue};
 
 /// Reads the variables.
 pub(super) fn read(
@@ -23,7 +23,7 @@ pub(super) fn read(
             mistakes.push(mistake("it is not UTF-8").in_file(name));
             continue;
         };
-        let given = Given { value: Written::Text(value), base: Path::new("") };
+        let given = ConfigValue { value: RawValue::Text(value), base: Path::new("") };
         let origin = Origin::Environment(name.to_owned());
         if let Some(Err(wrong)) = layer.set(key, given, &origin) {
             mistakes.push(mistake(wrong).in_file(name));

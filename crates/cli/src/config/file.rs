@@ -14,9 +14,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-use super::given::{Given, Written, Wrong, agent, price};
 use super::layer::{Layer, Origin, Sourced};
-use super::{Whose, mistake, shown};
+use super::value::{ConfigValue, RawValue, ValueError, agent, price};
+use super::{ConfigScope, mistake, shown};
 
 /// The keys that are tables, with a table for each name.
 const PRICES: &str = "prices";
@@ -26,15 +26,15 @@ const AGENTS: &str = "agents";
 const PROGRAMS: [&str; 2] = ["claude", "codex"];
 
 /// The largest file that is read.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Reads a file; one that does not exist says nothing.
 pub(super) fn read(
     path: &Path,
-    whose: Whose,
+    whose: ConfigScope,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Result<Layer, Failure> {
-    if whose == Whose::Project {
+    if whose == ConfigScope::Project {
         let here = std::env::current_dir().unwrap_or_default();
         Trusted::in_directory(&Files, &here).check(&Files, path)?;
     }
@@ -58,7 +58,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     if !found.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if found.len() > LARGEST {
+    if found.len() > MAX_BYTES {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }
     std::fs::read_to_string(path)
@@ -66,7 +66,7 @@ fn text_of(path: &Path) -> io::Result<String> {
 
 struct File<'t> {
     name: String,
-    whose: Whose,
+    whose: ConfigScope,
     text: &'t str,
     places: LocationFinder<'t>,
     base: &'t Path,
@@ -97,7 +97,7 @@ impl File<'_> {
         match name {
             PRICES => return self.take_prices(layer, value),
             AGENTS => return self.take_agents(layer, value),
-            _ if self.whose == Whose::Project && PROGRAMS.contains(&name) => {
+            _ if self.whose == ConfigScope::Project && PROGRAMS.contains(&name) => {
                 let hint = format!(
                     "set it in ~/.config/raymond/config.toml, or as RAYMOND_{}",
                     name.to_uppercase()
@@ -108,7 +108,7 @@ impl File<'_> {
             }
             _ => {}
         }
-        let given = Given { value: Written::Toml(value.get_ref()), base: self.base };
+        let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
         match layer.set(name, given, &self.origin(key.span())) {
             Some(Ok(())) => {}
             Some(Err(wrong)) => self.wrong(value.span(), format!("{name}: {wrong}"), None),
@@ -125,23 +125,24 @@ impl File<'_> {
     /// `[prices."model"]`
     fn take_prices(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
         let example = "write [prices.\"model\"] with input and output";
-        let found = self.tables((PRICES, example), value, price);
+        let found = self.tables(PRICES, example, value, price);
         layer.prices.extend(found);
     }
 
     /// `[agents."id"]`
     fn take_agents(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
         let example = "write [agents.\"id\"] with workspace";
-        let found = self.tables((AGENTS, example), value, agent);
+        let found = self.tables(AGENTS, example, value, agent);
         layer.agents.extend(found);
     }
 
     /// A table for each name.
     fn tables<T>(
         &mut self,
-        (key, example): (&str, &str),
+        key: &str,
+        example: &str,
         value: &Spanned<DeValue<'_>>,
-        read: fn(&DeTable<'_>, &Path) -> Result<T, Wrong>,
+        read: fn(&DeTable<'_>, &Path) -> Result<T, ValueError>,
     ) -> Vec<(String, Sourced<T>)> {
         let mut found = Vec::new();
         let hint = || Some(example.to_owned());

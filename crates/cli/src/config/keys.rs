@@ -2,8 +2,8 @@
 
 use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
 
-use super::given::{Given, Wrong};
 use super::layer::{Layer, Origin, Sourced};
+use super::value::{ConfigValue, ValueError};
 
 /// What lost sessions may mean, by name.
 pub(super) const LOST_SESSION: [(&str, OnLostSession); 2] =
@@ -46,9 +46,9 @@ impl Layer {
     pub(super) fn set(
         &mut self,
         key: &str,
-        given: Given<'_>,
+        given: ConfigValue<'_>,
         origin: &Origin,
-    ) -> Option<Result<(), Wrong>> {
+    ) -> Option<Result<(), ValueError>> {
         Some(match key {
             "budget" => put(&mut self.budget, given.budget(), origin),
             "strict_budget" => put(&mut self.strict_budget, given.switch(), origin),
@@ -83,18 +83,18 @@ impl Layer {
 
 fn put<T>(
     slot: &mut Option<Sourced<T>>,
-    value: Result<T, Wrong>,
+    value: Result<T, ValueError>,
     origin: &Origin,
-) -> Result<(), Wrong> {
+) -> Result<(), ValueError> {
     *slot = Some(Sourced { value: value?, origin: origin.clone() });
     Ok(())
 }
 
 fn add(
     list: &mut Vec<Sourced<String>>,
-    values: Result<Vec<String>, Wrong>,
+    values: Result<Vec<String>, ValueError>,
     origin: &Origin,
-) -> Result<(), Wrong> {
+) -> Result<(), ValueError> {
     list.extend(values?.into_iter().map(|value| Sourced { value, origin: origin.clone() }));
     Ok(())
 }

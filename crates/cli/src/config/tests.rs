@@ -11,7 +11,7 @@ fn file(text: &str) -> (Layer, Vec<String>) {
     let path = directory.path().join("raymond.toml");
     std::fs::write(&path, text).unwrap();
     let mut mistakes = Vec::new();
-    let layer = file::read(&path, Whose::Person, &mut mistakes).unwrap();
+    let layer = file::read(&path, ConfigScope::User, &mut mistakes).unwrap();
     let here = format!("{}/", directory.path().display());
     (layer, printed(&mistakes).iter().map(|line| line.replace(&here, "")).collect())
 }
@@ -22,7 +22,7 @@ fn a_project_names_no_programs() {
     let path = directory.path().join("raymond.toml");
     std::fs::write(&path, "retries = 1\nclaude = 'x'\ncodex = './y'\n").unwrap();
     let mut mistakes = Vec::new();
-    let layer = file::read(&path, Whose::Project, &mut mistakes).unwrap();
+    let layer = file::read(&path, ConfigScope::Project, &mut mistakes).unwrap();
     assert_eq!(told(&layer).len(), 1, "{:?}", told(&layer));
     let said = printed(&mistakes).concat();
     for client in ["claude", "codex"] {

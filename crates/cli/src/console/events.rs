@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::writer::{Fate, Progress, Writer};
 
 /// More bytes than this wait for nobody.
-pub(super) const MOST_WAITING: usize = 64 << 20;
+pub(super) const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// Where events go.
 pub(super) struct Events {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_reader_that_comes_late_gets_every_line() {
         let (mut reader, writer, room) = full_pipe();
-        let mut events = Events::to(writer, MOST_WAITING);
+        let mut events = Events::to(writer, MAX_WAITING_BYTES);
         let lines: Vec<String> = (0..10_000).map(|number| format!("line {number}")).collect();
         for line in &lines {
             assert_eq!(events.print(line.clone()), Stream::AsBefore);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_reader_that_does_not_read() {
         let (reader, writer, _) = full_pipe();
-        let mut events = Events::to(writer, MOST_WAITING);
+        let mut events = Events::to(writer, MAX_WAITING_BYTES);
         events.print("line".to_owned());
         assert_eq!(events.close(Duration::from_millis(1)), Fate::Stuck);
         drop(reader);

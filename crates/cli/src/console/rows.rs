@@ -12,7 +12,7 @@ use raymond_core::view::live::{Course, Doing, Live, Row, Tally, Wait, Work};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Interrupt, agent_style, time_at};
-use crate::words::{cut, cut_front, elapsed, padded, plain};
+use crate::sanitize::{elapsed, pad, sanitized, truncate_end, truncate_start};
 
 /// Terminals that are narrower are not told what each agent has spent.
 const ROOM_FOR_MONEY: usize = 60;
@@ -70,13 +70,16 @@ pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
     let busy = live.busy();
     let most = (scene.size.rows / 3).max(1);
     let shown = if busy.len() <= most { busy.len() } else { (most - 1).max(1) };
-    let cells: Vec<Cells> = busy[..shown].iter().map(|agent| Cells::of(agent, scene)).collect();
+    let cells: Vec<Cells> = busy[..shown]
+        .iter()
+        .map(|(agent, row, doing)| Cells::of(agent, row, doing, scene))
+        .collect();
     let columns = Columns::of(&cells, scene.size.columns.saturating_sub(1));
     let mut rows: Vec<Drawn> = cells.iter().map(|cells| columns.row(cells)).collect();
     if let more @ 1.. = busy.len() - shown {
         let noun = if more == 1 { "agent" } else { "agents" };
         let text = format!("{GAP}… and {more} more {noun}");
-        rows.push(Drawn::plain(Style::new(), cut(&text, columns.all).into_owned()));
+        rows.push(Drawn::plain(Style::new(), truncate_end(&text, columns.all).into_owned()));
     }
     rows.push(Drawn::plain(Style::new().dimmed(), footer(live, scene, columns.all)));
     rows
@@ -94,7 +97,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of((agent, row, doing): &(&AgentId, &Row, Doing), scene: &Scene) -> Self {
+    fn of(agent: &AgentId, row: &Row, doing: &Doing, scene: &Scene) -> Self {
         let state = match &row.place {
             None => String::new(),
             Some((state, 1)) => state.stem().to_owned(),
@@ -107,7 +110,7 @@ impl Cells {
         Self {
             mark,
             style,
-            agent: plain(agent.as_str()),
+            agent: sanitized(agent.as_str()),
             state: one_line(&state),
             activity: one_line(&activity(row, doing, scene)),
             age: age(between(row.since, scene.now)),
@@ -166,8 +169,8 @@ impl Columns {
     }
 
     fn row(&self, cells: &Cells) -> Drawn {
-        let agent = padded(&cut_front(&cells.agent, self.agent), self.agent);
-        let state = padded(&cut(&cells.state, self.state), self.state);
+        let agent = pad(&truncate_start(&cells.agent, self.agent), self.agent);
+        let state = pad(&truncate_end(&cells.state, self.state), self.state);
         let spent = match self.spent {
             0 => String::new(),
             spent => format!("{GAP}{:>spent$}", cells.spent),
@@ -178,10 +181,13 @@ impl Columns {
         let room = self.all.saturating_sub(taken);
         if room < LEAST_ROOM {
             let start = format!("{agent}{GAP}{state}");
-            pieces.push((Style::new(), cut(&start, self.all.saturating_sub(2)).into_owned()));
+            pieces.push((
+                Style::new(),
+                truncate_end(&start, self.all.saturating_sub(2)).into_owned(),
+            ));
             return Drawn { pieces };
         }
-        let activity = padded(&cut(&cells.activity, room), room);
+        let activity = pad(&truncate_end(&cells.activity, room), room);
         pieces.push((agent_style(&cells.agent), agent));
         pieces.push((Style::new(), format!("{GAP}{state}{GAP}")));
         pieces.push((cells.style, activity));
@@ -241,7 +247,7 @@ fn between(earlier: Timestamp, later: Timestamp) -> Span {
 
 /// The text on one line, and safe to show.
 fn one_line(text: &str) -> String {
-    plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    sanitized(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

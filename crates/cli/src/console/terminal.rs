@@ -8,7 +8,7 @@ use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 
 use super::rows::Size;
-use crate::args::Talk;
+use crate::args::OutputFlags;
 
 /// What a terminal has that does not say how large it is.
 const USUAL: Size = Size { columns: 80, rows: 24 };
@@ -17,10 +17,10 @@ const LEAST: Size = Size { columns: 20, rows: 4 };
 
 /// Whether live rows are drawn: on a terminal that obeys, for somebody who wants to see them, and not
 /// into the lines that stdout prints on the same one.
-pub(super) fn takes_rows(talk: Talk) -> bool {
+pub(super) fn takes_rows(output: OutputFlags) -> bool {
     let obeys = std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
-    let mixed = talk.events && stdout().is_terminal();
-    is_there() && obeys && !talk.quiet && !mixed
+    let mixed = output.events && stdout().is_terminal();
+    is_there() && obeys && !output.quiet && !mixed
 }
 
 /// Whether somebody looks at stderr.

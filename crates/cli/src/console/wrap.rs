@@ -13,7 +13,7 @@ const HARDLY_ANY: usize = 2;
 
 /// Where a text is to stand.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct LineLayout {
     /// The columns that there are.
     pub(crate) edge: usize,
     /// The columns that are taken on the first line.
@@ -28,7 +28,7 @@ pub(crate) fn whole(text: &str) -> String {
 }
 
 /// The text in lines that have room.
-pub(crate) fn wrapped(text: &str, room: Room) -> String {
+pub(crate) fn wrapped(text: &str, room: LineLayout) -> String {
     let mut page = Page::new(room);
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
@@ -55,7 +55,7 @@ struct Page {
 }
 
 impl Page {
-    fn new(Room { edge, taken, indent }: Room) -> Self {
+    fn new(LineLayout { edge, taken, indent }: LineLayout) -> Self {
         let indent = if edge < indent + LEAST { HARDLY_ANY } else { indent };
         Self { text: String::new(), edge, indent, column: taken }
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn lines_are_broken_at_blanks_and_go_on_below_their_text() {
         let check = |text: &str, expected: &str| {
-            let room = Room { edge: 30, taken: 8, indent: 6 };
+            let room = LineLayout { edge: 30, taken: 8, indent: 6 };
             assert_eq!(wrapped(text, room), expected);
         };
         check("", "");
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn where_there_is_hardly_any_room_there_is_hardly_any_indent() {
-        let room = Room { edge: 24, taken: 0, indent: 10 };
+        let room = LineLayout { edge: 24, taken: 0, indent: 10 };
         assert_eq!(wrapped("one two three four five six", room), "one two three four five\n  six");
     }
 
@@ -133,7 +133,7 @@ mod tests {
             text in "([a-z検]{0,30}[ \n]{0,2}){0,12}",
             edge in 24_usize..60,
         ) {
-            let lines = wrapped(&text, Room { edge, taken: 0, indent: 4 });
+            let lines = wrapped(&text, LineLayout { edge, taken: 0, indent: 4 });
             prop_assert!(lines.lines().all(|line| line.width() <= edge), "{}", lines);
             let letters = |text: &str| text.split_whitespace().collect::<String>();
             prop_assert_eq!(letters(&lines), letters(&text));
@@ -141,7 +141,7 @@ mod tests {
 
         #[test]
         fn without_an_edge_a_line_stays_as_it_is(text in "[a-z ]{0,80}[a-z]") {
-            let room = Room { edge: usize::MAX, taken: 0, indent: 4 };
+            let room = LineLayout { edge: usize::MAX, taken: 0, indent: 4 };
             prop_assert_eq!(wrapped(&text, room), text);
         }
     }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long a run that is over waits for somebody to take more of what is written.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const STUCK_AFTER: Duration = Duration::from_secs(2);
 
 /// The thread.
 pub(super) struct Writer {

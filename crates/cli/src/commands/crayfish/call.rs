@@ -17,17 +17,17 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Crayfish;
-use crate::commands::farewell::farewell;
-use crate::commands::hand_over;
+use crate::commands::finish::finish;
+use crate::commands::write_stdout;
 use crate::console::Lines;
-use crate::documents::{limited, too_large};
+use crate::documents::{read_limited, too_large};
 use crate::failure::{Failure, USAGE};
-use crate::interrupts::{self, Listener};
+use crate::interrupts::{self, SignalOwner};
 use crate::json::{self, Layout};
-use crate::words::plain;
-use crate::{config, room, runs, settings};
+use crate::sanitize::sanitized;
+use crate::{config, resource_limits, runs, settings};
 
-use super::leaving::given_up;
+use super::cancellation::cancelled_by_caller;
 
 pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     if io::stdin().is_terminal() {
@@ -40,12 +40,12 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     let runtime = crate::runtime()?;
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
     let signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
-    interrupts::leave_to(Listener::Owner);
+    interrupts::hand_over_to(SignalOwner::Owner);
     let cancel = CancellationToken::new();
     let reply = runtime.block_on(async {
         let gave_up = cancel.clone();
         let watch = tokio::spawn(async move {
-            given_up(signals).await;
+            cancelled_by_caller(signals).await;
             gave_up.cancel();
         });
         let reply = answer(flags, &cancel).await;
@@ -54,7 +54,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     });
     let code = if is_unread(&reply) { USAGE } else { 0 };
     let text = json::text(&reply.into_json(), Layout::OneLine) + "\n";
-    farewell(&runtime, move || hand_over(&text).map(|()| code))
+    finish(&runtime, move || write_stdout(&text).map(|()| code))
 }
 
 /// The request could not be read.
@@ -74,7 +74,11 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     let tool = match tool(flags.workspace.as_deref()) {
         Ok(tool) => tool,
         Err(failure) => {
-            return Reply::failed(ErrorCode::BadWorkspace, failure.told().0, Vec::new());
+            return Reply::failed(
+                ErrorCode::BadWorkspace,
+                failure.message_and_hint().0,
+                Vec::new(),
+            );
         }
     };
     let (progress, told) = mpsc::unbounded_channel();
@@ -88,9 +92,13 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
 /// Reads the request. A thread of its own does it: nobody can end a read that waits.
 async fn request() -> Result<Value, Reply> {
     let (hand_in, handed) = oneshot::channel();
-    let read = move || hand_in.send(limited(io::stdin().lock())).ok();
+    let read = move || hand_in.send(read_limited(io::stdin().lock())).ok();
     std::thread::Builder::new().spawn(read).map_err(|error| {
-        Reply::failed(ErrorCode::Internal, room::no_thread(&error).told().0, Vec::new())
+        Reply::failed(
+            ErrorCode::Internal,
+            resource_limits::no_thread(&error).message_and_hint().0,
+            Vec::new(),
+        )
     })?;
     let bad = |message: String, errors| Reply::failed(ErrorCode::BadRequest, message, errors);
     let bytes = match handed.await {
@@ -116,7 +124,7 @@ fn cancelled() -> Reply {
 pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     let here = runs::current_directory()?;
     let config = config::load(&runs::project()?)?;
-    let settings = settings::govern(Settings::default(), &config)?;
+    let settings = settings::apply_config(Settings::default(), &config)?;
     let agents = config.agents.into_iter().map(|(id, workspace)| (id, workspace.value)).collect();
     let given = given.map(|given| here.join(given));
     Ok(Tool { workspaces: Workspaces { given, agents, here }, settings })
@@ -127,7 +135,7 @@ async fn tell(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
     let lines = Lines::open();
     while let Some(Progress { message, .. }) = told.recv().await {
         if !quiet {
-            lines.say(&plain(&message));
+            lines.say(&sanitized(&message));
         }
     }
     lines.end();

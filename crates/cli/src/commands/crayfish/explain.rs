@@ -11,11 +11,11 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::Explain;
 use crate::commands::{print_json, print_styled};
-use crate::console::{Room, edge, wrapped};
-use crate::documents::{self, Found, Shelf};
+use crate::console::{LineLayout, edge, wrapped};
+use crate::documents::{self, DocumentFile, SchemaDirs};
 use crate::failure::Failure;
 use crate::json::VERSION;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 /// Lines that are longer are hard to read.
 const WIDEST: usize = 100;
@@ -23,16 +23,16 @@ const WIDEST: usize = 100;
 const LEAST: usize = 30;
 
 pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
-    let found = Found::read(&flags.file)?;
+    let found = DocumentFile::read(&flags.file)?;
     let document = found.parse()?;
     if flags.workspace.is_some() || !flags.schemas.paths.is_empty() {
         // Whoever says where schemas are wants them to be there.
         let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
-        let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
-        found.prepare(&flags.file, &Map::new(), &shelf)?;
+        let schema_dirs = SchemaDirs::open(workspace, &flags.schemas.paths)?;
+        found.prepare(&flags.file, &Map::new(), &schema_dirs)?;
     }
     let name = documents::name(&flags.file);
-    for doubt in found.doubts() {
+    for doubt in found.warnings() {
         doubt.warn(&name);
     }
     if flags.json {
@@ -40,9 +40,9 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
         return Ok(0);
     }
     let (edge, name) = (edge(&stdout()).min(WIDEST), heading());
-    let mut text = plain(&format!("{}\n", title(&document)));
+    let mut text = sanitized(&format!("{}\n", title(&document)));
     for line in shared(&document) {
-        text.push_str(&room(&plain(&line), edge, "  "));
+        text.push_str(&room(&sanitized(&line), edge, "  "));
         text.push('\n');
     }
     for line in lines(&document) {
@@ -63,8 +63,8 @@ fn heading() -> Style {
 /// A step, and below it what is good to know about it.
 fn told(line: &Line, edge: usize, style: Style) -> String {
     let Line { lead, below, name, kind, does, facts, .. } = line;
-    let name = plain(name);
-    let head = plain(&[&name, *kind, does].join("  "));
+    let name = sanitized(name);
+    let head = sanitized(&[&name, *kind, does].join("  "));
     let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };
     let head = room(head.trim_end(), edge.saturating_sub(lead.width()).max(LEAST), "");
     let head = head.replace('\n', &format!("\n{continued}"));
@@ -72,7 +72,7 @@ fn told(line: &Line, edge: usize, style: Style) -> String {
     let mut text = format!("{lead}{style}{name}{style:#}{rest}\n");
     let width = edge.saturating_sub(below.width()).max(LEAST);
     if !facts.is_empty() {
-        for fact in room(&plain(&facts.join(" · ")), width, "  ").lines() {
+        for fact in room(&sanitized(&facts.join(" · ")), width, "  ").lines() {
             text.extend([below.as_str(), fact, "\n"]);
         }
     }
@@ -81,7 +81,7 @@ fn told(line: &Line, edge: usize, style: Style) -> String {
 
 /// The text in lines of this width.
 fn room(text: &str, edge: usize, indent: &str) -> String {
-    wrapped(text, Room { edge, taken: 0, indent: indent.len() })
+    wrapped(text, LineLayout { edge, taken: 0, indent: indent.len() })
 }
 
 fn object(document: &Document) -> Value {

@@ -7,19 +7,19 @@ use raymond_core::view::counted;
 use serde_json::{Map, Value, json};
 
 use crate::args::Validate;
-use crate::commands::{print_json, print_out};
-use crate::documents::{self, Found, Mistake, Shelf, Unfit};
+use crate::commands::{print_json, print_text};
+use crate::documents::{self, DocumentError, DocumentFile, Mistake, SchemaDirs};
 use crate::failure::{Failure, USAGE};
 use crate::json::VERSION;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 /// How many steps a document has and what is worth a look, or what is wrong with it.
-type Checked = Result<(usize, Vec<Mistake>), Unfit>;
+type Checked = Result<(usize, Vec<Mistake>), DocumentError>;
 
 pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
     let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
-    let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
-    let check = |path: &'_ PathBuf| (documents::name(path), check(path, &shelf));
+    let schema_dirs = SchemaDirs::open(workspace, &flags.schemas.paths)?;
+    let check = |path: &'_ PathBuf| (documents::name(path), check(path, &schema_dirs));
     let checked: Vec<(String, Checked)> = flags.files.iter().map(check).collect();
     let (all, wrong) = (checked.len(), checked.iter().filter(|(_, found)| found.is_err()).count());
     if flags.json {
@@ -35,11 +35,11 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
     Ok(if wrong > 0 { USAGE } else { 0 })
 }
 
-fn check(path: &Path, shelf: &Shelf) -> Checked {
-    let found = Found::read(path)?;
-    let prepared = found.prepare(path, &Map::new(), shelf)?;
+fn check(path: &Path, schema_dirs: &SchemaDirs) -> Checked {
+    let found = DocumentFile::read(path)?;
+    let prepared = found.prepare(path, &Map::new(), schema_dirs)?;
     let work = prepared.definition.work.as_ref();
-    Ok((work.map_or(0, |work| work.document.steps().len()), found.doubts()))
+    Ok((work.map_or(0, |work| work.document.steps().len()), found.warnings()))
 }
 
 fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
                     doubt.warn(&file);
                 }
                 let steps = counted(steps as u64, "step");
-                print_out(&format!("{}: valid, {steps}\n", plain(&file)))?;
+                print_text(&format!("{}: valid, {steps}\n", sanitized(&file)))?;
             }
             Err(unfit) => Failure::from(unfit).print(),
         }
@@ -64,12 +64,13 @@ fn object(file: &str, found: Checked) -> Value {
             let warnings: Vec<Value> = doubts.into_iter().map(mistake).collect();
             json!({ "file": file, "ok": true, "steps": steps, "warnings": warnings })
         }
-        Err(Unfit::Unread { failure, code }) => {
-            let errors =
-                [json!({ "path": "", "code": code.as_str(), "message": failure.told().0 })];
+        Err(DocumentError::Unread { failure, code }) => {
+            let errors = [
+                json!({ "path": "", "code": code.as_str(), "message": failure.message_and_hint().0 }),
+            ];
             json!({ "file": file, "ok": false, "errors": errors })
         }
-        Err(Unfit::Wrong { mistakes, .. }) => {
+        Err(DocumentError::Wrong { mistakes, .. }) => {
             let errors: Vec<Value> = mistakes.into_iter().map(mistake).collect();
             json!({ "file": file, "ok": false, "errors": errors })
         }

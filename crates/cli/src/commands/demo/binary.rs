@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::config::Layer;
 use crate::failure::Failure;
 
-use super::{differs, expect, stage};
+use super::{differs, directory, expect};
 
 /// A child that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -61,7 +61,7 @@ impl Binary {
     /// Not through `backends::process`: that door gathers what a turn says until its end, and ends
     /// whole trees. Here every line is shown at once, and one process is killed and nothing else.
     pub(super) fn start(&self, arguments: &[&str]) -> Result<Running, Failure> {
-        stage::command(arguments);
+        directory::command(arguments);
         #[expect(clippy::disallowed_methods, reason = "an interactive child, see above")]
         let mut command = Command::new(&self.path);
         command.args(arguments).current_dir(&self.home).kill_on_drop(true);
@@ -82,7 +82,7 @@ impl Running {
     async fn finish(mut self) -> std::io::Result<Finished> {
         let mut stderr = Vec::new();
         while let Some(line) = self.stderr.next_line().await? {
-            stage::quote(&line);
+            directory::quote(&line);
             stderr.push(line);
         }
         // What the runs of the demo print fits into a pipe, so it could wait until now.
@@ -90,8 +90,8 @@ impl Running {
         if let Some(pipe) = &mut self.child.stdout {
             pipe.read_to_string(&mut stdout).await?;
         }
-        stdout.lines().for_each(stage::quote);
-        stage::say("");
+        stdout.lines().for_each(directory::quote);
+        directory::say("");
         let code = self.child.wait().await?.code();
         Ok(Finished { code, stdout, stderr })
     }
@@ -109,12 +109,12 @@ impl Running {
             let Some(line) = line.map_err(lost)? else {
                 return Err(differs("the run ended before it could be killed"));
             };
-            stage::quote(&line);
+            directory::quote(&line);
             if the_moment(&line) {
                 break;
             }
         }
-        stage::kill(self.child.id());
+        directory::kill(self.child.id());
         self.child.start_kill().map_err(lost)?;
         let status: ExitStatus = self.child.wait().await.map_err(lost)?;
         expect("the signal that ended the run", &status.signal(), &Some(9))

@@ -98,12 +98,13 @@ fn conversation<'a>(plan: &'a SessionPlan, names: &mut Vec<&'a SessionId>) -> Op
     };
     match plan {
         SessionPlan::Fresh(session) => Some(format!("opens conversation {}", name(session))),
-        SessionPlan::Resume(session) => Some(format!("continues {}", name(session))),
+        SessionPlan::Resume(session) | SessionPlan::Continue { session, .. } => {
+            Some(format!("continues {}", name(session)))
+        }
         SessionPlan::Branch { from, to } => {
             let from = name(from);
             Some(format!("works in {}, a branch of {from}", name(to)))
         }
-        SessionPlan::Continue { session, .. } => Some(format!("continues {}", name(session))),
         SessionPlan::Carry => None,
     }
 }

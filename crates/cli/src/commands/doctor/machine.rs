@@ -16,7 +16,7 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
 use crate::config::{self, Layer, Sourced};
-use crate::{ask, backends, failure::Failure, settings};
+use crate::{backends, failure::Failure, probe, settings};
 
 /// Programs that runs need, and what is configured about them.
 pub(super) async fn programs(project: &Project) -> Vec<Finding> {
@@ -25,7 +25,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let config = loaded.unwrap_or_default();
     let mut findings = vec![claude_client(&config).await, codex_client(&config).await];
     findings.extend(root(&config));
-    findings.push(match ask::find("bash") {
+    findings.push(match probe::find("bash") {
         Some(path) => Finding::ok("bash", path.display().to_string()),
         None => {
             let text = "bash is not on PATH, so scripts cannot run";
@@ -88,7 +88,7 @@ async fn client(
     if let Err(missing) = found {
         return health::missing(name, missing, need);
     }
-    let program = ask::version(name, command, ask::OF_A_CLIENT).await;
+    let program = probe::client_version(name, command, probe::CLIENT_TIMEOUT).await;
     if let Program::Answers { version, .. } = &program
         && let Err((text, remedy)) = fit(version)
     {
@@ -112,10 +112,11 @@ fn root(config: &Layer) -> Option<Finding> {
 
 fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
     if let Some(failure) = wrong {
-        let (text, remedy) = failure.told();
+        let (text, remedy) = failure.message_and_hint();
         return Finding::fail("config", text, remedy);
     }
-    let files: Vec<String> = config::sought(project).iter().map(ToString::to_string).collect();
+    let files: Vec<String> =
+        config::config_files(project).iter().map(ToString::to_string).collect();
     Finding::ok("config", files.join(", "))
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use raymond_core::view::health::{self, Finding, Repository};
 use raymond_engine::project::Project;
 
-use crate::ask;
+use crate::probe;
 
 pub(super) async fn repository(project: &Project) -> Finding {
-    let Some(git) = ask::find("git") else {
+    let Some(git) = probe::find("git") else {
         let text =
             "git is not on PATH, so edits by agents cannot be distinguished from other changes";
         return Finding::warn("git", text, "install it".to_owned());
@@ -18,15 +18,15 @@ pub(super) async fn repository(project: &Project) -> Finding {
 
 async fn look(git: &Path, project: &Project) -> Repository {
     let place = project.root.project();
-    let inside = ask::ask(git, &["rev-parse", "--is-inside-work-tree"], place).await;
+    let inside = probe::output(git, &["rev-parse", "--is-inside-work-tree"], place).await;
     if inside.is_err() {
         return Repository::None;
     }
     // A look must not keep anybody else from the index, nor start what the repository names.
     let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false"];
     let status = [&quiet[..], &["status", "--porcelain", "--ignore-submodules"]].concat();
-    let Ok(changed) = ask::ask(git, &status, place).await else { return Repository::Unknown };
-    let is_ignored = || ask::ask(git, &["check-ignore", "-q", ".raymond/x"], place);
+    let Ok(changed) = probe::output(git, &status, place).await else { return Repository::Unknown };
+    let is_ignored = || probe::output(git, &["check-ignore", "-q", ".raymond/x"], place);
     let runs_are_committed = project.root.path().exists() && is_ignored().await.is_err();
     Repository::Some { changed: changed.lines().count(), runs_are_committed }
 }

@@ -15,15 +15,15 @@ use raymond_store::disk;
 use raymond_store::journal::Tail;
 
 use crate::failure::Failure;
-use crate::place::Place;
 use crate::runs::{Examined, examine};
-use crate::words::plain;
+use crate::sanitize::sanitized;
+use crate::status_summary::StatusSummary;
 
 pub(super) fn runs(project: &Project) -> Vec<Finding> {
     let all = match own_runs(project) {
         Ok(all) => all,
         Err(error) => {
-            let (text, remedy) = Failure::from(error).told();
+            let (text, remedy) = Failure::from(error).message_and_hint();
             return vec![Finding::fail("runs", text, remedy)];
         }
     };
@@ -43,11 +43,11 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             }
             Examined::NeverStarted => never_started.push(run.as_str()),
             Examined::Lost => {
-                let (text, remedy) = crate::runs::lost(project, run).told();
+                let (text, remedy) = crate::runs::journal_missing(project, run).message_and_hint();
                 findings.push(Finding::fail("journal", text, remedy));
             }
             Examined::Unreadable(error) => {
-                let (text, remedy) = Failure::from(error).about(run).told();
+                let (text, remedy) = Failure::from(error).naming_run(run).message_and_hint();
                 findings.push(Finding::fail("journal", format!("{run}: {text}"), remedy));
             }
         }
@@ -66,7 +66,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
 /// Processes and files of stateless calls that were killed.
 fn left_by_calls(project: &Project) -> Vec<Finding> {
     let Abandoned { processes, files } = abandoned::find(project);
-    let commands: Vec<String> = processes.iter().map(|left| plain(&left.command)).collect();
+    let commands: Vec<String> = processes.iter().map(|left| sanitized(&left.command)).collect();
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     health::left_by_calls(&commands, &files)
 }
@@ -96,7 +96,7 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 /// What is wrong with a run.
 fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     let run = &seen.header.run;
-    let Place { why, next_command, .. } = Place::seen(project, seen);
+    let StatusSummary { why, next_command, .. } = StatusSummary::seen(project, seen);
     if let Tail::Damaged(_) = seen.journal.tail {
         return Some(Finding::fail("journal", format!("{run}: {why}"), next_command));
     }
@@ -132,7 +132,7 @@ fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
         return Vec::new();
     }
     let of_run = processes.iter().filter(|process| process.is_of(&seen.head.run.nonce));
-    of_run.map(|process| plain(&process.command)).collect()
+    of_run.map(|process| sanitized(&process.command)).collect()
 }
 
 /// The runs that have something to be fixed.

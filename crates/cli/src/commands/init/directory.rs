@@ -8,7 +8,7 @@ use raymond_core::workflow::extension::is_state;
 
 use crate::args::Init;
 use crate::failure::Failure;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 use super::files::{self, File};
 
@@ -28,7 +28,7 @@ impl Directory {
         let path = flags.directory.as_deref().unwrap_or_else(|| Path::new(usual));
         let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
         let Some(name) = name else {
-            let shown = plain(&path.display().to_string());
+            let shown = sanitized(&path.display().to_string());
             return Err(Failure::usage(format!("{shown:?} is not a valid folder name")));
         };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -44,22 +44,22 @@ impl Directory {
     }
 
     /// Refuses when something is in the way.
-    pub(super) fn is_free(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
-        let there = self.in_the_way(files, flags)?;
+    pub(super) fn check_free(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
+        let there = self.conflicts(files, flags)?;
         let exist = match there.len() {
             0 => return Ok(()),
             1 => "exists",
             _ => "exist",
         };
-        let (there, here) = (plain(&there.join(", ")), plain(&self.name));
+        let (there, here) = (sanitized(&there.join(", ")), sanitized(&self.name));
         let failure =
             Failure::usage(format!("nothing was written: {there} already {exist} in {here}"));
-        Err(failure.hint(format!("choose another folder: {}", self.elsewhere(flags))))
+        Err(failure.hint(format!("choose another folder: {}", self.free_name_command(flags))))
     }
 
     /// Files that would be overwritten. Around a workflow of its own also states: a second entry, or
     /// a state that nobody expects, would spoil both.
-    fn in_the_way(&self, files: &[File], flags: &Init) -> Result<Vec<String>, Failure> {
+    fn conflicts(&self, files: &[File], flags: &Init) -> Result<Vec<String>, Failure> {
         let mut there = files::existing(&self.path, files)?;
         if flags.from.is_none() {
             let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
@@ -72,13 +72,13 @@ impl Directory {
     }
 
     /// The same command with a folder that is free.
-    fn elsewhere(&self, flags: &Init) -> String {
+    fn free_name_command(&self, flags: &Init) -> String {
         let from = flags.from.as_ref().map(|name| format!("--from {name} ")).unwrap_or_default();
         let name = self.name.trim_end_matches('/');
         let name = if matches!(name, "" | "." | "..") { DEFAULT } else { name };
         let mut names = (2..).map(|number| format!("{name}-{number}"));
         let free = names.find(|name| !Path::new(name).exists()).unwrap_or_default();
-        format!("raymond init {from}{}", plain(&quoted(&free)))
+        format!("raymond init {from}{}", sanitized(&quoted(&free)))
     }
 
     pub(super) fn write(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
@@ -90,14 +90,14 @@ impl Directory {
     }
 
     fn path_of(&self, file: &File) -> String {
-        plain(&self.path.join(&file.name).display().to_string())
+        sanitized(&self.path.join(&file.name).display().to_string())
     }
 
     /// ```text
     /// wrote
     ///   workflows/change/START.md  makes the change
     /// ```
-    pub(super) fn told(&self, files: &[File], flags: &Init) -> String {
+    pub(super) fn written_text(&self, files: &[File], flags: &Init) -> String {
         let paths = self.paths(files);
         let width = paths.iter().map(|path| path.chars().count()).max().unwrap_or_default();
         let mut text = String::from(if flags.dry_run { "would write\n" } else { "wrote\n" });

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 /// A file that is to be written.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ fn no_folder(path: &Path) -> Failure {
 }
 
 fn shown(path: &Path) -> String {
-    plain(&path.display().to_string())
+    sanitized(&path.display().to_string())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::found::{Git, Listing};
+use super::detect::{Git, Listing};
 
 /// Of a larger file only the beginning is read.
 const MOST_BYTES: u64 = 1 << 20;

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use raymond_core::view::quoted;
 
 use super::client::Client;
+use super::detect::{Detected, Git};
 use super::files::File;
-use super::found::{Found, Git};
 
 /// What the commands of the screen and of the README ask for.
 const TASK: &str = "'say hello when the program starts'";
@@ -34,13 +34,13 @@ const FILES: [(&str, &str, &str); 8] = files![
 
 /// A workflow for a project, in a directory as a person names it.
 pub(super) struct Scaffold<'f> {
-    found: &'f Found,
+    found: &'f Detected,
     directory: String,
     pub(super) client: Client,
 }
 
 impl<'f> Scaffold<'f> {
-    pub(super) fn new(found: &'f Found, directory: &str, client: Client) -> Self {
+    pub(super) fn new(found: &'f Detected, directory: &str, client: Client) -> Self {
         Self { found, directory: directory.to_owned(), client }
     }
 

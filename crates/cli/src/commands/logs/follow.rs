@@ -1,7 +1,7 @@
-//! A live run, followed until it ends.
+//! `raymond logs --follow`: prints the turns of a live run until the run ends.
 //!
-//! Turns of several agents are in flight at once: whenever another one speaks, its line is told
-//! again. A turn that has ended is named once more, with its cost and how it ended.
+//! Turns of several agents run at once, so the page repeats the title of a turn whenever the output
+//! switches to it. When a turn ends, its title appears once more, with its cost and its outcome.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,77 +15,76 @@ use raymond_engine::look::{self, Look};
 use raymond_engine::project::Project;
 use raymond_store::Journal;
 
-use crate::args::Logs;
 use crate::failure::Failure;
 
+use super::items::{Kind, Reading};
 use super::page::{Page, Stop};
-use super::words::{Kind, Reading};
 use super::{Source, Turn, Wanted, changes};
 
-/// How often the journal and the transcripts are looked at.
-const BEAT: Duration = Duration::from_millis(50);
+/// Pause between two reads of the journal and the transcripts: short enough to look live.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tells what is said until the run has ended, or nobody drives it any more.
-pub(super) fn follow(
-    project: &Project,
-    mut seen: Look,
-    (turns, known): (Turns, Vec<Turn>),
-    flags: &Logs,
-    (source, page): (&Source, &mut Page),
-) -> Result<(), Stop> {
-    let run = seen.header.run.clone();
-    let path = project.paths(&run).journal;
-    let mut ear = Ear { source, page, wanted: flags.wanted(), turns, open: BTreeMap::new() };
-    for turn in known {
-        ear.catch_up(turn)?;
-    }
-    while !matches!(seen.head.run.phase, Phase::Ended(_)) {
-        ear.listen()?;
-        // The owner first: one that ends in between has written all it will ever write.
-        let owner = look::owner(project, &run).map_err(Failure::from)?;
-        let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
-        let lines = followed.map_err(Failure::from)?;
-        for line in lines.iter() {
-            let record = fold::record(line.body, line.seq).map_err(Failure::from)?;
-            seen.head.fold(&record);
-            ear.page.naming = seen.head.ledger.naming();
-            for (change, outcome) in changes(&mut ear.turns, &record) {
-                match change {
-                    Change::Started(attempt) => ear.begin(Turn { attempt, outcome })?,
-                    Change::Ended(attempt) => ear.end(&Turn { attempt, outcome })?,
-                    Change::Answered(attempt, _) => ear.catch_up(Turn { attempt, outcome })?,
-                }
-            }
-        }
-        if owner.is_none() && lines.is_empty() {
-            break;
-        }
-        std::thread::sleep(BEAT);
-    }
-    ear.leave()
+/// A reader of all running turns of a run.
+pub(super) struct TurnFollower<'a> {
+    pub(super) source: &'a Source,
+    pub(super) page: &'a mut Page,
+    pub(super) wanted: Wanted<'a>,
+    pub(super) turns: Turns,
+    /// The running turns.
+    pub(super) open: BTreeMap<AgentId, OpenTurn>,
 }
 
-struct Ear<'a> {
-    source: &'a Source,
-    page: &'a mut Page,
-    wanted: Wanted<'a>,
-    turns: Turns,
-    /// Those in flight.
-    open: BTreeMap<AgentId, Open>,
-}
-
-struct Open {
+/// A running turn.
+pub(super) struct OpenTurn {
     turn: Turn,
-    /// None until its client has written anything, and for whoever leaves no transcript.
+    /// `None` until the client has written anything; scripts and replies leave no transcript.
     reading: Option<Reading>,
 }
 
-impl Ear<'_> {
-    /// A turn of which the journal knows already.
+impl TurnFollower<'_> {
+    /// Prints what turns write until the run has ended, or no process drives it any more.
+    pub(super) fn follow(
+        mut self,
+        project: &Project,
+        mut seen: Look,
+        known: Vec<Turn>,
+    ) -> Result<(), Stop> {
+        let run = seen.header.run.clone();
+        let path = project.paths(&run).journal;
+        for turn in known {
+            self.catch_up(turn)?;
+        }
+        while !matches!(seen.head.run.phase, Phase::Ended(_)) {
+            self.read_transcripts()?;
+            // Read the owner before the journal: an owner that ends in between has already written
+            // its last record, so nothing is missed.
+            let owner = look::owner(project, &run).map_err(Failure::from)?;
+            let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
+            let lines = followed.map_err(Failure::from)?;
+            for line in lines.iter() {
+                let record = fold::record(line.body, line.seq).map_err(Failure::from)?;
+                seen.head.fold(&record);
+                self.page.naming = seen.head.ledger.naming();
+                for (change, outcome) in changes(&mut self.turns, &record) {
+                    match change {
+                        Change::Started(attempt) => self.begin(Turn { attempt, outcome })?,
+                        Change::Ended(attempt) => self.end(&Turn { attempt, outcome })?,
+                        Change::Answered(attempt, _) => self.catch_up(Turn { attempt, outcome })?,
+                    }
+                }
+            }
+            if owner.is_none() && lines.is_empty() {
+                break;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        self.leave()
+    }
+    /// Prints a turn that the journal contains already.
     fn catch_up(&mut self, turn: Turn) -> Result<(), Stop> {
         match turn.attempt.end {
             None => self.begin(turn),
-            Some(_) if self.wanted.takes(&turn.attempt) => self.source.tell(&turn, self.page),
+            Some(_) if self.wanted.takes(&turn.attempt) => self.source.print(&turn, self.page),
             Some(_) => Ok(()),
         }
     }
@@ -93,13 +92,13 @@ impl Ear<'_> {
     fn begin(&mut self, turn: Turn) -> Result<(), Stop> {
         if self.wanted.takes(&turn.attempt) {
             self.page.begin(&turn.attempt)?;
-            self.open.insert(turn.attempt.turn.agent.clone(), Open { turn, reading: None });
+            self.open.insert(turn.attempt.turn.agent.clone(), OpenTurn { turn, reading: None });
         }
         Ok(())
     }
 
-    fn listen(&mut self) -> Result<(), Stop> {
-        for Open { turn, reading } in self.open.values_mut() {
+    fn read_transcripts(&mut self) -> Result<(), Stop> {
+        for OpenTurn { turn, reading } in self.open.values_mut() {
             if reading.is_none() {
                 *reading = self.source.transcript(turn).and_then(Result::ok);
             }
@@ -129,9 +128,9 @@ impl Ear<'_> {
         self.page.flush()
     }
 
-    /// Whatever is in flight has no owner any more.
+    /// Prints the rest of running turns whose owner is gone.
     fn leave(&mut self) -> Result<(), Stop> {
-        for Open { turn, reading } in std::mem::take(&mut self.open).into_values() {
+        for OpenTurn { turn, reading } in std::mem::take(&mut self.open).into_values() {
             if let Some(reading) = reading {
                 self.page.hear(&turn.attempt);
                 reading.finish(self.page)?;

@@ -16,10 +16,10 @@ use serde_json::json;
 use crate::console;
 use crate::failure::Failure;
 use crate::json::{self, Layout};
+use crate::sanitize::sanitized;
 use crate::secrets::{redacted_json, redacted_line};
-use crate::words::plain;
 
-use super::words::Word;
+use super::items::LogItem;
 
 /// Why nothing more is written.
 pub(super) enum Stop {
@@ -169,16 +169,16 @@ impl Page {
     }
 
     /// Something that was said.
-    pub(super) fn word(&mut self, word: &Word) -> Result<(), Stop> {
+    pub(super) fn item(&mut self, item: &LogItem) -> Result<(), Stop> {
         match self.shape {
             Shape::Raw => return Ok(()),
             Shape::Text => {
                 self.name_speaker()?;
-                self.out.write_all(word.lines().as_bytes())?;
+                self.out.write_all(item.lines().as_bytes())?;
             }
             Shape::Json => {
                 let before = if self.words > 0 { "," } else { "" };
-                let object = json!({ "kind": word.kind.as_str(), "text": word.text });
+                let object = json!({ "kind": item.kind.as_str(), "text": item.text });
                 let text = json::text(&redacted_json(object), Layout::OneLine);
                 write!(self.out, "{before}{text}")?;
             }
@@ -204,7 +204,7 @@ impl Page {
     pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
         let text = redacted_line(&String::from_utf8_lossy(line));
         match self.reader {
-            Reader::Terminal => writeln!(self.out, "{}", plain(&text))?,
+            Reader::Terminal => writeln!(self.out, "{}", sanitized(&text))?,
             Reader::Other => writeln!(self.out, "{text}")?,
         }
         self.lines += 1;
@@ -212,7 +212,7 @@ impl Page {
     }
 
     /// Says why there is nothing to read.
-    pub(super) fn note_silence(&self, run: &RunId) {
+    pub(super) fn explain_empty(&self, run: &RunId) {
         if self.turns == 0 {
             crate::say!("{run} has no such turn");
         } else if self.shape == Shape::Raw && self.lines == 0 {

@@ -13,15 +13,15 @@ use raymond_engine::project::Project;
 use serde_json::{Value as Json, json};
 
 use crate::json;
-use crate::place::Place;
 use crate::runs::{self, Examined};
 use crate::secrets::{redacted, redacted_json};
+use crate::status_summary::StatusSummary;
 
 /// Where a run is, in one line.
 pub(super) fn summary(project: &Project, run: &RunId) -> String {
     match runs::examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => {
-            let Place { status, why, .. } = Place::seen(project, &look);
+            let StatusSummary { status, why, .. } = StatusSummary::seen(project, &look);
             redacted(&format!("{status}: {why}")).into_owned()
         }
         Examined::NeverStarted => "the run never started".to_owned(),
@@ -36,15 +36,15 @@ pub(super) fn record(project: &Project, run: &RunId) -> Result<Option<Json>, Str
     if !known.contains(run) {
         return Ok(None);
     }
-    let look =
-        runs::look(project, run).map_err(|failure| redacted(&failure.told().0).into_owned())?;
+    let look = runs::look(project, run)
+        .map_err(|failure| redacted(&failure.message_and_hint().0).into_owned())?;
     Ok(Some(shown(project, &look)))
 }
 
 fn shown(project: &Project, look: &Look) -> Json {
     let run = &look.head.run;
     let blobs = project.blobs(&project.paths(&run.id));
-    let place = Place::seen(project, look).with_retries(project, look).with_processes(look);
+    let place = StatusSummary::seen(project, look).with_retries(project, look).with_processes(look);
     let mut object = json::run(&look.head, &place);
     if let Some(flow) = run.flow.as_deref() {
         object["steps"] = steps(run, flow);

@@ -16,7 +16,7 @@ use crate::runs::{self, Examined, examine};
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Those that are deleted.
-    pub(super) goes: Vec<Doomed>,
+    pub(super) to_delete: Vec<RunToDelete>,
     /// How many are finished, and too young.
     pub(super) young: u64,
     /// The age of the youngest of them.
@@ -31,7 +31,7 @@ pub(super) struct Plan {
 
 /// A run that is deleted.
 #[derive(Debug)]
-pub(super) struct Doomed {
+pub(super) struct RunToDelete {
     pub(super) run: RunId,
     /// The word for where it is.
     pub(super) status: &'static str,
@@ -55,7 +55,7 @@ impl Prune {
     }
 }
 
-impl Doomed {
+impl RunToDelete {
     fn of(project: &Project, seen: &Look) -> Self {
         let run = seen.header.run.clone();
         Self {
@@ -98,8 +98,10 @@ impl Plan {
                 self.youngest = Some(self.youngest.map_or(age, |youngest| youngest.min(age)));
             }
             Fate::Goes => match check(project, seen, &self.processes) {
-                Ok(()) => self.goes.push(Doomed::of(project, seen)),
-                Err(failure) => self.stays.push((seen.header.run.clone(), failure.told().0)),
+                Ok(()) => self.to_delete.push(RunToDelete::of(project, seen)),
+                Err(failure) => {
+                    self.stays.push((seen.header.run.clone(), failure.message_and_hint().0));
+                }
             },
         }
     }
@@ -109,25 +111,25 @@ impl Plan {
         let mut plan = Self { processes: marked(), ..Self::default() };
         for wanted in wanted {
             let run = runs::find(project, wanted)?;
-            if plan.goes.iter().any(|doomed| doomed.run == run) {
+            if plan.to_delete.iter().any(|run_to_delete| run_to_delete.run == run) {
                 continue;
             }
-            plan.goes.push(match examine(project, &run) {
+            plan.to_delete.push(match examine(project, &run) {
                 Examined::Readable(seen) | Examined::Damaged(seen) => {
                     if pruning::named(seen.status) == Fate::Driven {
                         return Err(driven(&run));
                     }
                     check(project, &seen, &plan.processes)?;
-                    Doomed::of(project, &seen)
+                    RunToDelete::of(project, &seen)
                 }
                 Examined::NeverStarted => {
                     own(project, &run)?;
                     if discard::may_be_starting(project, &run) {
-                        return Err(young(&DiscardError::Young(run)));
+                        return Err(too_young(&DiscardError::Young(run)));
                     }
-                    Doomed::never_started(project, &run)
+                    RunToDelete::never_started(project, &run)
                 }
-                Examined::Lost => return Err(runs::lost(project, &run)),
+                Examined::Lost => return Err(runs::journal_missing(project, &run)),
                 Examined::Unreadable(error) => {
                     let place = project.paths(&run).directory.display().to_string();
                     let hint =
@@ -158,7 +160,7 @@ fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
 }
 
 /// Whoever starts it would lose it.
-pub(super) fn young(error: &DiscardError) -> Failure {
+pub(super) fn too_young(error: &DiscardError) -> Failure {
     Failure::usage(error.to_string()).hint("try again in a minute")
 }
 

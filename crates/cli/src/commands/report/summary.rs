@@ -17,9 +17,9 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::uncertain;
 use crate::backends;
-use crate::console::{Room, Said, whole, wrapped};
-use crate::place::Place;
-use crate::words::{cut, elapsed, padded, plain};
+use crate::console::{AlreadyShown, LineLayout, whole, wrapped};
+use crate::sanitize::{elapsed, pad, sanitized, truncate_end};
+use crate::status_summary::StatusSummary;
 use failed::Failures;
 
 /// More results are only counted.
@@ -28,9 +28,9 @@ const MOST_RESULTS: usize = 10;
 /// What is summed up.
 pub(super) struct Summary<'a> {
     pub(super) head: &'a Head,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a StatusSummary,
     /// What is known already is not said twice.
-    pub(super) said: &'a Said,
+    pub(super) said: &'a AlreadyShown,
     /// The room for what may be cut; commands never are.
     pub(super) columns: usize,
     /// Where lines end.
@@ -41,7 +41,7 @@ impl Summary<'_> {
     /// The lines, as many as were asked for.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.first()];
-        if !self.said.talk.quiet {
+        if !self.said.output.quiet {
             lines.extend(self.failed());
             lines.extend(self.path().map(|path| self.row("path", &path)));
             let results = self.results();
@@ -71,7 +71,7 @@ impl Summary<'_> {
 
     /// `completed in 4m 12s: main and 3 workers ended with a result`
     fn first(&self) -> String {
-        let Place { status, why, .. } = self.place;
+        let StatusSummary { status, why, .. } = self.place;
         let ledger = &self.head.ledger;
         let took = Span(ledger.updated_at.0.saturating_sub(ledger.driven_since.0));
         let took = match status {
@@ -124,7 +124,7 @@ impl Summary<'_> {
     /// The way of `main`, where it has more than one stop.
     fn path(&self) -> Option<String> {
         let path = &self.head.ledger.path;
-        let told = || plain(&path.told(|text| text.width() <= self.room()));
+        let told = || sanitized(&path.told(|text| text.width() <= self.room()));
         (path.visits() > 1).then(told)
     }
 
@@ -138,8 +138,8 @@ impl Summary<'_> {
         results.truncate(MOST_RESULTS);
         let widest = results.iter().map(|(agent, _)| agent.as_str().width()).max().unwrap_or(0);
         let told = |(agent, result): &(&AgentId, String)| {
-            let line = format!("{}  {}", padded(agent.as_str(), widest), plain(result));
-            cut(&line, self.room()).into_owned()
+            let line = format!("{}  {}", pad(agent.as_str(), widest), sanitized(result));
+            truncate_end(&line, self.room()).into_owned()
         };
         let mut lines: Vec<String> = results.iter().map(told).collect();
         if more > 0 {
@@ -152,7 +152,7 @@ impl Summary<'_> {
     fn denied(&self) -> Option<String> {
         let Head { run, ledger, .. } = self.head;
         let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
-        let (named, flags) = (plain(&denied.named()), plain(&denied.flags()));
+        let (named, flags) = (sanitized(&denied.named()), sanitized(&denied.flags()));
         // Where the way out allows them already, once is enough.
         let offered = flags.is_empty() || self.place.next_command.contains(&flags);
         if offered {
@@ -161,8 +161,8 @@ impl Summary<'_> {
         let them = if denied.calls == 1 { "it" } else { "them" };
         let states: Vec<&str> = ledger.denied_in.iter().map(StateName::as_str).collect();
         let written = || {
-            let key = whole(&plain(&denied.key()));
-            format!("{key} in the frontmatter of {}", plain(&states.join(", ")))
+            let key = whole(&sanitized(&denied.key()));
+            format!("{key} in the frontmatter of {}", sanitized(&states.join(", ")))
         };
         let resume = |flags: &str| whole(&format!("raymond resume {} {flags}", run.id));
         Some(match (lists(ledger), self.place.status.is_unfinished()) {
@@ -225,7 +225,7 @@ impl Summary<'_> {
     }
 
     fn wrapped(&self, line: &str, indent: usize) -> String {
-        wrapped(line, Room { edge: self.edge, taken: 0, indent })
+        wrapped(line, LineLayout { edge: self.edge, taken: 0, indent })
     }
 }
 

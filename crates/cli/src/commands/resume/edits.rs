@@ -22,7 +22,7 @@ pub(super) enum Edits {
 
 /// Which states the run goes on with.
 #[derive(Debug)]
-pub(super) struct Weighed {
+pub(super) struct EditDecision {
     /// The edited ones, when they are to be used.
     pub(super) adopt: Option<Prepared>,
     /// What has to be said about it, in one line.
@@ -30,9 +30,13 @@ pub(super) struct Weighed {
 }
 
 /// Weighs what became of the workflow since `pinned`. A failed run does not guess.
-pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<Weighed, Failure> {
+pub(super) fn decide_edits(
+    head: &Head,
+    pinned: &Definition,
+    edits: Edits,
+) -> Result<EditDecision, Failure> {
     let run = &head.run;
-    let as_pinned = |line: Option<String>| Ok(Weighed { adopt: None, line });
+    let as_pinned = |line: Option<String>| Ok(EditDecision { adopt: None, line });
     match (&run.settings.program, edits) {
         (Program::Crayfish { .. }, Edits::Adopt) => {
             let message = format!("{} always uses the document that it started with", run.id);
@@ -40,7 +44,7 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
                 .hint("resume without --with-current, or start a new run with `raymond run`"));
         }
         (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => {
-            return as_pinned(documents::change(run, pinned).map(|change| {
+            return as_pinned(documents::change_since_pinned(run, pinned).map(|change| {
                 let document = &run.workflow;
                 format!("continuing with the original document: {document} {change}")
             }));
@@ -69,7 +73,7 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
     match edits {
         Edits::Adopt => {
             let line = format!("using the current states: {changed}");
-            Ok(Weighed { adopt: Some(current), line: Some(line) })
+            Ok(EditDecision { adopt: Some(current), line: Some(line) })
         }
         Edits::Undecided if failed => Err(choice(&run.id, &changed)),
         Edits::Undecided => as_pinned(Some(format!(

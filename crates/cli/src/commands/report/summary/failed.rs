@@ -5,7 +5,7 @@ use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::view::{Status, place};
 
 use super::Summary;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 /// More failed agents are only counted.
 const MOST_FAILED: usize = 20;
@@ -38,7 +38,7 @@ impl Summary<'_> {
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
             Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
-                let (at, why) = (place(run, agent), plain(&failure.to_string()));
+                let (at, why) = (place(run, agent), sanitized(&failure.to_string()));
                 let line = format!("  {id} failed at {at}: {why}");
                 Some(self.wrapped(&line, 4))
             }
@@ -56,7 +56,7 @@ impl Summary<'_> {
     pub(super) fn failed_where(&self, at: &str) -> String {
         let run = &self.head.run;
         let told = |id: &AgentId| match run.agents.get(id) {
-            Some(agent) => format!("{id} {at} {}", plain(&place(run, agent))),
+            Some(agent) => format!("{id} {at} {}", sanitized(&place(run, agent))),
             None => id.to_string(),
         };
         let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();

@@ -12,38 +12,38 @@ use crate::args::Budget;
 
 /// A value that was given.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'v> {
-    pub(super) value: Written<'v>,
+pub(super) struct ConfigValue<'v> {
+    pub(super) value: RawValue<'v>,
     /// What paths are relative to.
     pub(super) base: &'v Path,
 }
 
 /// How a value is written.
 #[derive(Clone, Copy)]
-pub(super) enum Written<'v> {
+pub(super) enum RawValue<'v> {
     Toml(&'v DeValue<'v>),
     Text(&'v str),
 }
 
 /// Why a value is not what its key wants.
-pub(super) type Wrong = String;
+pub(super) type ValueError = String;
 
-impl Given<'_> {
-    pub(super) fn text(self) -> Result<String, Wrong> {
+impl ConfigValue<'_> {
+    pub(super) fn text(self) -> Result<String, ValueError> {
         let text = match self.value {
-            Written::Toml(DeValue::String(text)) => text.as_ref(),
-            Written::Text(text) => text,
-            Written::Toml(_) => return Err(self.wants("a text in quotes")),
+            RawValue::Toml(DeValue::String(text)) => text.as_ref(),
+            RawValue::Text(text) => text,
+            RawValue::Toml(_) => return Err(self.expected("a text in quotes")),
         };
         if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
     }
 
-    pub(super) fn path(self) -> Result<PathBuf, Wrong> {
+    pub(super) fn path(self) -> Result<PathBuf, ValueError> {
         Ok(self.base.join(self.text()?))
     }
 
     /// A program: by its name, or by its path.
-    pub(super) fn command(self) -> Result<String, Wrong> {
+    pub(super) fn command(self) -> Result<String, ValueError> {
         let command = self.text()?;
         if !command.contains('/') {
             return Ok(command);
@@ -52,93 +52,93 @@ impl Given<'_> {
         path.into_string().map_err(|_| "its path is not UTF-8".to_owned())
     }
 
-    pub(super) fn switch(self) -> Result<bool, Wrong> {
+    pub(super) fn switch(self) -> Result<bool, ValueError> {
         match self.value {
-            Written::Toml(DeValue::Boolean(value)) => Ok(*value),
-            Written::Text("true") => Ok(true),
-            Written::Text("false") => Ok(false),
-            Written::Toml(_) | Written::Text(_) => Err(self.wants("true or false")),
+            RawValue::Toml(DeValue::Boolean(value)) => Ok(*value),
+            RawValue::Text("true") => Ok(true),
+            RawValue::Text("false") => Ok(false),
+            RawValue::Toml(_) | RawValue::Text(_) => Err(self.expected("true or false")),
         }
     }
 
-    pub(super) fn count(self, least: u32) -> Result<u32, Wrong> {
+    pub(super) fn count(self, least: u32) -> Result<u32, ValueError> {
         let count = match self.value {
-            Written::Toml(DeValue::Integer(n)) => u32::from_str_radix(n.as_str(), n.radix()).ok(),
-            Written::Text(text) => text.parse().ok(),
-            Written::Toml(_) => None,
+            RawValue::Toml(DeValue::Integer(n)) => u32::from_str_radix(n.as_str(), n.radix()).ok(),
+            RawValue::Text(text) => text.parse().ok(),
+            RawValue::Toml(_) => None,
         };
         count
             .filter(|count| *count >= least)
-            .ok_or_else(|| self.wants(&format!("a whole number of at least {least}")))
+            .ok_or_else(|| self.expected(&format!("a whole number of at least {least}")))
     }
 
     /// An amount of dollars.
-    pub(super) fn money(self) -> Result<Micros, Wrong> {
+    pub(super) fn money(self) -> Result<Micros, ValueError> {
         let text = match self.value {
-            Written::Toml(DeValue::Integer(n)) if n.radix() == 10 => n.as_str(),
-            Written::Toml(DeValue::Float(n)) => n.as_str(),
-            Written::Toml(DeValue::String(text)) => text.as_ref(),
-            Written::Text(text) => text,
-            Written::Toml(_) => return Err(self.wants("an amount of dollars")),
+            RawValue::Toml(DeValue::Integer(n)) if n.radix() == 10 => n.as_str(),
+            RawValue::Toml(DeValue::Float(n)) => n.as_str(),
+            RawValue::Toml(DeValue::String(text)) => text.as_ref(),
+            RawValue::Text(text) => text,
+            RawValue::Toml(_) => return Err(self.expected("an amount of dollars")),
         };
         text.parse().map_err(|error| format!("{error}"))
     }
 
     /// A cap, or none.
-    pub(super) fn budget(self) -> Result<Option<Micros>, Wrong> {
+    pub(super) fn budget(self) -> Result<Option<Micros>, ValueError> {
         let Budget(cap) = match self.value {
-            Written::Text(text) => text.parse()?,
-            Written::Toml(DeValue::String(text)) => text.parse()?,
-            Written::Toml(_) => Budget::of(self.money()?)?,
+            RawValue::Text(text) => text.parse()?,
+            RawValue::Toml(DeValue::String(text)) => text.parse()?,
+            RawValue::Toml(_) => Budget::of(self.money()?)?,
         };
         Ok(cap)
     }
 
-    pub(super) fn span(self) -> Result<Span, Wrong> {
+    pub(super) fn span(self) -> Result<Span, ValueError> {
         self.text()?.parse().map_err(|error| format!("{error}"))
     }
 
-    pub(super) fn choice<T: Copy>(self, choices: &[(&str, T)]) -> Result<T, Wrong> {
+    pub(super) fn choice<T: Copy>(self, choices: &[(&str, T)]) -> Result<T, ValueError> {
         let found = self.text()?;
         let chosen = choices.iter().find(|(name, _)| *name == found);
         chosen.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            self.wants(&names.join(" or "))
+            self.expected(&names.join(" or "))
         })
     }
 
     /// In a variable, a list is written with commas.
-    pub(super) fn list(self) -> Result<Vec<String>, Wrong> {
+    pub(super) fn list(self) -> Result<Vec<String>, ValueError> {
         match self.value {
-            Written::Toml(DeValue::Array(entries)) => entries
+            RawValue::Toml(DeValue::Array(entries)) => entries
                 .iter()
-                .map(|entry| Given { value: Written::Toml(entry.get_ref()), ..self }.text())
+                .map(|entry| ConfigValue { value: RawValue::Toml(entry.get_ref()), ..self }.text())
                 .collect(),
-            Written::Text(text) => Ok(entries(text)),
-            Written::Toml(_) => Err(self.wants("a list of texts, such as [\"a\", \"b\"]")),
+            RawValue::Text(text) => Ok(entries(text)),
+            RawValue::Toml(_) => Err(self.expected("a list of texts, such as [\"a\", \"b\"]")),
         }
     }
 
     /// All variables of the environment, or these.
-    pub(super) fn environment(self) -> Result<Option<Vec<String>>, Wrong> {
+    pub(super) fn environment(self) -> Result<Option<Vec<String>>, ValueError> {
         match self.value {
-            Written::Toml(DeValue::String(text)) if text == "inherit" => Ok(None),
-            Written::Text("inherit") => Ok(None),
-            Written::Toml(DeValue::Array(_)) | Written::Text(_) => self.list().map(Some),
-            Written::Toml(_) => Err(self.wants("\"inherit\", or a list of names")),
+            RawValue::Toml(DeValue::String(text)) if text == "inherit" => Ok(None),
+            RawValue::Text("inherit") => Ok(None),
+            RawValue::Toml(DeValue::Array(_)) | RawValue::Text(_) => self.list().map(Some),
+            RawValue::Toml(_) => Err(self.expected("\"inherit\", or a list of names")),
         }
     }
 
-    fn wants(self, what: &str) -> Wrong {
+    fn expected(self, what: &str) -> ValueError {
         let found = match self.value {
-            Written::Text(text) => format!("{text:?}"),
-            Written::Toml(DeValue::String(text)) => format!("{text:?}"),
-            Written::Toml(DeValue::Integer(number)) => number.to_string(),
-            Written::Toml(DeValue::Float(number)) => number.to_string(),
-            Written::Toml(DeValue::Boolean(value)) => value.to_string(),
-            Written::Toml(DeValue::Datetime(_)) => "a time".to_owned(),
-            Written::Toml(DeValue::Array(_)) => "a list".to_owned(),
-            Written::Toml(DeValue::Table(_)) => "a table".to_owned(),
+            RawValue::Text(text) => format!("{text:?}"),
+            RawValue::Toml(DeValue::String(text)) => format!("{text:?}"),
+            RawValue::Toml(DeValue::Integer(number)) => number.to_string(),
+            RawValue::Toml(DeValue::Float(number)) => number.to_string(),
+            RawValue::Toml(DeValue::Boolean(value)) => value.to_string(),
+            RawValue::Toml(DeValue::Datetime(_)) => "a time".to_owned(),
+            RawValue::Toml(DeValue::Array(_)) => "a list".to_owned(),
+            RawValue::Toml(DeValue::Table(_)) => "a table".to_owned(),
         };
         format!("{found} is not {what}")
     }
@@ -159,19 +159,19 @@ fn entries(text: &str) -> Vec<String> {
 }
 
 /// The workspace of one agent.
-pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, Wrong> {
+pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, ValueError> {
     const WORKSPACE: &str = "workspace";
     let mut keys = table.keys().map(|key| key.get_ref().as_ref());
     if let Some(stranger) = keys.find(|key| *key != WORKSPACE) {
         return Err(format!("unknown key {stranger:?}: the only key of an agent is {WORKSPACE}"));
     }
     let value = table.get(WORKSPACE).ok_or_else(|| format!("{WORKSPACE} is missing"))?;
-    let given = Given { value: Written::Toml(value.get_ref()), base };
+    let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base };
     given.path().map_err(|wrong| format!("{WORKSPACE}: {wrong}"))
 }
 
 /// The prices of one model. What caches cost is the price of input, unless it is said.
-pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, Wrong> {
+pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, ValueError> {
     const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];
     let strangers = table.keys().map(|key| key.get_ref().as_ref());
     if let Some(stranger) = strangers.into_iter().find(|key| !KINDS.contains(key)) {
@@ -180,7 +180,7 @@ pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, Wrong> {
     }
     let amount = |kind: &str| {
         let Some(value) = table.get(kind) else { return Ok(None) };
-        let given = Given { value: Written::Toml(value.get_ref()), base };
+        let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base };
         given.money().map(Some).map_err(|wrong| format!("{kind}: {wrong}"))
     };
     let needed = |kind: &str| amount(kind)?.ok_or_else(|| format!("{kind} is missing"));

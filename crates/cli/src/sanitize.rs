@@ -8,8 +8,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::secrets::redacted;
 
 /// The text without secrets, and without what a terminal would obey.
-pub(crate) fn plain(text: &str) -> String {
-    redacted(text).chars().map(|c| if is_obeyed(c) { '\u{fffd}' } else { c }).collect()
+pub(crate) fn sanitized(text: &str) -> String {
+    redacted(text).chars().map(|c| if is_terminal_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Returns a text that contains styles of ours, without secrets and without anything else that a
@@ -21,7 +21,7 @@ pub(crate) fn styled(text: &str) -> String {
     let text = redacted(text);
     let mut safe = String::with_capacity(text.len());
     let mut rest = &*text;
-    while let Some(at) = rest.find(is_obeyed) {
+    while let Some(at) = rest.find(is_terminal_control) {
         let (before, found) = rest.split_at(at);
         safe.push_str(before);
         let style = style_at(found);
@@ -56,7 +56,7 @@ fn style_at(text: &str) -> usize {
 
 /// Whether a terminal would obey it: control characters, and marks that turn the direction of
 /// writing.
-pub(crate) fn is_obeyed(c: char) -> bool {
+pub(crate) fn is_terminal_control(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -75,32 +75,32 @@ pub(crate) fn elapsed(Span(milliseconds): Span) -> String {
 }
 
 /// The text in at most so many columns of a terminal; the end of a longer one is cut off.
-pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+pub(crate) fn truncate_end(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return text.into();
     }
-    let kept = taken(text.chars(), columns.saturating_sub(1));
+    let kept = fitting(text.chars(), columns.saturating_sub(1));
     format!("{}…", kept.into_iter().collect::<String>()).into()
 }
 
 /// The same, but it is the beginning that is cut off: what tells names apart is their end.
-pub(crate) fn cut_front(text: &str, columns: usize) -> Cow<'_, str> {
+pub(crate) fn truncate_start(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return text.into();
     }
-    let kept = taken(text.chars().rev(), columns.saturating_sub(1));
+    let kept = fitting(text.chars().rev(), columns.saturating_sub(1));
     // An accent without its letter would stand on the mark of the cut.
     let kept = kept.into_iter().rev().skip_while(|c| c.width() == Some(0));
     format!("…{}", kept.collect::<String>()).into()
 }
 
 /// The text, and blanks up to so many columns.
-pub(crate) fn padded(text: &str, columns: usize) -> String {
+pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// The characters that have room in so many columns.
-fn taken(characters: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
+fn fitting(characters: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
     let mut room = columns;
     characters
         .map_while(|c| {
@@ -117,7 +117,7 @@ mod tests {
     // proves: S13
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
-        let check = |text: &str, expected: &str| assert_eq!(plain(text), expected);
+        let check = |text: &str, expected: &str| assert_eq!(sanitized(text), expected);
         check("plain ä\n\ttext", "plain ä\n\ttext");
         check("\u{1b}]0;x\u{7}y", "\u{fffd}]0;x\u{fffd}y");
         check("a\u{202e}b\u{2066}c", "a\u{fffd}b\u{fffd}c");
@@ -155,7 +155,10 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut_by_columns_not_by_characters() {
         let check = |text: &str, columns, end: &str, front: &str| {
-            assert_eq!((&*cut(text, columns), &*cut_front(text, columns)), (end, front));
+            assert_eq!(
+                (&*truncate_end(text, columns), &*truncate_start(text, columns)),
+                (end, front)
+            );
         };
         check("short", 5, "short", "short");
         check("longer", 5, "long…", "…nger");
@@ -165,6 +168,6 @@ mod tests {
         check("検査する", 4, "検…", "…る");
         check("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…", "…e\u{301}");
         check("x", 0, "…", "…");
-        assert_eq!(padded("検査", 6), "検査  ");
+        assert_eq!(pad("検査", 6), "検査  ");
     }
 }

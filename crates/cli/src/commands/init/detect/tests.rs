@@ -4,7 +4,7 @@ use super::*;
 /// `Cargo.toml: cargo test, cargo build`.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str]) {
-    let found = Found::of(&listing(files));
+    let found = Detected::of(&listing(files));
     let line = |tool: &Tool| match &tool.offer {
         Offer::Commands { .. } => {
             let lines: Vec<&str> = tool.commands().map(|command| command.line).collect();
@@ -165,7 +165,7 @@ fn of_several_tools_the_first_that_can_check_is_used_and_all_are_allowed() {
         ("pyproject.toml", "pytest"),
         (".git/", ""),
     ];
-    let found = Found::of(&listing(&files));
+    let found = Detected::of(&listing(&files));
     assert_eq!(found.check().map(|check| check.line), Some("make test"));
     let checks: Vec<(&str, &str)> =
         found.checks().map(|(file, check)| (file, check.line)).collect();
@@ -185,6 +185,6 @@ fn of_several_tools_the_first_that_can_check_is_used_and_all_are_allowed() {
         &[lint, ("Makefile", "build:\n"), ("pytest.ini", "")],
         &["pytest.ini: python3 -m pytest", "package.json: npm run lint", "Makefile: make build"],
     );
-    let found = Found::of(&listing(&[("Cargo.toml", "[workspace]"), ("tests/", "")]));
+    let found = Detected::of(&listing(&[("Cargo.toml", "[workspace]"), ("tests/", "")]));
     assert_eq!(found.rules(), ["Bash(cargo test:*)", "Bash(cargo build:*)"]);
 }

@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use raymond_core::time::Span;
 
-use super::Talk;
+use super::OutputFlags;
 use crate::completion;
 
 #[derive(Debug, Args)]
-pub(crate) struct Look {
+pub(crate) struct RunArgument {
     /// Name the run: id, unique prefix or @last [default: the last one]
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Attach {
     #[arg(add = completion::driven_run())]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) output: OutputFlags,
 }
 
 #[derive(Debug, Args)]

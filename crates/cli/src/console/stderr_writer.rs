@@ -16,22 +16,22 @@ use raymond_engine::clock;
 
 use super::region::Region;
 use super::rows::{Drawn, Scene, rows};
-use super::writer::{Fate, PATIENCE, Progress, Writer};
+use super::writer::{Fate, Progress, STUCK_AFTER, Writer};
 use super::{Interrupt, terminal};
-use crate::words::styled;
+use crate::sanitize::styled;
 
 /// More lines than this wait for nobody.
-const MOST_WAITING: usize = 10_000;
+const MAX_WAITING_LINES: usize = 10_000;
 /// More lines than this are not said at once.
-const MOST_AT_ONCE: usize = 1_000;
+const MAX_LINES_PER_FRAME: usize = 1_000;
 /// The least time between two frames.
-const PACE: Duration = Duration::from_millis(125);
+const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(125);
 /// How often ages are drawn anew when nothing happens.
-const AGES: Duration = Duration::from_secs(1);
+const AGE_REFRESH: Duration = Duration::from_secs(1);
 
 /// Whoever says something.
-pub(super) struct Mouth {
-    words: Sender<Word>,
+pub(super) struct StderrWriter {
+    messages: Sender<Message>,
     /// Room for all that may wait is not set aside before.
     waiting: Arc<AtomicUsize>,
     writer: Writer,
@@ -39,16 +39,16 @@ pub(super) struct Mouth {
 }
 
 /// What the thread hears.
-struct Ear {
-    words: Receiver<Word>,
+struct MessageReceiver {
+    messages: Receiver<Message>,
     waiting: Arc<AtomicUsize>,
 }
 
-enum Word {
+enum Message {
     /// A line.
     Line(String),
     /// The rows have changed.
-    Look,
+    Redraw,
 }
 
 /// What the rows are drawn from.
@@ -59,32 +59,34 @@ struct Screen {
     changed: AtomicBool,
 }
 
-impl Mouth {
+impl StderrWriter {
     /// One that only says lines.
     pub(super) fn with_lines() -> Self {
-        Self::open(None, say_lines)
+        Self::open(None, write_lines)
     }
 
     /// One that also draws rows.
     pub(super) fn with_rows(interrupt: Interrupt) -> Self {
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
-        Self::open(Some(screen), move |ear, progress| draw(ear, progress, &drawn, interrupt))
+        Self::open(Some(screen), move |receiver, progress| {
+            draw(receiver, progress, &drawn, interrupt);
+        })
     }
 
     fn open(
         screen: Option<Arc<Screen>>,
-        speak: impl FnOnce(&Ear, &Progress) + Send + 'static,
+        write: impl FnOnce(&MessageReceiver, &Progress) + Send + 'static,
     ) -> Self {
-        let (words, heard) = channel();
+        let (messages, receiving) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let ear = Ear { words: heard, waiting: Arc::clone(&waiting) };
-        let writer = Writer::start(move |progress| speak(&ear, progress));
-        Self { words, waiting, writer, screen }
+        let receiver = MessageReceiver { messages: receiving, waiting: Arc::clone(&waiting) };
+        let writer = Writer::start(move |progress| write(&receiver, progress));
+        Self { messages, waiting, writer, screen }
     }
 
     pub(super) fn say(&self, line: &str) {
-        self.send(Word::Line(styled(line)));
+        self.send(Message::Line(styled(line)));
     }
 
     /// Changes what the rows are drawn from, where there are any.
@@ -92,13 +94,13 @@ impl Mouth {
         let Some(screen) = &self.screen else { return };
         change(&mut screen.live.lock().unwrap_or_else(PoisonError::into_inner));
         if !screen.changed.swap(true, Ordering::AcqRel) {
-            self.send(Word::Look);
+            self.send(Message::Redraw);
         }
     }
 
-    fn send(&self, word: Word) {
-        if self.waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
-            self.words.send(word).ok();
+    fn send(&self, message: Message) {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_LINES {
+            self.messages.send(message).ok();
         } else {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
@@ -106,24 +108,24 @@ impl Mouth {
 
     /// Waits until everything is said and the rows are gone, as long as somebody listens.
     pub(super) fn close(self) -> Fate {
-        drop(self.words);
-        self.writer.wait(PATIENCE)
+        drop(self.messages);
+        self.writer.wait(STUCK_AFTER)
     }
 }
 
-impl Ear {
-    fn hear(&self, patience: Duration) -> Result<Word, RecvTimeoutError> {
-        self.words.recv_timeout(patience).inspect(|_| {
+impl MessageReceiver {
+    fn receive(&self, patience: Duration) -> Result<Message, RecvTimeoutError> {
+        self.messages.recv_timeout(patience).inspect(|_| {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         })
     }
 }
 
-fn say_lines(ear: &Ear, progress: &Progress) {
-    while let Ok(word) = ear.hear(Duration::MAX) {
-        match word {
-            Word::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
-            Word::Look => {}
+fn write_lines(receiver: &MessageReceiver, progress: &Progress) {
+    while let Ok(message) = receiver.receive(Duration::MAX) {
+        match message {
+            Message::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
+            Message::Redraw => {}
         }
         progress.make();
     }
@@ -149,23 +151,23 @@ impl Paint {
     }
 
     /// What is said and drawn, as it is to look.
-    fn over(self, said: Vec<String>, rows: Vec<Drawn>) -> (Vec<String>, Vec<Drawn>) {
+    fn over(self, lines: Vec<String>, rows: Vec<Drawn>) -> (Vec<String>, Vec<Drawn>) {
         match self {
-            Self::Colours => (said, rows),
+            Self::Colours => (lines, rows),
             Self::None => (
-                said.iter().map(|line| strip_str(line).to_string()).collect(),
+                lines.iter().map(|line| strip_str(line).to_string()).collect(),
                 rows.into_iter().map(Drawn::unstyled).collect(),
             ),
         }
     }
 }
 
-fn draw(ear: &Ear, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
+fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
     let mut region = Region::default();
     let mut last = None;
     let paint = Paint::here();
     loop {
-        let (said, more) = gather(ear, last);
+        let (lines, more) = gather(receiver, last);
         last = Some(Instant::now());
         let (size, ours) = (terminal::size(), terminal::is_ours());
         if !ours {
@@ -179,8 +181,8 @@ fn draw(ear: &Ear, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
             }
             More::Maybe | More::Never => Vec::new(),
         };
-        let (said, rows) = paint.over(said, rows);
-        if let Some(frame) = region.frame(&said, rows, size.columns) {
+        let (lines, rows) = paint.over(lines, rows);
+        if let Some(frame) = region.frame(&lines, rows, size.columns) {
             let mut stderr = io::stderr().lock();
             stderr.write_all(frame.as_bytes()).and_then(|()| stderr.flush()).ok();
         }
@@ -192,21 +194,21 @@ fn draw(ear: &Ear, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
 }
 
 /// Waits for something to say, or until ages have changed; then for as long as the pace demands.
-fn gather(ear: &Ear, last: Option<Instant>) -> (Vec<String>, More) {
+fn gather(receiver: &MessageReceiver, last: Option<Instant>) -> (Vec<String>, More) {
     let now = Instant::now();
-    let mut said = Vec::new();
-    let mut until = last.map_or(now, |last| last + AGES);
-    while said.len() < MOST_AT_ONCE {
-        match ear.hear(until.saturating_duration_since(Instant::now())) {
-            Ok(word) => {
-                if let Word::Line(line) = word {
-                    said.push(line);
+    let mut lines = Vec::new();
+    let mut until = last.map_or(now, |last| last + AGE_REFRESH);
+    while lines.len() < MAX_LINES_PER_FRAME {
+        match receiver.receive(until.saturating_duration_since(Instant::now())) {
+            Ok(message) => {
+                if let Message::Line(line) = message {
+                    lines.push(line);
                 }
-                until = last.map_or(now, |last| last + PACE);
+                until = last.map_or(now, |last| last + MIN_FRAME_INTERVAL);
             }
             Err(RecvTimeoutError::Timeout) => break,
-            Err(RecvTimeoutError::Disconnected) => return (said, More::Never),
+            Err(RecvTimeoutError::Disconnected) => return (lines, More::Never),
         }
     }
-    (said, More::Maybe)
+    (lines, More::Maybe)
 }

@@ -10,12 +10,12 @@ use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 use raymond_store::lock::{Owner, Process};
 
-use crate::ear::Ear;
-use crate::words::plain;
+use crate::sanitize::sanitized;
+use crate::transcript_follower::TranscriptFollower;
 
 /// Where a run is.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StatusSummary {
     pub(crate) status: Status,
     /// One sentence without a full stop.
     pub(crate) why: String,
@@ -49,7 +49,7 @@ fn states(project: &Project, run: &Run) -> States {
     }
 }
 
-impl Place {
+impl StatusSummary {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
         Self::with_states(head, status, States::AsPinned)
@@ -57,8 +57,8 @@ impl Place {
 
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let next_command = plain(&view::next_command(status).line(run, ledger, states));
-        let why = plain(&view::why(run, ledger, status));
+        let next_command = sanitized(&view::next_command(status).line(run, ledger, states));
+        let why = sanitized(&view::why(run, ledger, status));
         Self { status, why, next_command, left_running: Vec::new() }
     }
 
@@ -99,7 +99,7 @@ impl Place {
         if view::next_command(self.status) == view::Command::Wait {
             let Process { pid, host, .. } = &owner.process;
             let unseen = format!("process {pid} on {host}, which cannot be seen from here");
-            self.why = plain(&format!("{}; it is driven by {unseen}", self.why));
+            self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
             self.next_command = format!("raymond resume {} --takeover", run.id);
         } else if self.next_command.starts_with("raymond resume ") {
             self.next_command.push_str(" --takeover");
@@ -115,7 +115,7 @@ impl Place {
         }
         let run = &seen.head.run;
         let mut told = Vec::new();
-        Ear::new(project.paths(&run.id).transcripts).listen(run, |turn, sign| {
+        TranscriptFollower::new(project.paths(&run.id).transcripts).poll(run, |turn, sign| {
             if let Sign::Retries { why } = sign {
                 told.push(format!("the client of {} tries again: {why}", turn.agent));
             }
@@ -125,14 +125,15 @@ impl Place {
                 0 => String::new(),
                 more => format!(", and {more} more do"),
             };
-            self.why = plain(&format!("{}; {first}{more}", self.why));
+            self.why = sanitized(&format!("{}; {first}{more}", self.why));
         }
         self
     }
 
     /// The same, with the processes that were left running: that takes a look at all of this machine.
     pub(crate) fn with_processes(self, seen: &Look) -> Self {
-        let left_running = strays(seen).into_iter().map(|stray| plain(&stray.command)).collect();
+        let left_running =
+            strays(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();
         Self { left_running, ..self }
     }
 }

@@ -10,10 +10,10 @@ use raymond_core::run::Settings;
 use raymond_core::workflow::{Reachability, State};
 
 /// A warning, where a share of such a client would be charged, or no turn has a share.
-pub(crate) fn warning(settings: &Settings, survey: &Reachability<'_>) -> Option<Diagnostic> {
+pub(crate) fn warning(settings: &Settings, reachable: &Reachability<'_>) -> Option<Diagnostic> {
     let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
     let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;
-    let prompts = || survey.prompts().filter(|state| survey.is_reached(&state.name));
+    let prompts = || reachable.prompts().filter(|state| reachable.is_reached(&state.name));
     if settings.strict_budget && prompts().next().is_some() && !prompts().any(|s| has_share(&s)) {
         let message = "--strict-budget has no effect without a budget";
         return Some(Diagnostic::warning("strict-without-budget", message));

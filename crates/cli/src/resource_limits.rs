@@ -31,7 +31,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 }
 
 /// Makes sure that so many programs can run at a time, and raises the soft limit on open files for them.
-pub(crate) fn for_programs(most: u32) -> Result<(), Failure> {
+pub(crate) fn raise_for_programs(most: u32) -> Result<(), Failure> {
     let needed = files_for(most);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {

@@ -10,7 +10,7 @@ use raymond_core::time::Span;
 
 /// What governs the turns of a run; `run` and `resume` share it.
 #[derive(Debug, Args, Default)]
-pub(crate) struct Governing {
+pub(crate) struct SettingFlags {
     /// Stop at this total cost in US dollars, or `none` [default: 10.00]
     ///
     /// With `resume` it is the new total. Clients check the cap after they have spent, so the
@@ -77,8 +77,8 @@ pub(crate) struct Governing {
 }
 
 /// The flag as `resume` has it: where nothing is said, what the run has still holds.
-pub(crate) fn kept(flag: Arg) -> Arg {
-    let kept = |help: &StyledStr| {
+pub(crate) fn with_unchanged_default(flag: Arg) -> Arg {
+    let with_unchanged_default = |help: &StyledStr| {
         let help = help.to_string();
         match help.split_once(" [default: ") {
             Some((before, default)) => {
@@ -91,8 +91,8 @@ pub(crate) fn kept(flag: Arg) -> Arg {
     if flag.is_positional() {
         return flag;
     }
-    let short = Resettable::from(flag.get_help().map(kept));
-    let long = Resettable::from(flag.get_long_help().map(kept));
+    let short = Resettable::from(flag.get_help().map(with_unchanged_default));
+    let long = Resettable::from(flag.get_long_help().map(with_unchanged_default));
     flag.help(short).long_help(long)
 }
 

@@ -9,52 +9,52 @@ use raymond_engine::project::Project;
 use raymond_engine::{request, statefile};
 use raymond_store::lock::Takeover;
 
-use crate::console::Said;
+use crate::console::AlreadyShown;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::status_summary::StatusSummary;
 use crate::{backends, json as shapes, runs};
 
 use super::super::report::report;
-use super::super::{print_json, print_out, result};
-use super::{Wish, end_strays};
+use super::super::{print_json, print_text, result};
+use super::{ResumeOptions, end_leftover_processes};
 
 /// A run that is over prints its result, or is refused.
-pub(super) fn is_over(
+pub(super) fn report_if_over(
     project: &Project,
     seen: &Look,
-    wish: &Wish<'_>,
+    options: &ResumeOptions<'_>,
 ) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
     if is_left_to_caller(run) {
-        let takes_over = wish.how.takeover == Takeover::OtherHost && !wish.plan;
+        let takes_over = options.how.takeover == Takeover::OtherHost && !options.plan;
         if takes_over && seen.driven_elsewhere().is_some() {
-            return let_go(project, seen, wish).map(Some);
+            return leave_to_caller(project, seen, options).map(Some);
         }
         let message =
             format!("{} is a run of the tool crayfish: only its caller can continue it", run.id);
         return Err(Failure::usage(message).hint(call_again(&run.id)));
     }
-    if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
-        end_strays(project, seen)?;
-        catch_up(project, &seen.head, wish)?;
+    if matches!(run.phase, Phase::Ended(_)) && !options.plan {
+        end_leftover_processes(project, seen)?;
+        catch_up(project, &seen.head, options)?;
     }
     match run.phase {
         Phase::Ended(Ending::Completed) => {
-            check_iterations(&seen.head, wish)?;
+            check_iterations(&seen.head, options)?;
             let blobs = project.blobs(&project.paths(&run.id));
-            report(&seen.head, Status::Completed, &blobs, &Said::nothing(wish.talk))?;
+            report(&seen.head, Status::Completed, &blobs, &AlreadyShown::nothing(options.output))?;
             Ok(Some(0))
         }
         Phase::Ended(Ending::Cancelled) => {
             Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
                 format!(
                     "start a new run with `{}`",
-                    Place::of(&seen.head, Status::Cancelled).next_command
+                    StatusSummary::of(&seen.head, Status::Cancelled).next_command
                 ),
             ))
         }
         Phase::Ended(Ending::Failed) if view::is_final(run) => {
-            let place = Place::of(&seen.head, Status::Failed);
+            let place = StatusSummary::of(&seen.head, Status::Failed);
             let message = format!("cannot continue {}: {}", run.id, place.why);
             Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
                 "it would end in the same way again; fix the document, then start a new run: {}",
@@ -69,18 +69,18 @@ pub(super) fn is_over(
 pub(super) fn end_cancelled(
     project: &Project,
     seen: &Look,
-    wish: &Wish<'_>,
+    options: &ResumeOptions<'_>,
 ) -> Result<u8, Failure> {
     let run = &seen.header.run;
-    if wish.plan {
-        seen.check_free(project, wish.how.takeover)?;
-        return plan_cancelled(&seen.head, wish);
+    if options.plan {
+        seen.check_free(project, options.how.takeover)?;
+        return plan_cancelled(&seen.head, options);
     }
     let known = |settings: &Settings| backends::known(project, settings);
-    let ending = request::end_cancelled(project, run, wish.how.takeover, &known);
+    let ending = request::end_cancelled(project, run, options.how.takeover, &known);
     let ended = crate::runtime()?.block_on(ending);
-    ended.map_err(|error| Failure::from(error).about(run))?;
-    let over = is_over(project, &runs::look(project, run)?, wish)?;
+    ended.map_err(|error| Failure::from(error).naming_run(run))?;
+    let over = report_if_over(project, &runs::look(project, run)?, options)?;
     over.ok_or_else(|| {
         Failure::environment(format!("could not end all processes of the cancelled run {run}"))
             .hint(format!("run raymond status {run} to list them"))
@@ -88,14 +88,14 @@ pub(super) fn end_cancelled(
 }
 
 /// `--plan` of such a run: no turn goes on.
-fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn plan_cancelled(head: &Head, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
     let Head { run, ledger, .. } = head;
-    if wish.talk.json {
+    if options.output.json {
         let mut plan = Plan::of(run, ledger, &run.settings);
         plan.open.clear();
         print_json(shapes::plan(&run.id, &plan, None))?;
     } else {
-        print_out(&format!(
+        print_text(&format!(
             "{}: cancel requested; a resume ends the leftover processes\n",
             run.id
         ))?;
@@ -118,9 +118,9 @@ fn is_completed(run: &Run) -> bool {
 }
 
 /// A loop that had enough is over: more iterations are another loop.
-fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
+fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Failure> {
     let Head { run, ledger, .. } = head;
-    let (Some(most), Some(ralph)) = (wish.max_iterations, run.settings.program.ralph()) else {
+    let (Some(most), Some(ralph)) = (options.max_iterations, run.settings.program.ralph()) else {
         return Ok(());
     };
     if ledger.exhausted.is_none() || most == ralph.max_iterations {
@@ -137,31 +137,43 @@ fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
 }
 
 /// A run that does not go on from here, although something was cut away of it.
-pub(super) fn after_cut(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+pub(super) fn after_rewind(
+    project: &Project,
+    seen: &Look,
+    options: &ResumeOptions<'_>,
+) -> Result<u8, Failure> {
     if is_left_to_caller(&seen.head.run) {
-        return let_go(project, seen, wish);
+        return leave_to_caller(project, seen, options);
     }
-    is_over(project, seen, wish).map(Option::unwrap_or_default)
+    report_if_over(project, seen, options).map(Option::unwrap_or_default)
 }
 
 /// Leaves a run of the tool to its caller, with nobody else in the way.
-fn let_go(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn leave_to_caller(
+    project: &Project,
+    seen: &Look,
+    options: &ResumeOptions<'_>,
+) -> Result<u8, Failure> {
     let Head { run, .. } = &seen.head;
-    let status = catch_up(project, &seen.head, wish)?;
-    if wish.talk.json {
+    let status = catch_up(project, &seen.head, options)?;
+    if options.output.json {
         let blobs = project.blobs(&project.paths(&run.id));
-        result::print_run(&seen.head, &Place::of(&seen.head, status), &blobs)?;
+        result::print_run(&seen.head, &StatusSummary::of(&seen.head, status), &blobs)?;
     }
     crate::say!("raymond: only its caller can continue it: {}", call_again(&run.id));
     Ok(0)
 }
 
 /// Brings the state file up to date, and takes away a lock that nobody holds any more.
-fn catch_up(project: &Project, head: &Head, wish: &Wish<'_>) -> Result<Status, Failure> {
+fn catch_up(
+    project: &Project,
+    head: &Head,
+    options: &ResumeOptions<'_>,
+) -> Result<Status, Failure> {
     // Whoever holds a lock may be poked.
     let _runtime = crate::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
-    statefile::catch_up(project, head, status, wish.how.takeover);
+    statefile::catch_up(project, head, status, options.how.takeover);
     Ok(status)
 }
 

@@ -55,7 +55,7 @@ pub(super) enum Git {
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Detected {
     /// The tools, in the order in which they are preferred.
     pub(super) tools: Vec<Tool>,
     pub(super) git: Git,
@@ -140,7 +140,7 @@ impl Tool {
     }
 }
 
-impl Found {
+impl Detected {
     pub(super) fn of(listing: &Listing) -> Self {
         let finders = [cargo::find, node::find, make::find, python::find];
         let mut tools: Vec<Tool> = finders.iter().filter_map(|find| find(listing)).collect();

@@ -12,16 +12,16 @@ use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::view::health::Program;
 use raymond_engine::clock;
 
-use crate::interrupts::Asking;
+use crate::interrupts::ProbeGuard;
 
 /// How long a program may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may take, for whoever asks: longer than anything takes that works. Clients are large,
 /// and a busy machine is no reason to refuse a run.
-pub(crate) const OF_A_CLIENT: Duration = Duration::from_secs(30);
+pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How much of what a program says is told.
-const LONGEST: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// Where a program is.
 pub(crate) fn find(command: &str) -> Option<PathBuf> {
@@ -32,34 +32,34 @@ pub(crate) fn find(command: &str) -> Option<PathBuf> {
 /// What the client of this name says of its version, where Raymond was started: whoever keeps several
 /// versions chooses by the directory. Whatever says no number, or that of something else, is another
 /// program.
-pub(crate) async fn version(name: &str, command: &str, patience: Duration) -> Program {
+pub(crate) async fn client_version(name: &str, command: &str, time_limit: Duration) -> Program {
     let Some(found) = find(command) else { return Program::Missing };
     let path = found.display().to_string();
     let said = match std::env::current_dir() {
-        Ok(here) => ask_within(&found, &["--version"], &here, patience).await,
+        Ok(here) => output_within(&found, &["--version"], &here, time_limit).await,
         Err(error) => Err(format!("could not use the current directory: {error}")),
     };
-    match said.and_then(|said| number(name, &said)) {
+    match said.and_then(|said| parse_version(name, &said)) {
         Ok(version) => Program::Answers { path, version },
         Err(why) => Program::Silent { path, why },
     }
 }
 
 /// What a program prints, or why it does not.
-pub(crate) async fn ask(program: &Path, words: &[&str], cwd: &Path) -> Result<String, String> {
-    ask_within(program, words, cwd, PATIENCE).await
+pub(crate) async fn output(program: &Path, words: &[&str], cwd: &Path) -> Result<String, String> {
+    output_within(program, words, cwd, TIMEOUT).await
 }
 
-async fn ask_within(
+async fn output_within(
     program: &Path,
     words: &[&str],
     cwd: &Path,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<String, String> {
     let limits =
-        Limits { wall: Some(patience), output: 1 << 20, grace: SHORT, ..Limits::default() };
-    let nobody = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };
-    let asking = Asking::begin()?;
+        Limits { wall: Some(time_limit), output: 1 << 20, grace: SHORT_GRACE, ..Limits::default() };
+    let no_turn = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };
+    let guard = ProbeGuard::begin()?;
     let started = start(Spec {
         program: program.as_os_str().to_owned(),
         arguments: words.iter().map(OsString::from).collect(),
@@ -67,18 +67,18 @@ async fn ask_within(
         inherit: Inherit::All,
         set: Vec::new(),
         unset: Vec::new(),
-        marker: Marker::new(&clock::nonce(), &nobody, 1),
+        marker: Marker::new(&clock::nonce(), &no_turn, 1),
         stdin: Input::Null,
     });
     let process = started.map_err(|error| error.to_string())?;
-    let ended = process.finish(&limits, asking.token()).await;
-    drop(asking);
+    let ended = process.finish(&limits, guard.token()).await;
+    drop(guard);
     match ended.how {
         How::Exited(status) if status.success() => Ok(ended.text),
         How::Exited(status) => {
             let said = ended.stderr.lines().last().unwrap_or_else(|| first_line(&ended.text));
             let colon = if said.is_empty() { "" } else { ": " };
-            Err(format!("{}{colon}{}", describe(status), cut(said)))
+            Err(format!("{}{colon}{}", describe(status), excerpt(said)))
         }
         How::TimedOut { after, .. } => Err(format!("no answer within {} s", after.as_secs())),
         How::TooLarge { .. } => Err("it printed more than 1 MiB".to_owned()),
@@ -86,7 +86,7 @@ async fn ask_within(
     }
 }
 
-const SHORT: Grace = Grace {
+const SHORT_GRACE: Grace = Grace {
     after_exit: Duration::from_millis(200),
     interrupt: Duration::from_millis(200),
     terminate: Duration::from_millis(500),
@@ -94,19 +94,19 @@ const SHORT: Grace = Grace {
 };
 
 /// The number in `codex-cli 0.55.0`.
-fn number(name: &str, said: &str) -> Result<String, String> {
+fn parse_version(name: &str, said: &str) -> Result<String, String> {
     let line = first_line(said);
     if line.is_empty() {
         return Err("it printed nothing".to_owned());
     }
     let starts = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = line.split_whitespace().map(|word| word.strip_prefix('v').unwrap_or(word));
-    let word = words.find(starts).filter(|_| is_of(name, line));
-    word.map(cut).ok_or_else(|| format!("{:?} is not a version of {name}", cut(line)))
+    let word = words.find(starts).filter(|_| can_be_from(name, line));
+    word.map(excerpt).ok_or_else(|| format!("{:?} is not a version of {name}", excerpt(line)))
 }
 
 /// Whether a line can be of this client: it names it, or begins with a number and names no other one.
-fn is_of(name: &str, line: &str) -> bool {
+fn can_be_from(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
     let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);
     let is_bare = line.starts_with(|first: char| first.is_ascii_digit());
@@ -117,8 +117,8 @@ fn first_line(said: &str) -> &str {
     said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-fn cut(said: &str) -> String {
-    match said.char_indices().nth(LONGEST) {
+fn excerpt(said: &str) -> String {
+    match said.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &said[..end]),
         None => said.to_owned(),
     }
@@ -135,14 +135,14 @@ mod tests {
     fn the_version_is_the_first_number_that_is_said_of_the_client() {
         let check = |name: &str, said: &str, expected: Result<&str, &str>| {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(number(name, said), expected, "{name}: {said}");
+            assert_eq!(parse_version(name, said), expected, "{name}: {said}");
         };
         check("claude", "2.1.325 (Claude Code)\n", Ok("2.1.325"));
         check("claude", "2.1.325", Ok("2.1.325"));
         check("claude", "2.1.325-house built by somebody", Ok("2.1.325-house"));
         check("codex", "\ncodex-cli 0.55.0\nmore", Ok("0.55.0"));
         check("codex", "codex-cli v0.10.0", Ok("0.10.0"));
-        let longest = "9".repeat(LONGEST);
+        let longest = "9".repeat(MAX_SHOWN_CHARS);
         check("claude", &format!("{longest}9"), Ok(&format!("{longest}…")));
         let coreutils = "cat (GNU coreutils) 9.4";
         check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is not a version of claude"));
@@ -163,11 +163,11 @@ mod tests {
     async fn a_client_that_does_not_say_its_version_says_why() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("client").to_str().unwrap().to_owned();
-        let check = async |script: &str, patience: Duration, expected: &str| {
+        let check = async |script: &str, time_limit: Duration, expected: &str| {
             std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
             let silent = Program::Silent { path: path.clone(), why: expected.to_owned() };
-            assert_eq!(version("claude", &path, patience).await, silent, "{script}");
+            assert_eq!(client_version("claude", &path, time_limit).await, silent, "{script}");
         };
         let (long, short) = (Duration::from_mins(1), Duration::from_millis(100));
         check("echo 2.1.325; echo no node >&2; exit 3", long, "exit status 3: no node").await;

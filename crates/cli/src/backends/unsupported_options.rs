@@ -15,20 +15,26 @@ use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, Reachability, State};
 
 /// Returns what a client would not understand. `Requirements` reports what a backend cannot do at all.
-pub(crate) fn misfits(settings: &Settings, survey: &Reachability<'_>) -> Vec<Diagnostic> {
+pub(crate) fn unsupported_options(
+    settings: &Settings,
+    reachable: &Reachability<'_>,
+) -> Vec<Diagnostic> {
     let (prices, mut found) = (settings.price_list(), Vec::new());
-    for state in survey.prompts() {
-        let wish = Wish::of_state(settings, &state.front);
-        for misfit in wish.misfits(settings.real_backend_of(&state.front), &prices) {
-            found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
+    for state in reachable.prompts() {
+        let requested = RequestedOptions::of_state(settings, &state.front);
+        for option in requested.unsupported_options(settings.real_backend_of(&state.front), &prices)
+        {
+            found.push(reachable.marked(option.diagnostic, state, Mark::Key(option.key)));
         }
     }
-    let answered = PromptsByBackend::of(survey, |state| settings.real_backend_of(&state.front));
+    let answered = PromptsByBackend::of(reachable, |state| settings.real_backend_of(&state.front));
     let mut shared = shared_model(settings, &answered);
     for (backend, states) in answered.iter() {
-        for misfit in Wish::of_run(settings, states).misfits(backend, &prices) {
-            shared = shared.filter(|_| misfit.key != "model");
-            found.push(answered.told(misfit.diagnostic, backend, Some(misfit.key)));
+        for option in
+            RequestedOptions::of_run(settings, states).unsupported_options(backend, &prices)
+        {
+            shared = shared.filter(|_| option.key != "model");
+            found.push(answered.told(option.diagnostic, backend, Some(option.key)));
         }
     }
     found.extend(shared);
@@ -57,12 +63,12 @@ fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<
 }
 
 /// Something that a client would not understand, and the key that asks for it.
-struct Misfit {
+struct UnsupportedOption {
     key: &'static str,
     diagnostic: Diagnostic,
 }
 
-impl Misfit {
+impl UnsupportedOption {
     fn new(key: Option<&'static str>, message: String, remedy: String) -> Option<Self> {
         let diagnostic = Diagnostic::error("backend-lacks", message).hint(remedy);
         Some(Self { key: key?, diagnostic })
@@ -70,7 +76,7 @@ impl Misfit {
 }
 
 /// What is asked of a client.
-struct Wish {
+struct RequestedOptions {
     permissions: Permissions,
     effort: Option<String>,
     extras: Extras,
@@ -78,7 +84,7 @@ struct Wish {
     cap: Option<Micros>,
 }
 
-impl Wish {
+impl RequestedOptions {
     /// What a state itself says.
     fn of_state(settings: &Settings, front: &Frontmatter) -> Self {
         let own = Permissions { checks: settings.permissions.checks, ..Permissions::default() };
@@ -104,28 +110,32 @@ impl Wish {
         Self { permissions, effort, extras: Extras::default(), model, cap }
     }
 
-    fn misfits(&self, backend: &BackendName, prices: &Prices) -> Vec<Misfit> {
+    fn unsupported_options(
+        &self,
+        backend: &BackendName,
+        prices: &Prices,
+    ) -> Vec<UnsupportedOption> {
         let Self { permissions, extras, .. } = self;
         let effort = self.effort.as_deref();
         match backend.as_str() {
             claude::NAME => {
                 let problems = claude::preflight::Wish { permissions, effort }.problems();
-                let misfit = |problem: claude::preflight::Problem| {
-                    Misfit::new(problem.key(), problem.to_string(), problem.remedy())
+                let option = |problem: claude::preflight::Problem| {
+                    UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
                 };
-                problems.into_iter().filter_map(misfit).collect()
+                problems.into_iter().filter_map(option).collect()
             }
             codex::NAME => {
                 use codex::preflight::Problem;
                 let (model, cap) = (self.model.as_deref(), self.cap);
-                let wish = codex::preflight::Wish { permissions, effort, extras, model, cap };
-                let problems = wish.problems(prices);
+                let requested = codex::preflight::Wish { permissions, effort, extras, model, cap };
+                let problems = requested.problems(prices);
                 // That it keeps no lists at all is among what it can do.
                 let problems = problems.into_iter().filter(|p| !matches!(p, Problem::Deny(_)));
-                let misfit = |problem: Problem| {
-                    Misfit::new(problem.key(), problem.to_string(), problem.remedy())
+                let option = |problem: Problem| {
+                    UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
                 };
-                problems.filter_map(misfit).collect()
+                problems.filter_map(option).collect()
             }
             _ => Vec::new(),
         }

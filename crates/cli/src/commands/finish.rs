@@ -16,7 +16,7 @@ const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
 /// Lets somebody say the last words, and gives the exit code: theirs, or that of a signal.
-pub(super) fn farewell(
+pub(super) fn finish(
     runtime: &Runtime,
     words: impl FnOnce() -> Result<u8, Failure> + Send + 'static,
 ) -> Result<u8, Failure> {

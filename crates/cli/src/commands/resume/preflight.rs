@@ -9,45 +9,52 @@ use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
 use raymond_engine::project::Project;
 
-use crate::backends::{self, Usable};
+use crate::backends::{self, UsableBackends};
 use crate::failure::{Failure, located};
-use crate::place::Place;
-use crate::{config, strict};
+use crate::status_summary::StatusSummary;
+use crate::{config, strict_budget};
+
+/// The states that a run started with, and the edited states that replace them.
+#[derive(Clone, Copy)]
+pub(super) struct Definitions<'a> {
+    pub(super) pinned: &'a Definition,
+    pub(super) adopted: Option<&'a Prepared>,
+}
 
 /// Whether the states and settings that the run goes on with fit its conversations and its backends;
 /// returns warnings that were not there before.
-pub(super) fn check_ground(
+pub(super) fn check_requirements(
     project: &Project,
     run: &Run,
     settings: &Settings,
-    (pinned, adopted): (&Definition, Option<&Prepared>),
+    Definitions { pinned, adopted }: Definitions<'_>,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let definition = adopted.map_or(pinned, |current| &current.definition);
     if adopted.is_some() || settings.backend != run.settings.backend {
         backend_change::check(run, definition, settings).map_err(|refusal| {
-            let hint = way_back(run, &refusal, adopted);
+            let hint = conversation_hint(run, &refusal, adopted);
             Failure::usage(refusal.to_string()).hint(hint)
         })?;
     }
     let (config, catalog) = (config::load(project)?, backends::catalog());
-    let survey = Reachability::of(definition);
-    let weigh = |settings: &Settings| {
+    let reachable = Reachability::of(definition);
+    let check = |settings: &Settings| {
         let demand = Requirements { settings, catalog: &catalog };
         let found = match adopted {
-            Some(_) => demand.of_start(&survey),
-            None => demand.of_resume(&survey),
+            Some(_) => demand.of_start(&reachable),
+            None => demand.of_resume(&reachable),
         };
-        let strict = strict::warning(settings, &survey).into_iter().collect();
-        [found, backends::misfits(settings, &survey), strict].concat()
+        let strict = strict_budget::warning(settings, &reachable).into_iter().collect();
+        [found, backends::unsupported_options(settings, &reachable), strict].concat()
     };
-    let found = weigh(settings);
+    let found = check(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
         let failure = Failure::invalid("the run", found).within(run.workflow.as_ref());
         let pinned =
             || format!("or use the pinned states with `raymond resume {} --pinned`", run.id);
         return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
     }
-    let before = weigh(&backends::priced(run.settings.clone(), &config));
+    let before = check(&backends::priced(run.settings.clone(), &config));
     let new = found.into_iter().filter(|found| !before.contains(found));
     let adopted = adopted.into_iter().flat_map(|current| current.warnings_since(pinned)).cloned();
     Ok(new.chain(adopted).map(|warning| located(warning, run.workflow.as_ref())).collect())
@@ -58,8 +65,8 @@ pub(super) fn usable(
     project: &Project,
     run: &Run,
     settings: &Settings,
-    (pinned, adopted): (&Definition, Option<&Prepared>),
-) -> Result<Usable, Failure> {
+    Definitions { pinned, adopted }: Definitions<'_>,
+) -> Result<UsableBackends, Failure> {
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
     let ahead = Reachability::going_on(definition, run.places());
@@ -67,7 +74,7 @@ pub(super) fn usable(
 }
 
 /// How a conversation that would be given away stays where it is.
-fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
+fn conversation_hint(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
     match (adopted, refusal) {
         (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
             let pinned = format!("`raymond resume {} --pinned`", run.id);
@@ -80,7 +87,7 @@ fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String 
 
 /// A run that is out of money needs more of it, and the cap is a total. A new cap with nothing left is a
 /// mistake too, unless turns in flight are to be ended by it.
-pub(super) fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let is_over = head.run.phase == Phase::Ended(Ending::OverBudget);
     if is_over || in_flight(&head.run).next().is_none() {
         return check_cap(head, settings);
@@ -95,7 +102,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     let is_new = settings.budget != run.settings.budget;
     match settings.budget {
         Some(cap) if (is_over || is_new) && cap <= run.spent => {
-            let command = Place::of(head, Status::OverBudget).next_command;
+            let command = StatusSummary::of(head, Status::OverBudget).next_command;
             Err(Failure::usage(format!("{} is spent already, but the cap is {cap}", run.spent))
                 .code(Status::OverBudget.exit_code())
                 .hint(format!("--budget is the new total: {command}")))
@@ -105,7 +112,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
 }
 
 /// A line for prices in the configuration that the run does not use.
-pub(super) fn kept_prices(
+pub(super) fn price_change_note(
     project: &Project,
     run: &Run,
     settings: &Settings,

@@ -12,7 +12,7 @@ use raymond_engine::look::{Look, look};
 use raymond_engine::project::Project;
 
 use crate::failure::Failure;
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 /// The files of the demo.
 macro_rules! files {
@@ -36,12 +36,12 @@ const FILES: [(&str, &str); 13] = files![
 ];
 
 /// The directory of the demo.
-pub(super) struct Stage {
+pub(super) struct DemoDirectory {
     directory: PathBuf,
     project: Project,
 }
 
-impl Stage {
+impl DemoDirectory {
     /// Writes the workflows into a new directory.
     pub(super) fn set() -> Result<Self, Failure> {
         let name = format!("raymond-demo-{}", &clock::nonce().to_string()[..8]);
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// Removes everything.
-    pub(super) fn strike(&self) -> Result<(), Failure> {
+    pub(super) fn remove(&self) -> Result<(), Failure> {
         fs::remove_dir_all(&self.directory).map_err(|error| {
             let directory = self.directory.display();
             Failure::environment(format!("could not remove {directory}: {error}"))
@@ -140,7 +140,7 @@ pub(super) fn list<T: AsRef<str>>(lines: &[T]) {
 /// A line of a file, or of a child.
 pub(super) fn quote(line: &str) {
     let style = Style::new().dimmed();
-    print(&format!("  {style}│{style:#} {}", plain(line)));
+    print(&format!("  {style}│{style:#} {}", sanitized(line)));
 }
 
 /// The command that is run now.

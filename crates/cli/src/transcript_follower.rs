@@ -12,64 +12,64 @@ use raymond_core::scheduler::{Lane, Turn};
 use raymond_engine::shell::transcript;
 
 /// Listens to every client of a run.
-pub(crate) struct Ear {
+pub(crate) struct TranscriptFollower {
     transcripts: PathBuf,
-    open: BTreeMap<AgentId, Reading>,
+    open: BTreeMap<AgentId, OpenTranscript>,
 }
 
-struct Reading {
+struct OpenTranscript {
     turn: (TurnId, u32),
     transcript: Transcript,
     recount: Recount,
-    past: Past,
+    backlog: Backlog,
 }
 
 /// Whether what is read happened before anybody listened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Past {
+enum Backlog {
     Unread,
     Read,
 }
 
-impl Ear {
+impl TranscriptFollower {
     pub(crate) fn new(transcripts: PathBuf) -> Self {
         Self { transcripts, open: BTreeMap::new() }
     }
 
     /// Tells what was seen since; of what had been said before, only the last.
-    pub(crate) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Sign)) {
+    pub(crate) fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Sign)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
             run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
         {
             let Some(reading) = self.reading(turn) else { continue };
             let mut signs = reading.read_on();
-            if reading.past == Past::Unread && !signs.is_empty() {
+            if reading.backlog == Backlog::Unread && !signs.is_empty() {
                 signs.drain(..signs.len() - 1);
-                reading.past = Past::Read;
+                reading.backlog = Backlog::Read;
             }
             for sign in &signs {
-                tell(&turn.id, sign);
+                report(&turn.id, sign);
             }
         }
     }
 
     /// The transcript of a turn, where its client has written anything yet.
-    fn reading(&mut self, turn: &Turn) -> Option<&mut Reading> {
+    fn reading(&mut self, turn: &Turn) -> Option<&mut OpenTranscript> {
         let (agent, attempt) = (&turn.id.agent, (turn.id.clone(), turn.attempt));
         let Lane::Prompt(backend) = &turn.lane else { return None };
         if self.open.get(agent).is_none_or(|reading| reading.turn != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
-            let (recount, past) = (Recount::of(backend)?, Past::Unread);
-            let reading = Reading { turn: attempt, transcript, recount, past };
+            let (recount, backlog) = (Recount::of(backend)?, Backlog::Unread);
+            let reading = OpenTranscript { turn: attempt, transcript, recount, backlog };
             self.open.insert(agent.clone(), reading);
         }
         self.open.get_mut(agent)
     }
 }
 
-impl Reading {
+impl OpenTranscript {
     fn read_on(&mut self) -> Vec<Sign> {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();

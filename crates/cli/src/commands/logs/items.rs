@@ -14,14 +14,14 @@ use raymond_core::value::Value;
 use raymond_engine::observe;
 use raymond_engine::shell::transcript;
 
-use crate::words::plain;
+use crate::sanitize::sanitized;
 
 use super::page::{Page, Shape, Stop};
 use super::{Source, Turn};
 
 /// Something that was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct LogItem {
     pub(super) kind: Kind,
     pub(super) text: String,
 }
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-impl Word {
+impl LogItem {
     pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
@@ -73,7 +73,7 @@ impl Word {
     /// For a screen. A text is told whole; everything else in one line.
     pub(super) fn lines(&self) -> String {
         let mark = self.kind.mark();
-        let text = plain(self.text.trim_end());
+        let text = sanitized(self.text.trim_end());
         match self.kind {
             Kind::Text | Kind::Subagent | Kind::Stderr => {
                 text.lines().flat_map(|line| ["    ", mark, " ", line, "\n"]).collect()
@@ -85,7 +85,7 @@ impl Word {
     }
 }
 
-impl From<Said> for Word {
+impl From<Said> for LogItem {
     fn from(said: Said) -> Self {
         match said {
             Said::Text { by, text } | Said::Final { by, text } => {
@@ -120,7 +120,7 @@ fn one_line(text: &str) -> String {
 fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
     match read {
         Ok(()) => Ok(()),
-        Err(error) => page.word(&Word::new(Kind::Note, error.to_string())),
+        Err(error) => page.item(&LogItem::new(Kind::Note, error.to_string())),
     }
 }
 
@@ -162,7 +162,7 @@ fn hear(heard: &Heard, recount: &mut Recount, page: &mut Page, told: &mut Result
         }
         (Shape::Raw, _) => Ok(()),
         (Shape::Text | Shape::Json, heard) => {
-            recount.hear(heard).into_iter().try_for_each(|said| page.word(&said.into()))
+            recount.hear(heard).into_iter().try_for_each(|said| page.item(&said.into()))
         }
     };
 }
@@ -172,7 +172,7 @@ impl Source {
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         let recount = match &attempt.lane {
-            Lane::Prompt(backend) if !self.is_played => Recount::of(backend)?,
+            Lane::Prompt(backend) if !self.uses_only_replies => Recount::of(backend)?,
             Lane::Prompt(_) | Lane::Script => return None,
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
@@ -189,7 +189,7 @@ impl Source {
             }
             Some(Err(error)) => {
                 if let Some(why) = missing(turn, &error) {
-                    page.word(&Word::new(Kind::Note, why))?;
+                    page.item(&LogItem::new(Kind::Note, why))?;
                 }
                 self.recorded(turn, page)
             }
@@ -203,7 +203,7 @@ impl Source {
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let extension = if kind == Kind::Stderr { "stderr" } else { "stdout" };
         match tail(&path.with_extension(extension)) {
-            Ok(text) if !text.trim().is_empty() => page.word(&Word::new(kind, text)),
+            Ok(text) if !text.trim().is_empty() => page.item(&LogItem::new(kind, text)),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -215,7 +215,7 @@ impl Source {
             self.left(turn, Kind::Stderr, page)?;
         }
         let mut tell = |kind, text: &str| {
-            if text.is_empty() { Ok(()) } else { page.word(&Word::new(kind, text)) }
+            if text.is_empty() { Ok(()) } else { page.item(&LogItem::new(kind, text)) }
         };
         match &turn.outcome {
             Some(Outcome::Finished(finished)) if turn.is_answer() => {

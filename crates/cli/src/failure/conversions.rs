@@ -20,14 +20,14 @@ use raymond_store::lock::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
-use crate::{place, runs, workflows};
+use crate::{runs, status_summary, workflows};
 
 /// Record 1 starts a run: without it there is none.
-const NOTHING_LEFT: &str =
+const NO_RECORD_HINT: &str =
     "no record of it is readable; start a new run under another id with `raymond run`";
 
 /// To ask again would pay twice for an answer that may be there.
-const UNREADABLE: &str = "make the file readable again, then run the same command; \
+const UNREADABLE_HINT: &str = "make the file readable again, then run the same command; \
                           `raymond cancel` ends the run without it";
 
 impl From<disk::Error> for Failure {
@@ -46,7 +46,7 @@ impl From<disk::Error> for Failure {
             disk::Trouble::Missing | disk::Trouble::Other => None,
         };
         let failure = match error.trouble() {
-            disk::Trouble::Other => Self::of(ENVIRONMENT, &error),
+            disk::Trouble::Other => Self::from_error(ENVIRONMENT, &error),
             // The message names the cause in our words.
             _ => Self::new(ENVIRONMENT, error.to_string()),
         };
@@ -56,7 +56,7 @@ impl From<disk::Error> for Failure {
 
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
-        let failure = Self::of(USAGE, &error);
+        let failure = Self::from_error(USAGE, &error);
         match error {
             FindError::Disk(error) => error.into(),
             FindError::Unknown { nearest: Some(nearest), .. } => {
@@ -79,44 +79,44 @@ impl From<journal::Error> for Failure {
         match error {
             journal::Error::Disk(error) => error.into(),
             journal::Error::Damaged { ref path, ref damaged } => {
-                let failure = Self::of(ENVIRONMENT, &error);
+                let failure = Self::from_error(ENVIRONMENT, &error);
                 match damaged.seq.checked_sub(1) {
                     None => failure
                         .hint("restore the journal from a copy: its first line names the run"),
-                    Some(0) => failure.hint(NOTHING_LEFT),
+                    Some(0) => failure.hint(NO_RECORD_HINT),
                     Some(good) => failure.hint(format!(
                         "`raymond resume {} --truncate-to {good}` continues after the good records \
                          and moves the rest aside",
-                        run_at(path)
+                        run_of(path)
                     )),
                 }
             }
             journal::Error::NoSuchRecord { last: 0, .. } => {
-                Self::of(USAGE, &error).hint(NOTHING_LEFT)
+                Self::from_error(USAGE, &error).hint(NO_RECORD_HINT)
             }
-            journal::Error::NoSuchRecord { ref path, last, .. } => {
-                Self::of(USAGE, &error).hint(format!(
+            journal::Error::NoSuchRecord { ref path, last, .. } => Self::from_error(USAGE, &error)
+                .hint(format!(
                     "`raymond resume {} --truncate-to {last}` keeps all good records",
-                    run_at(path)
-                ))
-            }
+                    run_of(path)
+                )),
             journal::Error::Missing(_) | journal::Error::Unborn(_) => {
-                Self::of(ENVIRONMENT, &error).hint("no record was written; start the run again")
+                Self::from_error(ENVIRONMENT, &error)
+                    .hint("no record was written; start the run again")
             }
-            error => Self::of(ENVIRONMENT, &error),
+            error => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
 
 impl From<FoldError> for Failure {
     fn from(error: FoldError) -> Self {
-        let failure = Self::of(ENVIRONMENT, &error);
+        let failure = Self::from_error(ENVIRONMENT, &error);
         match error {
             FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
             FoldError::Foreign(_) | FoldError::Stranger { .. } => {
                 failure.hint("another file has replaced it: restore it from a copy")
             }
-            FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NOTHING_LEFT),
+            FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NO_RECORD_HINT),
             FoldError::Unreadable { seq, .. } => failure.hint(format!(
                 "`raymond resume RUN --truncate-to {}` continues before it",
                 seq - 1
@@ -131,14 +131,14 @@ impl From<lock::Error> for Failure {
             lock::Error::Disk(error) => error.into(),
             lock::Error::Held { path, owner } => {
                 let Some(owner) = owner else { return Self::driven(&path, "another process") };
-                Self::driven(&path, &by(&owner)).unless_suspended(&owner)
+                Self::driven(&path, &process_on_host(&owner)).with_suspension_hint(&owner)
             }
             lock::Error::Removed { path } => {
-                Self::usage(format!("{} was deleted just now", run_at(&path)))
+                Self::usage(format!("{} was deleted just now", run_of(&path)))
             }
             lock::Error::OtherHost { path, owner } => {
-                let run = run_at(&path);
-                Self::driven(&path, &by(&owner)).hint(format!(
+                let run = run_of(&path);
+                Self::driven(&path, &process_on_host(&owner)).hint(format!(
                     "if that machine never comes back: `raymond resume {run} --takeover`"
                 ))
             }
@@ -148,30 +148,30 @@ impl From<lock::Error> for Failure {
 
 impl Failure {
     fn driven(lock: &Path, by: &str) -> Self {
-        let run = run_at(lock);
+        let run = run_of(lock);
         Self::new(LOCKED, format!("{run} is driven by {by}")).hint(format!(
             "look at it with `raymond status {run}`, or end it with `raymond stop {run}`"
         ))
     }
 
     /// Replaces the hint if the owner is suspended: it does nothing until someone continues it.
-    fn unless_suspended(self, owner: &lock::Owner) -> Self {
+    fn with_suspension_hint(self, owner: &lock::Owner) -> Self {
         if ThisHost.life(&owner.process) != Life::Suspended {
             return self;
         }
         let message = format!("{}, which is suspended", self.message);
-        let continuing = place::continuing(owner);
+        let continuing = status_summary::continuing(owner);
         Self { message, ..self }
             .hint(format!("continue the owner with `{continuing}`, or `fg` in its terminal"))
     }
 }
 
-fn by(owner: &lock::Owner) -> String {
+fn process_on_host(owner: &lock::Owner) -> String {
     format!("process {} on {}", owner.process.pid, owner.process.host)
 }
 
 /// The run in whose directory a file lies.
-fn run_at(path: &Path) -> std::borrow::Cow<'_, str> {
+fn run_of(path: &Path) -> std::borrow::Cow<'_, str> {
     path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
 }
 
@@ -179,7 +179,7 @@ impl From<blobs::Error> for Failure {
     fn from(error: blobs::Error) -> Self {
         match error {
             blobs::Error::Disk(error) => error.into(),
-            error => Self::of(ENVIRONMENT, &error),
+            error => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -191,7 +191,7 @@ impl From<PinError> for Failure {
             PinError::Invalid(diagnostics) => {
                 Self::invalid("the pinned workflow", diagnostics).code(ENVIRONMENT)
             }
-            error @ PinError::Unreadable(_) => Self::of(ENVIRONMENT, &error),
+            error @ PinError::Unreadable(_) => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -206,18 +206,18 @@ impl From<OwnError> for Failure {
             OwnError::Disk(error) => error.into(),
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
-            error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
+            error @ OwnError::Elsewhere(_) => Self::from_error(LOCKED, &error)
                 .hint("Raymond cannot tell its processes apart from those of this copy: end it there first"),
             OwnError::Tracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
-            error @ OwnError::Unreadable { .. } => Self::of(ENVIRONMENT, &error).hint(UNREADABLE),
+            error @ OwnError::Unreadable { .. } => Self::from_error(ENVIRONMENT, &error).hint(UNREADABLE_HINT),
         }
     }
 }
 
 impl From<Tracked> for Failure {
     fn from(error: Tracked) -> Self {
-        let failure = Self::of(USAGE, &error);
+        let failure = Self::from_error(USAGE, &error);
         match error {
             Tracked::Run(_) => failure.hint(
                 "it would run a workflow that another user pinned; if the run is yours: git rm -r --cached .raymond \
@@ -246,10 +246,10 @@ impl From<PrepareError> for Failure {
         match error {
             PrepareError::Invalid(diagnostics) => Self::invalid("the workflow", diagnostics),
             PrepareError::Scope(error @ ScopeError::Unreadable { .. }) => {
-                Self::of(ENVIRONMENT, &error)
+                Self::from_error(ENVIRONMENT, &error)
             }
             PrepareError::Scope(ref missing @ ScopeError::Missing(ref path)) => {
-                let failure = Self::of(USAGE, missing);
+                let failure = Self::from_error(USAGE, missing);
                 match workflows::nearest(path) {
                     Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
                     None => {
@@ -258,9 +258,9 @@ impl From<PrepareError> for Failure {
                 }
             }
             PrepareError::Scope(ScopeError::NotAPrompt { ref path, what }) => {
-                Self::of(USAGE, &error).hint(instead_of_a_prompt(path, what))
+                Self::from_error(USAGE, &error).hint(instead_of_a_prompt(path, what))
             }
-            PrepareError::Scope(error) => Self::of(USAGE, &error),
+            PrepareError::Scope(error) => Self::from_error(USAGE, &error),
         }
     }
 }
@@ -282,9 +282,11 @@ impl From<LookError> for Failure {
     fn from(error: LookError) -> Self {
         match error {
             LookError::NothingYet { run, owner } => {
-                let by = by(&owner);
+                let by = process_on_host(&owner);
                 let message = format!("{run} is driven by {by}, which has recorded nothing yet");
-                Self::new(LOCKED, message).hint("try again in a moment").unless_suspended(&owner)
+                Self::new(LOCKED, message)
+                    .hint("try again in a moment")
+                    .with_suspension_hint(&owner)
             }
             LookError::Journal(error) => error.into(),
             LookError::Fold(error) => error.into(),
@@ -298,7 +300,7 @@ impl From<ReplayError> for Failure {
         match error {
             ReplayError::Journal(error) => error.into(),
             ReplayError::Fold(error) => error.into(),
-            error @ ReplayError::Source { .. } => Self::of(ENVIRONMENT, &error),
+            error @ ReplayError::Source { .. } => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -307,7 +309,7 @@ impl From<DriverError> for Failure {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Commit(error) => error.into(),
-            error => Self::of(ENVIRONMENT, &error),
+            error => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -318,8 +320,10 @@ impl From<ShellError> for Failure {
             ShellError::Driver(error) => error.into(),
             ShellError::Blobs(error) => error.into(),
             ShellError::Home(error) => error.into(),
-            error @ ShellError::Refused(_) => Self::of(USAGE, &error).hint("run raymond why"),
-            error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
+            error @ ShellError::Refused(_) => {
+                Self::from_error(USAGE, &error).hint("run raymond why")
+            }
+            error @ ShellError::Signals(_) => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -328,14 +332,14 @@ impl From<RequestError> for Failure {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::Inbox(inbox::Error::Disk(error)) => error.into(),
-            RequestError::Inbox(error) => Self::of(ENVIRONMENT, &error),
+            RequestError::Inbox(error) => Self::from_error(ENVIRONMENT, &error),
             RequestError::Look(error) => error.into(),
             RequestError::Own(error) => error.into(),
             RequestError::Driver(error) => error.into(),
             RequestError::Journal(error) => error.into(),
             RequestError::Fold(error) => error.into(),
             RequestError::Lock(error) => error.into(),
-            error @ RequestError::Suspended(_) => Self::of(LOCKED, &error),
+            error @ RequestError::Suspended(_) => Self::from_error(LOCKED, &error),
         }
     }
 }

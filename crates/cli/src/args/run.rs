@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Governing, Schemas};
+use super::{Schemas, SettingFlags};
 use crate::completion;
 
 /// How much is said.
 #[derive(Debug, Args, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Talk {
+pub(crate) struct OutputFlags {
     /// Print only failures
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Talk {
 
 /// Where a run is driven.
 #[derive(Debug, Args, Default)]
-pub(crate) struct Ground {
+pub(crate) struct BackgroundFlags {
     /// Start the run in the background and print its id
     #[arg(long, short = 'd')]
     pub(crate) detach: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Ground {
 
 /// What is new about a new run.
 #[derive(Debug, Args)]
-pub(crate) struct Beginning {
+pub(crate) struct NewRunFlags {
     /// Set the id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
     pub(crate) id: Option<String>,
@@ -73,7 +73,7 @@ pub(crate) struct Run {
     #[arg(add = completion::workflow())]
     pub(crate) workflow: PathBuf,
     #[command(flatten)]
-    pub(crate) beginning: Beginning,
+    pub(crate) creation: NewRunFlags,
     /// Pass this text to the first state as {{input}}
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
@@ -86,11 +86,11 @@ pub(crate) struct Run {
     #[arg(skip)]
     pub(crate) max_iterations: Option<u32>,
     #[command(flatten)]
-    pub(crate) ground: Ground,
+    pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) governing: Governing,
+    pub(crate) setting_flags: SettingFlags,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) output: OutputFlags,
 }
 
 /// One agent, which is never reminded, in sessions that it never goes back to.
@@ -121,19 +121,19 @@ pub(crate) struct Ralph {
     #[arg(long)]
     pub(crate) pinned: bool,
     #[command(flatten)]
-    pub(crate) beginning: Beginning,
+    pub(crate) creation: NewRunFlags,
     #[arg(long, hide = true)]
     pub(crate) input: Option<String>,
     #[command(flatten)]
-    pub(crate) ground: Ground,
+    pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) governing: Governing,
+    pub(crate) setting_flags: SettingFlags,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) output: OutputFlags,
 }
 
 #[derive(Debug, Args)]
-#[command(mut_args(super::governing::kept))]
+#[command(mut_args(super::settings::with_unchanged_default))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// Name the run: id, unique prefix or @last [default: the only unfinished one]
@@ -165,9 +165,9 @@ pub(crate) struct Resume {
     #[arg(long = "var", hide = true)]
     pub(crate) vars: Vec<String>,
     #[command(flatten)]
-    pub(crate) ground: Ground,
+    pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) governing: Governing,
+    pub(crate) setting_flags: SettingFlags,
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) output: OutputFlags,
 }

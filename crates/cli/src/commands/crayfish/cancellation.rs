@@ -14,17 +14,17 @@ use rustix::fs::{FileType, fstat};
 use rustix::process::getppid;
 
 /// How often it is looked whether somebody is there.
-const BEAT: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Returns when nobody waits any more.
-pub(super) async fn given_up(mut signals: Signals) {
+pub(super) async fn cancelled_by_caller(mut signals: Signals) {
     tokio::select! {
-        () = signalled(&mut signals) => {}
-        () = left_alone() => {}
+        () = stop_signal(&mut signals) => {}
+        () = caller_gone() => {}
     }
 }
 
-async fn signalled(signals: &mut Signals) {
+async fn stop_signal(signals: &mut Signals) {
     loop {
         match signals.next().await {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => return,
@@ -35,13 +35,13 @@ async fn signalled(signals: &mut Signals) {
 }
 
 /// Returns when whoever reads stdout went away, or whoever started this process died.
-async fn left_alone() {
+async fn caller_gone() {
     let stdout = stdout();
     if fstat(&stdout).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
         return std::future::pending().await;
     }
     let parent = getppid();
-    let mut beat = tokio::time::interval(BEAT);
+    let mut beat = tokio::time::interval(POLL_INTERVAL);
     loop {
         beat.tick().await;
         if getppid() != parent || is_closed(&stdout) {
