@@ -1,8 +1,8 @@
-//! Completion in shells: the script that a shell loads calls this program with a variable set, and is
-//! told what may follow.
+//! Shell completion: the script of the shell calls this program with a variable set and reads the
+//! candidates from stdout.
 //!
-//! Nothing is changed by asking, nothing is said on stderr, and a project that cannot be read has
-//! nothing to offer. Flags are offered where nothing else is, or once a dash is typed.
+//! Completion changes nothing and prints nothing to stderr. A project that cannot be read has no
+//! candidates. Flags are offered only if there is no other candidate, or after a dash.
 
 mod runs;
 mod turns;
@@ -16,19 +16,18 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::args::Arguments;
 
-/// Set by the script; what it holds is the name of the shell.
+/// The variable that the script sets to the name of the shell.
 const VARIABLE: &str = "RAYMOND_COMPLETE";
 
-/// Whether a shell has asked.
+/// Whether this process was called for completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// This is an ordinary call.
     NotRequested,
-    /// It was answered on stdout.
+    /// The candidates were printed to stdout.
     Answered,
 }
 
-/// Answers a shell, when one asks.
+/// Prints candidates if a shell asks for them.
 pub(crate) fn answer() -> Result<Completion, clap::Error> {
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(visible_commands).var(VARIABLE);
@@ -36,7 +35,7 @@ pub(crate) fn answer() -> Result<Completion, clap::Error> {
     Ok(if answered { Completion::Answered } else { Completion::NotRequested })
 }
 
-/// The script for a shell, which calls `program`.
+/// Returns the completion script for a shell, which calls `program`.
 pub(crate) fn script(shell: &str, program: &str) -> std::io::Result<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -48,23 +47,23 @@ pub(crate) fn script(shell: &str, program: &str) -> std::io::Result<String> {
     if shell != "bash" {
         return Ok(format!("{script}\n"));
     }
-    // Bash would take the `@` of `@last` for the beginning of the name of a host, and quotes what it
-    // inserts only where it is told that these are names of files.
+    // Bash treats `@` as a word break, which would split `@last`. It quotes inserted text only for
+    // file names, so candidates with blanks need `-o filenames`.
     let quoting = script.replace("complete -o nospace", "complete -o filenames -o nospace");
     Ok(format!("COMP_WORDBREAKS=${{COMP_WORDBREAKS/@/}}\n{quoting}\n"))
 }
 
-/// Completes a run; whichever was last active first.
+/// Completes a run, the last active one first.
 pub(crate) fn any_run() -> ArgValueCompleter {
     ArgValueCompleter::new(runs::any)
 }
 
-/// Completes a run that can be resumed; when none matches, any.
+/// Completes a run that can be resumed; any run if none matches.
 pub(crate) fn unfinished_run() -> ArgValueCompleter {
     ArgValueCompleter::new(runs::unfinished)
 }
 
-/// Completes a run that somebody drives; when none matches, any.
+/// Completes a run that has an owner; any run if none matches.
 pub(crate) fn driven_run() -> ArgValueCompleter {
     ArgValueCompleter::new(runs::driven)
 }
@@ -84,7 +83,7 @@ pub(crate) fn prompt() -> ArgValueCompleter {
     ArgValueCompleter::new(workflows::prompts)
 }
 
-/// Completes an agent of the run that is named before, or else of the last one.
+/// Completes an agent of the run that is named earlier in the command line, or of the last run.
 pub(crate) fn agent() -> ArgValueCompleter {
     ArgValueCompleter::new(turns::agents)
 }
@@ -102,13 +101,14 @@ pub(crate) fn example() -> ArgValueCompleter {
     })
 }
 
-/// Those that begin with what is typed.
+/// Returns the names that start with the typed text.
 fn with_prefix(names: impl Iterator<Item = String>, current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     names.filter(|name| name.starts_with(current)).map(CompletionCandidate::new).collect()
 }
 
-/// The commands as they are offered. `raymond WORKFLOW` takes what `raymond run WORKFLOW` takes.
+/// Returns the commands for completion. The top level also accepts the arguments of `run`, because
+/// `raymond WORKFLOW` is short for `raymond run WORKFLOW`.
 fn visible_commands() -> clap::Command {
     let mut known = Arguments::command();
     known.build();
@@ -129,7 +129,7 @@ fn visible_commands() -> clap::Command {
     command
 }
 
-/// The command with its flags in the second row: they are offered when nothing else is.
+/// Returns the command with hidden flags: `clap_complete` offers hidden flags only as a last resort.
 fn shown(known: &clap::Command) -> clap::Command {
     let args = known.get_arguments().filter(|arg| !arg.is_hide_set());
     let args = args.cloned().map(|arg| if arg.is_positional() { arg } else { arg.hide(true) });

@@ -1,8 +1,8 @@
-//! Configuration: the person's file, the project's file, the environment, the flags; later wins.
+//! Configuration: the user's file, the project's file, the environment, the flags; later wins.
 //!
-//! All four are layers of one shape, and every value remembers where it was said. A key that nobody
-//! knows, or a value of the wrong kind, is an error that names its place: a typo must never drop a
-//! budget. Which run a setting governs, and what a resume keeps, is decided in `settings`.
+//! All four are layers of one type, and every value keeps its origin. An unknown key, or a value of
+//! the wrong type, is an error with a position, because a typo must never drop a budget. What a
+//! resume keeps is decided in `settings`.
 
 mod environment;
 mod file;
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 pub(crate) use layer::{Layer, Sourced};
 pub(crate) use rows::{Row, rows};
 
-/// What is configured for a project: everything but the flags.
+/// Loads the configuration of a project: all layers except the flags.
 pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
     let mut mistakes = Vec::new();
     let mut all = Layer::default();
@@ -35,17 +35,17 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
     if mistakes.is_empty() { Ok(all) } else { Err(Failure::invalid("the configuration", mistakes)) }
 }
 
-/// Who wrote a file.
+/// The author of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConfigScope {
-    /// Whoever runs this.
+    /// The user who runs Raymond.
     User,
-    /// Whoever wrote the project, which may have been cloned a minute ago: it does not choose which
-    /// programs are started.
+    /// The authors of the project, which may come from a stranger's repository. A project must not
+    /// choose the programs that Raymond starts.
     Project,
 }
 
-/// The files, whether they exist or not; later ones win.
+/// Returns the paths of all configuration files, existing or not; later ones win.
 fn files(project: &Project) -> impl Iterator<Item = (ConfigScope, PathBuf)> {
     let person =
         user_config().map(|home| (ConfigScope::User, home.join("raymond").join("config.toml")));
@@ -53,7 +53,7 @@ fn files(project: &Project) -> impl Iterator<Item = (ConfigScope, PathBuf)> {
     person.into_iter().chain([of_project])
 }
 
-/// A file that is looked for, as it is shown.
+/// A configuration file for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ConfigFile {
     pub(crate) path: String,
@@ -67,30 +67,29 @@ impl fmt::Display for ConfigFile {
     }
 }
 
-/// The files that are looked for, and whether they exist.
+/// Returns the configuration files, and whether they exist.
 pub(crate) fn config_files(project: &Project) -> Vec<ConfigFile> {
     files(project)
         .map(|(_, path)| ConfigFile { path: shown(&path), exists: path.exists() })
         .collect()
 }
 
-/// Where a person keeps configuration.
+/// Returns the directory of the user's configuration.
 fn user_config() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    // A relative one is to be ignored, says its specification.
+    // The XDG specification requires that a relative path is ignored.
     named.filter(|path| path.is_absolute()).or_else(|| {
         let home = std::env::var_os("HOME").map(PathBuf::from)?;
         home.is_absolute().then(|| home.join(".config"))
     })
 }
 
-/// The path as it is shown: from here, where it lies below.
+/// Returns the path for display: relative if it is below the current directory.
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
-/// A mistake in a configuration.
 fn mistake(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("configuration", message)
 }

@@ -1,8 +1,9 @@
-//! A run as it is watched: a log in which every line names its agent and, on a terminal, live rows
-//! below it that say what each agent is at.
+//! Shows a run on stderr: a log in which every line names its agent and, on a terminal, live rows
+//! below it that show the activity of each agent.
 //!
-//! The log is the same everywhere, and scrolls away as everything does. Nothing is said by colour
-//! alone. Off a terminal, or where one does not obey, there are plain lines and no rows.
+//! The log is the same everywhere and scrolls away. Colour never carries information alone. Without
+//! a terminal, or on one that cannot move the cursor, there are only lines. `stderr_writer` owns the
+//! thread that writes, `rows` computes the rows, `region` draws them.
 
 mod events;
 mod region;
@@ -39,7 +40,7 @@ use writer::{Fate, STUCK_AFTER};
 pub(crate) use terminal::{edge, width};
 pub(crate) use wrap::{LineLayout, whole, wrapped};
 
-/// Says lines on stderr, and nobody waits for whoever reads them.
+/// A log of lines on stderr that never blocks its caller.
 pub(crate) struct Lines(StderrWriter);
 
 impl Lines {
@@ -51,7 +52,7 @@ impl Lines {
         self.0.say(line);
     }
 
-    /// Waits until everything is said, as long as somebody listens.
+    /// Waits until all lines are written, as long as there is progress.
     pub(crate) fn end(self) {
         if self.0.close() == Fate::Stuck {
             streams::give_up_stderr();
@@ -59,38 +60,36 @@ impl Lines {
     }
 }
 
-/// Prints what happens.
+/// A watcher of a run that prints its events.
 pub(crate) struct Console {
     narrator: Narrator,
     least: Weight,
     shown: AlreadyShown,
     stderr_writer: StderrWriter,
     events: Option<Events>,
-    /// The turns whose clients do nothing but try again, so that it is said once.
+    /// The turns whose clients only retry, so that a retry is a warning only once.
     retrying: BTreeMap<AgentId, TurnId>,
 }
 
-/// What whoever watched knows.
+/// The facts that the console has shown already, so that the summary need not repeat them.
 pub(crate) struct AlreadyShown {
-    /// How much was to be said.
     pub(crate) output: OutputFlags,
-    /// The agents of which it was said why they failed.
+    /// The agents whose failures were printed.
     pub(crate) failed: BTreeSet<AgentId>,
 }
 
 impl AlreadyShown {
-    /// Nobody has watched.
+    /// The value for a run that was not watched.
     pub(crate) const fn nothing(output: OutputFlags) -> Self {
         Self { output, failed: BTreeSet::new() }
     }
 }
 
-/// What Ctrl-C does here.
+/// The effect of Ctrl-C on the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupt {
-    /// It stops the run.
     Stops,
-    /// It leaves the run alone.
+    /// Ctrl-C ends only this process, such as `attach`.
     Leaves,
 }
 
@@ -120,7 +119,7 @@ impl Console {
         }
     }
 
-    /// Waits until everything is said and the rows are gone. A stream that nobody reads is given up.
+    /// Waits until everything is written and the rows are removed; gives up a stream that is stuck.
     pub(crate) fn end(self) -> AlreadyShown {
         if self.events.map(|events| events.close(STUCK_AFTER)) == Some(Fate::Stuck) {
             streams::give_up_stdout();
@@ -131,20 +130,21 @@ impl Console {
         self.shown
     }
 
-    /// Learns what happened before, without a word.
+    /// Takes over the state of a run without printing its past.
     pub(crate) fn catch_up(&mut self, Head { run, ledger, .. }: &Head) {
         self.narrator = Narrator::after(run, ledger);
         self.stderr_writer.change(|live| *live = Live::after(run, ledger));
     }
 
-    /// Prints the events of a record, where somebody wants them.
+    /// Prints the events of a record to stdout if `--events` was given.
     fn print(&mut self, run: &Run, record: &Record) {
         let Some(stream) = &mut self.events else { return };
         let lines = events(record).map(|event| {
             let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
             json::text(&redacted_json(line), Layout::OneLine)
         });
-        // Each of them is offered: none is lost while there is room.
+        // Collected before the check, because `any` would stop at the first end of the stream and
+        // lose the other lines of this record.
         let told: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
         if told.contains(&Stream::Ended) {
             let id = &run.id;
@@ -154,8 +154,7 @@ impl Console {
         }
     }
 
-    /// How much it matters that a client tries again: the first time since it did anything else, it is
-    /// a warning.
+    /// Returns the weight of a retry: a warning at first, a detail until the client makes progress.
     fn retries(&mut self, turn: &TurnId) -> Weight {
         match self.retrying.insert(turn.agent.clone(), turn.clone()) {
             Some(before) if before == *turn => Weight::Detail,
@@ -163,7 +162,7 @@ impl Console {
         }
     }
 
-    /// The line for an event, when it is worth one here.
+    /// Returns the line for an event, unless it is below the chosen verbosity.
     fn line(&mut self, event: &Event) -> Option<Line> {
         let mut line = self.narrator.line(event)?;
         if let Event::StopRequested { mode: StopMode::Now, key } = event
@@ -207,7 +206,7 @@ impl Watch for Console {
         if matches!(sign, Sign::Tool { .. } | Sign::Text) {
             self.retrying.remove(&turn.agent);
         }
-        // How long nothing was seen is told by what was seen last.
+        // A row shows the age of the last activity, so silence must not count as activity.
         if !matches!(sign, Sign::Silent(_)) {
             self.stderr_writer.change(|live| live.see(now, &turn.agent, &text));
         }
@@ -233,7 +232,7 @@ pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
     fitted_line(at, line, usize::MAX)
 }
 
-/// The same, where lines end at an edge: what goes on stands below the text.
+/// Formats a line and wraps it at `edge`; further lines are indented below the text.
 pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
     const TEXT: usize = 26;
     let style = match line.weight {
@@ -246,13 +245,14 @@ pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
     let agent = agent.as_str();
     let (dimmed, named) = (Style::new().dimmed(), agent_style(agent));
     let time = time_of_day(at, &TimeZone::system());
-    // What follows a line break must not look like a line of its own.
+    // A line break in foreign text must not start a line that looks like one of Raymond's, so
+    // `wrapped` indents what follows.
     let taken = TEXT + agent.len().saturating_sub(16);
     let text = wrapped(&sanitized(&line.text), LineLayout { edge, taken, indent: TEXT });
     format!("{dimmed}{time}{dimmed:#} {named}{agent:<16}{named:#} {style}{text}{style:#}")
 }
 
-/// Workers have colours, so that the eye finds the lines of one; a name says the same.
+/// Returns the colour of a worker, which helps the eye; the name carries the same information.
 fn agent_style(agent: &str) -> Style {
     const COLOURS: [AnsiColor; 4] =
         [AnsiColor::Cyan, AnsiColor::Green, AnsiColor::Magenta, AnsiColor::BrightBlue];
@@ -261,12 +261,12 @@ fn agent_style(agent: &str) -> Style {
     COLOURS[sum % COLOURS.len()].on_default()
 }
 
-/// The time of day, where the reader is.
+/// Formats the time of day in the given zone.
 fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     zoned(at, zone).strftime("%H:%M:%S").to_string()
 }
 
-/// A time that lies ahead: of today `14:05`, otherwise `Jan 31 09:00`.
+/// Formats a time in the future: `14:05` if it is today, otherwise `Jan 31 09:00`.
 fn time_at(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (at, now) = (zoned(at, zone), zoned(now, zone));
     let shape = if at.date() == now.date() { "%H:%M" } else { "%b %-d %H:%M" };

@@ -1,4 +1,8 @@
-//! Documents of steps in files: read, checked as a whole, and with every mistake led to its line.
+//! Reads documents of steps (`.json`) from files and reports each mistake with its line.
+//!
+//! The rules of documents are in `raymond_core::crayfish`, which knows JSON pointers but no lines.
+//! This module finds the lines, opens the schema directories, and compares a document with the
+//! pinned one when a run resumes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::failure::{Failure, print_diagnostic};
 use crate::settings;
 
-/// The most bytes of a document or a request: 64 MiB.
+/// Most bytes of a document or a request: 64 MiB, as `raymond crayfish --help` documents.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 /// Whether a path names a document of steps.
@@ -26,16 +30,16 @@ pub(crate) fn is_document(path: &Path) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
 }
 
-/// How a person reads the name of a document; `-` is stdin.
+/// Returns the name of a document for messages; `-` is stdin.
 pub(crate) fn name(path: &Path) -> String {
     let name = path.display().to_string();
     if name == "-" { "<stdin>".to_owned() } else { name }
 }
 
-/// A document as it was found.
+/// The text of a document and its parsed JSON.
 #[derive(Debug)]
 pub(crate) struct DocumentFile {
-    /// How a person named it.
+    /// The name for messages.
     name: String,
     text: String,
     json: Value,
@@ -44,23 +48,13 @@ pub(crate) struct DocumentFile {
 /// A document that cannot be used.
 #[derive(Debug)]
 pub(crate) enum DocumentError {
-    /// There is nothing to be read, or too much.
-    Unread {
-        /// What is said of it.
-        failure: Failure,
-        /// The same as a code.
-        code: ProblemCode,
-    },
-    /// It has mistakes.
-    Wrong {
-        /// How a person named it.
-        name: String,
-        /// All of them.
-        mistakes: Vec<Mistake>,
-    },
+    /// The file cannot be read, or is too large.
+    Unread { failure: Failure, code: ProblemCode },
+    /// The document has mistakes.
+    Wrong { name: String, mistakes: Vec<Mistake> },
 }
 
-/// A mistake, and where it stands in the text.
+/// A mistake and its position in the text.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) problem: Problem,
@@ -68,7 +62,7 @@ pub(crate) struct Mistake {
 }
 
 impl Mistake {
-    /// As a line that leads to its place in the file of this name.
+    /// Converts the mistake to a diagnostic that names the file, the line and the column.
     fn into_diagnostic(
         self,
         severity: fn(&'static str, String) -> Diagnostic,
@@ -78,15 +72,15 @@ impl Mistake {
         Diagnostic { place: Some(self.place), ..told }
     }
 
-    /// Shows one that is only worth a look.
+    /// Prints the mistake as a warning.
     pub(crate) fn warn(self, file: &str) {
         print_diagnostic(&self.into_diagnostic(Diagnostic::warning, file));
     }
 }
 
 impl From<DocumentError> for Failure {
-    fn from(document_error: DocumentError) -> Self {
-        match document_error {
+    fn from(error: DocumentError) -> Self {
+        match error {
             DocumentError::Unread { failure, .. } => failure,
             DocumentError::Wrong { name, mistakes } => {
                 let told = |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
@@ -99,7 +93,7 @@ impl From<DocumentError> for Failure {
 }
 
 impl DocumentFile {
-    /// Reads a document; `-` is stdin. What is no JSON is a mistake with its place.
+    /// Reads a document; `-` is stdin. Invalid JSON is a mistake with a position.
     pub(crate) fn read(path: &Path) -> Result<Self, DocumentError> {
         let name = name(path);
         let bytes = if path == Path::new("-") {
@@ -122,12 +116,12 @@ impl DocumentFile {
         }
     }
 
-    /// What it means by itself, whatever the schemas are that it names.
+    /// Parses the document without resolving its schemas.
     pub(crate) fn parse(&self) -> Result<Document, DocumentError> {
         Document::parse(&self.json).map_err(|problems| self.document_error(problems))
     }
 
-    /// What can be run: with its variables, and with all that its schemas name.
+    /// Prepares the document for a run, with its variables and schemas.
     pub(crate) fn prepare(
         &self,
         path: &Path,
@@ -146,7 +140,7 @@ impl DocumentFile {
             .map_err(|problems| self.document_error(problems))
     }
 
-    /// What it says and hardly means.
+    /// Returns mistakes that do not prevent a run.
     pub(crate) fn warnings(&self) -> Vec<Mistake> {
         self.locate(validate::doubts(&self.json))
     }
@@ -155,19 +149,20 @@ impl DocumentFile {
         DocumentError::Wrong { name: self.name.clone(), mistakes: self.locate(problems) }
     }
 
-    /// Problems, each at its line, as they stand in the text.
+    /// Finds the positions of problems and sorts them by position.
     fn locate(&self, problems: Vec<Problem>) -> Vec<Mistake> {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
         let places = line_columns(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
         let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
-        let counts = |mistake: &Mistake| mistake.problem.code == ProblemCode::MoreProblems;
-        mistakes.sort_by_key(|mistake| (counts(mistake), mistake.place.span.start));
+        // "… and more problems" has no position of its own and belongs at the end.
+        let is_count = |mistake: &Mistake| mistake.problem.code == ProblemCode::MoreProblems;
+        mistakes.sort_by_key(|mistake| (is_count(mistake), mistake.place.span.start));
         mistakes
     }
 }
 
-/// What became of the document of a run, if it is not what was pinned.
+/// Describes how the document on disk differs from the pinned one; `None` if it is the same.
 pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
     if !path.is_file() {
@@ -188,8 +183,10 @@ pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'st
     }
 }
 
-/// The places of these bytes. Lines and columns are counted once, however many there are: a large
-/// document with a thousand mistakes must not be read a thousand times.
+/// Returns the line and column of each byte offset.
+///
+/// All offsets are sorted and counted in one pass, because a large document with a thousand mistakes
+/// must not be scanned a thousand times.
 fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
     let mut order: Vec<usize> = (0..bytes.len()).collect();
     order.sort_by_key(|index| bytes[*index]);
@@ -206,7 +203,7 @@ fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
     places
 }
 
-/// Where schemas are looked for.
+/// The directories that are searched for schemas.
 #[derive(Debug)]
 pub(crate) struct SchemaDirs {
     workspace: Workspace,
@@ -214,7 +211,7 @@ pub(crate) struct SchemaDirs {
 }
 
 impl SchemaDirs {
-    /// Directories of a workspace; each has to be there.
+    /// Opens directories of a workspace; each must exist.
     pub(crate) fn open(workspace: &Path, directories: &[String]) -> Result<Self, Failure> {
         let opened =
             Workspace::open(workspace).map_err(|unopened| Failure::usage(unopened.to_string()))?;
@@ -235,9 +232,10 @@ impl SchemaDirs {
     }
 }
 
-/// All that there is, up to one byte more than is read.
+/// Reads everything, or fails if there are more than `MAX_BYTES`.
 pub(crate) fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than allowed tells a file of exactly the limit from a larger one.
     from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(too_large()));

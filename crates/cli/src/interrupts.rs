@@ -1,8 +1,9 @@
-//! Signals while nobody drives a run.
+//! Signals before the owner of a run handles them.
 //!
-//! Whoever listens for a signal takes the place of what it does by itself, for good. So from the first
-//! question to a program on, one thread listens: a signal ends this process as ever, but a program
-//! that is being asked is ended first, and whoever listens for himself is left alone.
+//! A signal handler replaces the default action of a signal for the rest of the process. So, from
+//! the first probe of a program on, one thread handles signals: a signal still ends this process,
+//! but first the probed program. Once another part of the process handles signals itself, this
+//! thread ignores them.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -12,57 +13,58 @@ use raymond_engine::shell::{Signal, Signals};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-static PHASE: Mutex<SignalPhase> = Mutex::new(SignalPhase::Alone);
+static PHASE: Mutex<SignalPhase> = Mutex::new(SignalPhase::Idle);
 static LISTENING: OnceLock<Result<(), String>> = OnceLock::new();
 
-/// What a signal meets.
+/// The situation in which a signal arrives.
 #[derive(Debug)]
 enum SignalPhase {
-    /// Nothing that has to be ended.
-    Alone,
-    /// A program that is being asked.
-    ProbeGuard(CancellationToken),
-    /// A program that is being ended, and the exit code of the signal.
+    /// No program has to be ended first.
+    Idle,
+    /// A probed program runs; the token ends it.
+    Probing(CancellationToken),
+    /// The probed program is being ended; then this process exits with the code of the signal.
     Ending(u8),
-    /// Somebody who listens for himself.
-    Heard(SignalOwner),
+    /// Another part of this process handles signals.
+    HandedOver(SignalOwner),
 }
 
-/// Who listens for signals himself.
+/// The part of this process that handles signals itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalOwner {
-    /// The owner of a run: for all of them.
+    /// The owner of a run, which handles all signals.
     Owner,
-    /// Whoever starts one in the background: for Ctrl-C.
+    /// The starter of a background run, which handles only Ctrl-C.
     Starter,
 }
 
-/// From here on somebody listens for himself.
+/// Leaves signals to another part of this process from here on.
 pub(crate) fn hand_over_to(listener: SignalOwner) {
-    *lock_phase() = SignalPhase::Heard(listener);
+    *lock_phase() = SignalPhase::HandedOver(listener);
 }
 
-/// A program is being asked: a signal ends it, and then this process.
+/// A guard for the time in which a program is probed: a signal ends the program, then this process.
 pub(crate) struct ProbeGuard(CancellationToken);
 
 impl ProbeGuard {
     pub(crate) fn begin() -> Result<Self, String> {
         LISTENING.get_or_init(listen).clone()?;
         let token = CancellationToken::new();
-        *lock_phase() = SignalPhase::ProbeGuard(token.clone());
+        *lock_phase() = SignalPhase::Probing(token.clone());
         Ok(Self(token))
     }
 
-    /// Cancelled when the program is to be ended.
+    /// Returns the token that is cancelled when the program has to end.
     pub(crate) const fn token(&self) -> &CancellationToken {
         &self.0
     }
 }
 
-/// The program has ended. When a signal wanted that, so does this process.
 impl Drop for ProbeGuard {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *lock_phase(), SignalPhase::Alone);
+        // The program has ended. If a signal caused that, this process exits here, because the
+        // signal thread only cancelled the token and left the exit to this thread.
+        let before = std::mem::replace(&mut *lock_phase(), SignalPhase::Idle);
         if let SignalPhase::Ending(code) = before {
             exit(code);
         }
@@ -73,7 +75,7 @@ fn lock_phase() -> MutexGuard<'static, SignalPhase> {
     PHASE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns once the thread listens.
+/// Starts the signal thread and returns once it handles signals.
 fn listen() -> Result<(), String> {
     let told = |error: io::Error| format!("could not listen for signals: {error}");
     let (ready, is_ready) = mpsc::sync_channel(1);
@@ -109,22 +111,25 @@ fn on_signal(signal: Signal) {
         Signal::HangUp => 129,
         Signal::Interrupt => 130,
         Signal::Terminate => 143,
-        // Only an owner has an inbox.
+        // A poke announces a request in the inbox of a run, and only an owner has one.
         Signal::Poke => return,
     };
-    let mut lock_phase = lock_phase();
-    match &*lock_phase {
-        SignalPhase::Heard(SignalOwner::Owner) | SignalPhase::Ending(_) => {}
-        SignalPhase::Heard(SignalOwner::Starter) if signal == Signal::Interrupt => {}
-        SignalPhase::Alone | SignalPhase::Heard(SignalOwner::Starter) => exit(code),
-        SignalPhase::ProbeGuard(token) => {
+    let mut phase = lock_phase();
+    match &*phase {
+        SignalPhase::HandedOver(SignalOwner::Owner) | SignalPhase::Ending(_) => {}
+        SignalPhase::HandedOver(SignalOwner::Starter) if signal == Signal::Interrupt => {}
+        SignalPhase::Idle | SignalPhase::HandedOver(SignalOwner::Starter) => exit(code),
+        SignalPhase::Probing(token) => {
             token.cancel();
-            *lock_phase = SignalPhase::Ending(code);
+            *phase = SignalPhase::Ending(code);
         }
     }
 }
 
-#[expect(clippy::exit, reason = "it stands for a signal, which asks nobody either")]
+#[expect(
+    clippy::exit,
+    reason = "replaces the default action of a signal, which ends the process, too"
+)]
 fn exit(code: u8) -> ! {
     std::process::exit(code.into())
 }

@@ -1,4 +1,6 @@
-//! What `--json` prints: one value, whose shape has a version.
+//! The values that `--json` prints.
+//!
+//! Their shape has a version, and scripts depend on it: add fields, but do not rename or remove any.
 
 use std::fmt::Write as _;
 
@@ -18,7 +20,7 @@ use serde_json::{Map, json};
 use crate::sanitize::is_terminal_control;
 use crate::status_summary::StatusSummary;
 
-/// The version of these shapes.
+/// The version of these shapes; docs/running.md explains when it changes.
 pub(crate) const VERSION: u32 = 1;
 
 /// How a value is laid out.
@@ -28,13 +30,15 @@ pub(crate) enum Layout {
     Indented,
 }
 
-/// The value as it is printed: whatever a terminal would obey is escaped, whoever reads it.
+/// Formats a value. Terminal control characters are always escaped, even if stdout is not a
+/// terminal, because the text may reach one later.
 pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
     let text = match layout {
         Layout::OneLine => written(value),
         Layout::Indented => format!("{value:#}"),
     };
-    // Outside of texts there is nothing like it, and in them most of it is escaped already.
+    // JSON itself contains no such characters, and inside texts serde escapes most of them, so the
+    // usual text needs no second pass.
     if (text.is_ascii() && !text.contains('\u{7f}')) || !text.contains(is_terminal_control) {
         return text;
     }
@@ -49,7 +53,7 @@ pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
     escaped
 }
 
-/// A run: what `run`, `resume`, `status` and `list` print.
+/// Returns a run as `run`, `resume`, `status` and `list` print it.
 pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
     let Head { run, ledger, .. } = head;
     let mut agents: Vec<&Agent> = run.agents.values().collect();
@@ -86,7 +90,7 @@ pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
     object
 }
 
-/// What a resume will do: `resume --plan`.
+/// Returns the plan of `resume --plan`.
 pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json::Value {
     let [finished, adopted, continuing] =
         [Fate::Finished, Fate::Adopted, Fate::Continued].map(|fate| plan.prompts(fate));
@@ -122,7 +126,7 @@ pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json
     })
 }
 
-/// Whom a run asked, how often, and what that cost.
+/// Returns the turns and costs of each backend.
 fn backends(ledger: &Ledger) -> serde_json::Value {
     let backends = ledger.backends.iter().map(|(backend, spent)| {
         json!({ "backend": backend, "turns": spent.turns, "spent_usd": spent.amount.dollars() })
@@ -130,7 +134,7 @@ fn backends(ledger: &Ledger) -> serde_json::Value {
     backends.collect()
 }
 
-/// The tools that clients denied, with the rule that would allow each of them.
+/// Returns the denied tools, each with the rule that would allow it.
 pub(crate) fn denied(run: &Run, ledger: &Ledger) -> serde_json::Value {
     let allowed = &run.settings.permissions.allow;
     let groups =
@@ -158,7 +162,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     })
 }
 
-/// The results of all agents that ended; of a run of steps, what its steps left.
+/// Returns the results of all ended agents, or of all steps for a document.
 pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
     if let Some(flow) = &head.run.flow {
         return steps(flow, blobs).into();
@@ -169,7 +173,7 @@ pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
     results.into()
 }
 
-/// What steps left, by key, and by id for the latest of a step in loops.
+/// Returns the results of steps by key, and the latest result of each step by its id.
 pub(crate) fn steps(flow: &StepsState, blobs: &Blobs) -> Map<String, serde_json::Value> {
     let mut results = Map::new();
     for (key, stored) in &flow.results {

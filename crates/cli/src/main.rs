@@ -1,12 +1,14 @@
-//! The command line: reads flags, wires the engine, chooses words and exit codes.
+//! The binary `raymond`: reads flags, wires the engine, and chooses messages and exit codes.
 //!
-//! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
-//! happened, what to do, and the exit code that says so.
+//! Data goes to stdout and messages go to stderr. Each command is one file in `commands`. An error
+//! is a `Failure`: what happened, what to do, and the exit code. Decisions about runs are not made
+//! here: read `raymond_engine` and `raymond_core` for those.
 
 /// Prints a line to stderr, without secrets and without anything that a terminal would obey.
 ///
 /// Every message to a person passes through here, so a caller may put file names, arguments and
-/// causes of errors into it as they are. A stderr that nobody reads stops nothing.
+/// causes of errors into it as they are. It never fails, and never blocks on a stderr without a
+/// reader twice.
 macro_rules! say {
     ($($words:tt)*) => {
         crate::commands::print_error_line(&crate::sanitize::sanitized(&format!($($words)*)))
@@ -91,16 +93,18 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// The one runtime of this process: a single thread.
+/// Builds the runtime of this process, which has a single thread.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     resource_limits::check()?;
     let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    // The threads of `room::warm_up` stay.
+    // The threads that `resource_limits::warm_up` started must not end: starting one later may
+    // fail, and tokio panics then.
     let builder = builder.enable_all().thread_keep_alive(Duration::MAX);
     let runtime = builder.build().map_err(failed)?;
     let entered = runtime.enter();
-    // Whoever owns a run may be poked. From here on that no longer ends this process.
+    // Other processes wake the owner of a run with SIGUSR1, whose default action would end this
+    // process. Registering a handler once replaces that action for good.
     let poke = tokio::signal::unix::SignalKind::user_defined1();
     drop(tokio::signal::unix::signal(poke).map_err(failed)?);
     drop(entered);

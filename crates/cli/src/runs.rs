@@ -1,4 +1,8 @@
-//! Which run a person means.
+//! Finds the run that the user means, and reads runs with errors that a user understands.
+//!
+//! A run is named by its id, a unique prefix of the id, or `@last`. Reading goes through
+//! `raymond_engine::look`; this module only tells apart runs that never started, lost their journal
+//! or cannot be read.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +15,18 @@ use raymond_store::journal::Tail;
 
 use crate::failure::Failure;
 
-/// The project of the current directory.
+/// Finds the project of the current directory.
 pub(crate) fn project() -> Result<Project, Failure> {
     Ok(Project::locate(&current_directory()?)?)
 }
 
-/// Where this process was called.
 pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir().map_err(|error| {
         Failure::environment(format!("could not read the current directory: {error}"))
     })
 }
 
-/// The run of this id, of a unique beginning of it, or `@last`.
+/// Finds a run by its id, a unique prefix of it, or `@last`.
 pub(crate) fn find(project: &Project, wanted: &str) -> Result<RunId, Failure> {
     match wanted {
         "@last" => last(project),
@@ -31,12 +34,12 @@ pub(crate) fn find(project: &Project, wanted: &str) -> Result<RunId, Failure> {
     }
 }
 
-/// The run that is named, or the last one.
+/// Finds the named run, or the last one.
 pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<RunId, Failure> {
     find(project, wanted.unwrap_or("@last"))
 }
 
-/// Looks at a run that was started.
+/// Reads a run; fails if it never started or cannot be read.
 pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
@@ -46,20 +49,21 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
     }
 }
 
-/// Everything that happened in a run, for those who tell it.
+/// Returns all readable records of a run.
 pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failure>> {
     let unread = |error| Failure::from(error).naming_run(&seen.header.run);
     seen.records().map(move |record| record.map_err(unread))
 }
 
-/// Says where the records of a run end that are told, if others follow that cannot be.
+/// Prints where the readable records end, if damaged ones follow.
 pub(crate) fn report_damage(seen: &Look) {
     if let Tail::Damaged(damaged) = &seen.journal.tail {
         crate::say!("{}: showing only the records before the damage: {damaged}", seen.head.run.id);
     }
 }
 
-/// Refuses a run that was never started; whatever else is wrong with it is not looked at.
+/// Refuses a run that never started or lost its journal; accepts any other damage, because a rewind
+/// may discard it.
 pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
     match examine(project, run) {
         Examined::NeverStarted => Err(never_started(run)),
@@ -68,18 +72,18 @@ pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failur
     }
 }
 
-/// Whether anything was ever recorded of a run, or is about to be.
+/// Whether a run has records, or had some, or is about to write its first one.
 pub(crate) fn is_started(project: &Project, run: &RunId) -> bool {
     !matches!(examine(project, run), Examined::NeverStarted)
 }
 
-/// A run whose creation went no further than its name.
+/// The failure for a run whose creation stopped before its first record.
 pub(crate) fn never_started(run: &RunId) -> Failure {
     Failure::usage(format!("{run} never started: it has no records"))
         .hint(format!("raymond run WORKFLOW --run-id {run}"))
 }
 
-/// A run that was started, and of which nothing is recorded any more.
+/// The failure for a run that has started but whose journal has no records any more.
 pub(crate) fn journal_missing(project: &Project, run: &RunId) -> Failure {
     let paths = project.paths(run);
     let (journal, folder) = (paths.journal.display(), paths.directory.display());
@@ -87,24 +91,24 @@ pub(crate) fn journal_missing(project: &Project, run: &RunId) -> Failure {
         .hint(format!("restore {journal} from a copy; if there is none, check and delete {folder}"))
 }
 
-/// What there is of a run.
+/// The readable state of a run.
 pub(crate) enum Examined {
     Readable(Box<Look>),
-    /// Not even its first record is good.
+    /// Not even the first record is intact.
     Damaged(Box<Look>),
     NeverStarted,
-    /// It was started, and its journal is gone, or tells nothing any more.
+    /// The run has started, but its journal is missing or empty.
     Lost,
     Unreadable(LookError),
 }
 
-/// Looks whether a run can be read.
+/// Reads a run and classifies what it finds.
 pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
     match look::look(project, run) {
         Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
         Ok(look) => match (&look.journal.tail, &look.owner) {
             (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),
-            // Its owner is about to record the start.
+            // A live owner is about to record the start, so the run counts as readable.
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
             (Tail::Clean | Tail::Torn(_), None) => never_started_or_lost(project, run),
         },
@@ -113,7 +117,7 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
     }
 }
 
-/// Nothing is recorded of a run that nobody drives: either nothing ever was, or it is gone.
+/// Classifies a run without records and without an owner by the other files in its directory.
 fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
     match discard::traces(project, run) {
         Traces::None | Traces::Values => Examined::NeverStarted,
@@ -124,37 +128,37 @@ fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
 /// All runs of a project.
 #[derive(Default)]
 pub(crate) struct AllRuns {
-    /// Those that can be read, the last one first.
+    /// Runs that can be read, the latest start first.
     pub(crate) looks: Vec<Look>,
-    /// Those that were never started, by name.
+    /// Runs that never started, by name.
     pub(crate) never_started: Vec<RunId>,
-    /// Those of which nothing can be read, by name.
+    /// Runs that cannot be read, by name.
     pub(crate) unreadable: Vec<RunId>,
 }
 
-/// Looks at every run.
+/// Reads every run of the project.
 pub(crate) fn read_all(project: &Project) -> Result<AllRuns, Failure> {
-    let mut survey = AllRuns::default();
+    let mut all = AllRuns::default();
     for run in project.runs()? {
         match examine(project, &run) {
-            Examined::Readable(look) => survey.looks.push(*look),
-            Examined::NeverStarted => survey.never_started.push(run),
+            Examined::Readable(look) => all.looks.push(*look),
+            Examined::NeverStarted => all.never_started.push(run),
             Examined::Damaged(_) | Examined::Lost | Examined::Unreadable(_) => {
-                survey.unreadable.push(run);
+                all.unreadable.push(run);
             }
         }
     }
-    survey.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
-    Ok(survey)
+    all.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
+    Ok(all)
 }
 
-/// The only run that is not finished and that nobody drives.
+/// Finds the only run that is unfinished and has no owner.
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
-    let survey = read_all(project)?;
-    if survey.looks.is_empty() && survey.unreadable.is_empty() {
+    let all = read_all(project)?;
+    if all.looks.is_empty() && all.unreadable.is_empty() {
         return Err(no_runs(project));
     }
-    let unfinished: Vec<RunId> = survey
+    let unfinished: Vec<RunId> = all
         .looks
         .into_iter()
         .filter(|look| look.status.is_unfinished() && look.owner.is_none())
@@ -171,7 +175,7 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     }
 }
 
-/// Which project it is that has no run at all: elsewhere there may be another.
+/// Names the project without runs, because the user may be in the wrong directory.
 pub(crate) fn none_in(project: &Path) -> String {
     format!("the project {} has no runs", project.display())
 }

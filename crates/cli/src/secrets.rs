@@ -1,7 +1,8 @@
-//! Secrets of this process, and that nothing of them is shown.
+//! Removes the secrets of this process from everything that is shown.
 //!
-//! Everything that is said or shown goes through here. What is handed on does not: results are data,
-//! and what is recorded is the truth.
+//! Secrets are the values of environment variables such as `ANTHROPIC_API_KEY`. Messages and shown
+//! values pass through here. Results and records do not: a result is data for the next program, and
+//! a record must stay as it was. The search itself is in `raymond_core::redact`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,12 +13,12 @@ use serde_json::Value;
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(from_environment()));
 
-/// The text as it may be shown.
+/// Returns the text without secrets.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     REDACTOR.redact(text)
 }
 
-/// The value as it may be shown: every text in it, and the names of fields.
+/// Returns the value without secrets in its texts and in the names of its fields.
 pub(crate) fn redacted_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redacted(&text).into_owned()),
@@ -32,9 +33,10 @@ pub(crate) fn redacted_json(value: Value) -> Value {
     }
 }
 
-/// A line that may be of JSON, as it may be shown: what is not secret stays as it was written. Its
-/// texts are read one by one, since what is escaped would hide a secret, and a field may be there
-/// twice.
+/// Returns a line of a transcript without secrets; the rest stays as the client wrote it.
+///
+/// The line may be JSON. Its string literals are decoded one by one, because an escape could hide a
+/// secret. Parsing the whole line would lose duplicate fields and the layout.
 pub(crate) fn redacted_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
@@ -49,7 +51,7 @@ pub(crate) fn redacted_line(line: &str) -> String {
     redacted(&shown).into_owned()
 }
 
-/// How long the literal is that starts with the first quotation mark.
+/// Returns the length of the literal that starts with the first quotation mark.
 fn literal_length(quoted: &str) -> usize {
     let mut bytes = quoted.bytes().enumerate().skip(1);
     while let Some((at, byte)) = bytes.next() {
@@ -72,17 +74,18 @@ fn redacted_literal(literal: &str) -> Cow<'_, str> {
     }
 }
 
-/// The values of variables whose name says that they are secret.
+/// Returns the values of variables whose names mark them as secret.
 fn from_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, value)| {
         let value = value.into_string().ok()?;
-        // Where a secret is kept is none.
+        // The path of a file with a secret is not a secret, and redacting it would hide paths in
+        // messages.
         let is_path = value.starts_with('/') && Path::new(&value).exists();
         (names_a_secret(&name.to_string_lossy()) && !is_path).then_some(value)
     })
 }
 
-/// Whether a variable of this name holds a secret: `ANTHROPIC_API_KEY` does, `KEYBOARD` does not.
+/// Whether the name of a variable marks a secret: `ANTHROPIC_API_KEY` does, `KEYBOARD` does not.
 fn names_a_secret(name: &str) -> bool {
     const WORDS: [&str; 9] = [
         "KEY",

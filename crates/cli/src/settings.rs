@@ -1,4 +1,7 @@
-//! Configuration and flags as settings of a run.
+//! Turns flags and configuration into the settings of a run.
+//!
+//! A new run uses all layers. A resumed run keeps its recorded settings, and only flags change
+//! them. Layers and their origins are in `config`; what a setting does is in `raymond_core::run`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +20,7 @@ use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
 use crate::paths::absolute;
 
-/// The settings that a layer asks for, over those that were.
+/// Applies the values of a layer to the settings.
 pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
     put(&mut settings.budget, asked.budget.as_ref());
     put(&mut settings.strict_budget, asked.strict_budget.as_ref());
@@ -35,7 +38,7 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
     put_some(&mut settings.timeout, asked.timeout.as_ref());
     put_some(&mut settings.idle_timeout, asked.idle_timeout.as_ref());
     put_some(&mut settings.permissions.mode, asked.permission_mode.as_ref());
-    // Whoever resumes decides anew whether to wait.
+    // Not kept from an earlier start: each resume decides again whether to wait for a usage limit.
     settings.no_wait = asked.no_wait.as_ref().is_some_and(|no_wait| no_wait.value);
     if let Some(file) = &asked.replies {
         settings.replies = Some(absolute(&file.value)?);
@@ -54,14 +57,14 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
     Ok(settings)
 }
 
-/// The backend that was named, where there is no such backend.
+/// Returns a finding if the chosen backend does not exist.
 pub(crate) fn unknown_backend(asked: &Layer) -> Option<Finding> {
     let Sourced { value, origin } = asked.backend.as_ref()?;
     let name = BackendName::new(value.as_str());
     health::backend(&name, &origin.to_string(), &backends::catalog())
 }
 
-/// Refuses a backend that there is not.
+/// Refuses an unknown backend.
 pub(crate) fn check_backend(asked: &Layer) -> Result<(), Failure> {
     match unknown_backend(asked) {
         None => Ok(()),
@@ -83,32 +86,32 @@ fn put_some<T: Clone>(setting: &mut Option<T>, asked: Option<&Sourced<T>>) {
     }
 }
 
-/// What a new run is asked to be governed by.
+/// Returns the layers of a new run: flags over the configuration.
 pub(crate) fn layers_of_run(config: Layer, flags: &SettingFlags) -> Layer {
     Layer::from(flags).over(config)
 }
 
-/// What a run that goes on is asked to be governed by. It keeps what governed it at its start: a
-/// file must not undo a flag. Only waiting is decided anew.
+/// Returns the layers of a resumed run: only flags, and `no_wait` of the configuration.
+///
+/// The run keeps the settings of its start, because a file must not undo a flag that was given then.
 pub(crate) fn layers_of_resume(config: Layer, flags: &SettingFlags) -> Layer {
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
     Layer::from(flags).over(waiting)
 }
 
-/// Names that templates know already: a variable of that name would never be seen.
+/// Names that templates define themselves, so a variable of that name would have no effect.
 const BUILT_IN: [&str; 8] =
     ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
 
-/// The variables of a document: as they were typed, and what they mean.
+/// The variables of a document, as typed and as JSON values.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct DocumentVars {
-    /// By name; that of a JSON value ends with a colon, as it was typed.
+    /// By name; the name of a JSON value ends with a colon, so that the text can be parsed again.
     pub(crate) typed: BTreeMap<String, String>,
-    /// The values.
     pub(crate) values: Map<String, Value>,
 }
 
-/// `--var NAME=TEXT` and `--var NAME:=JSON`, each name once.
+/// Parses `--var NAME=TEXT` and `--var NAME:=JSON`; each name may occur once.
 pub(crate) fn document_vars(pairs: &[String]) -> Result<DocumentVars, Failure> {
     let mut vars = DocumentVars::default();
     for pair in pairs {
@@ -138,13 +141,13 @@ pub(crate) fn document_vars(pairs: &[String]) -> Result<DocumentVars, Failure> {
     Ok(vars)
 }
 
-/// Whether a path of a document can lead to it.
+/// Whether a path such as `$.vars.name` can contain this name.
 fn is_path_key(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.chars().all(is_part)
 }
 
-/// `--var K=V`, each name once.
+/// Parses `--var K=V`; each name may occur once.
 pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut vars = BTreeMap::new();
     for pair in pairs {

@@ -1,7 +1,7 @@
-//! The two streams of this process, and whether anybody takes what is written to them.
+//! Whether stdout and stderr of this process still have a reader.
 //!
-//! Whoever has waited for a reader in vain gives the stream up. From then on nothing more is written to
-//! it: that would wait for ever, and keep a process whose run is over.
+//! A writer that has waited for a reader in vain gives the stream up. From then on nothing more is
+//! written to the stream, because a write would block for ever and keep a process whose run is over.
 
 use std::io::{stderr, stdout};
 use std::os::fd::AsFd;
@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::fstat;
 
-/// Data.
 pub(crate) static STDOUT: Stream = Stream::new();
-/// Talk.
 pub(crate) static STDERR: Stream = Stream::new();
 
-/// A way out of this process.
+/// One output stream of this process.
 pub(crate) struct Stream {
     given_up: AtomicBool,
 }
@@ -29,12 +27,12 @@ impl Stream {
     }
 }
 
-/// Nobody reads stdout.
+/// Stops all further writes to stdout.
 pub(crate) fn give_up_stdout() {
     STDOUT.given_up.store(true, Ordering::Release);
 }
 
-/// Nobody reads stderr, nor what leads to the same place.
+/// Stops all further writes to stderr, and to stdout if it is the same terminal, pipe or file.
 pub(crate) fn give_up_stderr() {
     STDERR.given_up.store(true, Ordering::Release);
     if are_same(&stdout(), &stderr()) {

@@ -1,4 +1,7 @@
-//! What workflows are called, and which one a person may have meant.
+//! Names of workflows in run ids, and the workflow that the user may have meant after a typo.
+//!
+//! This module only looks at names on disk. Finding the states of a workflow is in
+//! `raymond_engine::scope`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,14 +11,14 @@ use raymond_core::workflow::extension::is_state;
 
 use crate::documents::is_document;
 
-/// A folder with more names than this is not searched.
+/// Most names of a folder that are searched, so that a typo in a huge folder is reported quickly.
 const MOST_NAMES: usize = 1_000;
 
-/// A file with more bytes than this is not looked into for what it may be.
+/// Most bytes of a file that is parsed only to suggest it: 1 MiB.
 const MAX_BYTES_SEARCHED: u64 = 1 << 20;
 
-/// What a workflow is called, in letters that an id may have: like its folder, its archive, or its
-/// document. A folder called `workflow` says nothing, so its parent speaks for it.
+/// Returns the name of a workflow in the characters of an id: the name of its folder, archive or
+/// document. For a folder called `workflow` it is the name of the parent, which says more.
 pub(crate) fn name(absolute: &Path) -> String {
     let archive = absolute.extension().is_some_and(|extension| extension == "zip");
     let name = match (absolute.is_dir(), archive || is_document(absolute)) {
@@ -26,7 +29,7 @@ pub(crate) fn name(absolute: &Path) -> String {
     plain(&name.unwrap_or_default().to_string_lossy())
 }
 
-/// What a loop over one prompt is called: like the prompt.
+/// Returns the name of a loop over one prompt.
 pub(crate) fn loop_name(absolute: &Path) -> String {
     plain(&format!("ralph-{}", absolute.file_stem().unwrap_or_default().to_string_lossy()))
 }
@@ -45,23 +48,22 @@ fn telling(folder: &Path) -> Option<&OsStr> {
     if own.is_some_and(|own| own == "workflow") { parent().or(own) } else { own }
 }
 
-/// The workflow beside `path` whose name is nearest to it.
+/// Finds the workflow beside `path` with the most similar name.
 pub(crate) fn nearest(path: &Path) -> Option<PathBuf> {
     nearest_of(path, may_be_one)
 }
 
-/// The prompt beside `path` whose name is nearest to it.
+/// Finds the prompt beside `path` with the most similar name.
 pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| is_prompt(name) && path.is_file())
 }
 
-/// The document of steps beside `path` whose name is nearest to it.
+/// Finds the document of steps beside `path` with the most similar name.
 pub(crate) fn nearest_document(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| !name.starts_with('.') && is_document(path))
 }
 
-/// The document of steps that a person may mean who names a folder without states: its `flow.json`, or
-/// the only one in it.
+/// Finds the document of steps in a folder without states: `flow.json`, or the only document in it.
 pub(crate) fn document_in(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.take(MOST_NAMES).filter_map(Result::ok);
     let paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -81,7 +83,7 @@ pub(crate) fn document_in(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Whether the JSON of a file looks like a document of steps; a large one is not looked at.
+/// Whether a small JSON file looks like a document of steps.
 fn has_steps(path: &Path) -> bool {
     let is_small = path.metadata().is_ok_and(|found| found.len() <= MAX_BYTES_SEARCHED);
     let text = is_small.then(|| std::fs::read(path).ok()).flatten();

@@ -1,4 +1,4 @@
-//! `raymond completions`: the script that teaches a shell to ask this program.
+//! `raymond completions`: prints the completion script for a shell.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the shell calls: the name by which this was called, or the path when it was called by one.
-/// A path that a shell would have to quote is left to `PATH`.
+/// Returns the program that the script calls: the name or the path by which this process was called. A
+/// path that needs quoting in a shell is replaced by the name.
 fn program() -> String {
     const NAME: &str = "raymond";
     let called = std::env::args_os().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `raymond config`: what is configured here, and where each value was said.
+//! `raymond config`: shows the settings and where each value comes from.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `raymond cost`: where the money went, of one run or of all of this project.
+//! `raymond cost`: shows the costs of one run, or of all runs of this project.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The question.
+/// The filter and the grouping that the user asked for.
 struct CostQuery {
     by: By,
     since: Timestamp,
@@ -60,7 +60,7 @@ fn one(project: &Project, wanted: &str, query: &CostQuery) -> Result<(String, Co
     Ok((run.to_string(), count(project, &seen, query)?))
 }
 
-/// One run after the other: together they may be more than fits into memory.
+/// Sums up all runs, one after the other, because together they may not fit into memory.
 fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure> {
     let (mut costs, mut readable) = (Costs::default(), 0_u64);
     for run in project.runs()? {
@@ -96,7 +96,7 @@ fn count(project: &Project, seen: &Look, query: &CostQuery) -> Result<Costs, Fai
     Ok(costs)
 }
 
-/// The path from the project on, where it lies there.
+/// Returns the path relative to the project if it is inside.
 fn below(workflow: &str, root: &Path) -> String {
     match Path::new(workflow).strip_prefix(root) {
         Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
@@ -122,7 +122,7 @@ fn text(title: &str, costs: &Costs) -> String {
     text
 }
 
-/// What of the money is less than certain.
+/// Describes the uncertain part of the costs.
 fn reserves(tally: &Tally, before: &str) -> String {
     let mut words = String::new();
     if tally.estimated.0 > 0 {

@@ -1,4 +1,4 @@
-//! `raymond crayfish`: the tool for hosts, and what can be asked about documents without running them.
+//! `raymond crayfish`: the tool for agent hosts, and commands that inspect documents.
 
 mod call;
 mod cancellation;

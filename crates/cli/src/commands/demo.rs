@@ -1,8 +1,8 @@
-//! `raymond demo`: the tour.
+//! `raymond demo`: a short tour.
 //!
-//! Three acts, played by this same binary in a directory of their own: a call and a function, a
-//! fork, and a `kill -9` with the resume after it. Nothing is acted: after each act the journal is
-//! read, and the demo succeeds only when everything that it tells has really happened.
+//! It has three acts, run by this binary in a temporary project: a call and a function, a fork, and a
+//! `kill -9` with a resume. After each act the demo reads the journal, and it succeeds only if
+//! everything that it claims has really happened.
 
 mod binary;
 mod directory;
@@ -20,7 +20,7 @@ use binary::Binary;
 use directory::DemoDirectory;
 use facts::Facts;
 
-/// What `notes` is known to return.
+/// The known result of `notes`.
 const PUBLISHED: &str = "published, 8/10: Search is twice as fast. There is a dark mode.";
 
 pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
@@ -153,13 +153,13 @@ async fn kill_and_resume(
     account(demo, undisturbed, &resumed)
 }
 
-/// The states of the turns in flight.
+/// Returns the states of the running turns.
 fn in_flight(run: &Run) -> Vec<&str> {
     let agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
     agents.map(|agent| agent.visit.state.as_str()).collect()
 }
 
-/// Counts, in the journals, what was done and what it cost.
+/// Counts turns, charges and published lines in the journals, and prints them.
 fn account(demo: &DemoDirectory, undisturbed: &Look, resumed: &Look) -> Result<(), Failure> {
     let (before, after) = (Facts::of(undisturbed), Facts::of(resumed));
     expect("the turns that were finished after the kill", &after.settled, &before.settled)?;
@@ -185,7 +185,7 @@ fn account(demo: &DemoDirectory, undisturbed: &Look, resumed: &Look) -> Result<(
     Ok(())
 }
 
-/// Ends the demo when something did not happen as it is told.
+/// Fails the demo if a fact differs from the claim.
 fn expect<T: PartialEq + std::fmt::Debug>(
     what: &str,
     found: &T,
@@ -197,7 +197,7 @@ fn expect<T: PartialEq + std::fmt::Debug>(
     Err(differs(format!("{what}: expected {expected:?}, found {found:?}")))
 }
 
-/// Something did not happen as it is told.
+/// The failure for a claim that is not true.
 fn differs(what: impl std::fmt::Display) -> Failure {
     Failure::environment(format!("the demo did not run as expected: {what}")).code(1)
 }

@@ -1,7 +1,7 @@
-//! `raymond doctor`: whether this machine and this project are fit for runs.
+//! `raymond doctor`: checks whether this machine and this project can run workflows.
 //!
-//! It only looks: programs are asked for their version, no request is ever sent to a model, and nothing
-//! is ended or removed without `--fix`. Facts are gathered here and judged in `core::view::health`.
+//! It asks programs for their versions, sends no request to a model, and ends or removes nothing without
+//! `--fix`. Facts are collected here and judged in `raymond_core::view::health`.
 
 mod fix;
 mod machine;

@@ -1,7 +1,7 @@
-//! What is said and printed when a run is over.
+//! Prints the end of a run: summary and result.
 //!
-//! The run listened for signals; from here on they end this process again, whoever does not take its
-//! last words.
+//! The run handled signals itself. While the end is printed, signals end the process again, because a
+//! stuck reader of stdout must not make the process unkillable.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,7 +15,8 @@ use crate::failure::Failure;
 const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
-/// Lets somebody say the last words, and gives the exit code: theirs, or that of a signal.
+/// Prints the end of a run, and returns its exit code, or the exit code of a signal that arrives
+/// first.
 pub(super) fn finish(
     runtime: &Runtime,
     words: impl FnOnce() -> Result<u8, Failure> + Send + 'static,
@@ -25,7 +26,7 @@ pub(super) fn finish(
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let (told, said) = oneshot::channel();
-        // Nobody waits for this thread: it may be stuck in a write.
+        // This thread is never joined, because it may be stuck in a write.
         let words = Arc::new(Mutex::new(Some(words)));
         let last = Arc::clone(&words);
         let spawned = thread::Builder::new().spawn(move || {
@@ -33,7 +34,7 @@ pub(super) fn finish(
                 told.send(words()).ok();
             }
         });
-        // Without a thread, a signal cannot cut the words short.
+        // Without a second thread (`ulimit -u`), a signal cannot interrupt the output.
         if spawned.is_err()
             && let Some(words) = take(&words)
         {

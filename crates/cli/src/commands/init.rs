@@ -1,8 +1,8 @@
-//! `raymond init`: a workflow to begin with.
+//! `raymond init`: writes a first workflow, or copies an example.
 //!
-//! It looks at the project, and writes a small workflow that checks with the project's own command
-//! and may run nothing else, with replies to try it at once. Or it copies an example. Nothing is ever
-//! overwritten: it writes all its files, or none.
+//! The workflow checks changes with the project's own command and allows agents nothing else; its
+//! replies make it possible to try it at once. `init` never overwrites a file: it writes all its files,
+//! or none.
 
 mod client;
 mod detect;
@@ -31,7 +31,7 @@ use directory::Directory;
 use examples::{EXAMPLES, Example};
 use scaffold::Scaffold;
 
-/// The names of the examples.
+/// Returns the names of the examples.
 pub(crate) fn examples() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|example| example.name)
 }

@@ -1,4 +1,4 @@
-//! `raymond list`: all runs of this project, the last one first.
+//! `raymond list`: lists the runs of this project, the latest first.
 
 use raymond_core::view::{Status, Waiting};
 use raymond_engine::look::Look;
@@ -35,7 +35,8 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Processes are looked for only where some must be expected.
+/// Returns the status of a run. Searching for processes is slow, so it happens only for a run that may
+/// have some.
 fn place(project: &Project, look: &Look) -> StatusSummary {
     let place = StatusSummary::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
@@ -58,7 +59,7 @@ fn line(project: &Project, look: &Look) -> String {
     )
 }
 
-/// Until when a run waits, where that is known.
+/// Formats the time until which a run waits, if it is known.
 fn until(status: Status) -> String {
     const TO_THE_SECOND: usize = 19;
     match status {

@@ -1,7 +1,7 @@
-//! `raymond logs`: what was said in each turn.
+//! `raymond logs`: prints what agents and scripts wrote in each turn.
 //!
-//! Clients leave a transcript, which is read line by line and never kept whole; scripts and the
-//! scripted backend leave their text in the journal, and so do the answers of callers. A live run is followed by looking again at both.
+//! Clients leave a transcript, which is read line by line, because it may be large. Scripts, replies and
+//! answers of callers are in the journal. `--follow` reads both again and again (see `follow`).
 
 mod follow;
 mod items;
@@ -64,14 +64,14 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     };
     match told {
         Ok(()) => page.explain_empty(&run),
-        // Whoever read it has read enough.
+        // A closed stdout means that the reader has seen enough, which is not an error.
         Err(Stop::ReaderGone) => {}
         Err(Stop::Failed(failure)) => return Err(failure),
     }
     Ok(0)
 }
 
-/// An attempt, and how its executor saw it end.
+/// An attempt and its outcome.
 #[derive(Debug, Clone)]
 struct Turn {
     attempt: Attempt,
@@ -79,13 +79,13 @@ struct Turn {
 }
 
 impl Turn {
-    /// Whether a caller answered, and nobody was asked.
+    /// Whether a caller gave the answer, so that no client was asked.
     fn is_answer(&self) -> bool {
         matches!(self.attempt.end.as_ref().map(|end| &end.how), Some(How::Answered(_)))
     }
 }
 
-/// The turns of a run, in the order in which they started.
+/// Collects the turns of a run in the order of their starts.
 fn collect_turns(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
@@ -108,7 +108,7 @@ fn collect_turns(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
     Ok(all)
 }
 
-/// What a record means for the turns, with the outcomes that it tells of.
+/// Returns the changes of turns in a record, with their outcomes.
 fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)> {
     let mut all = Vec::new();
     for step in &record.steps {
@@ -132,7 +132,7 @@ fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)>
     all
 }
 
-/// Which turns were asked for.
+/// The turns that the user asked for.
 #[derive(Debug, Clone, Copy)]
 struct Wanted<'a> {
     agent: Option<&'a str>,
@@ -148,7 +148,7 @@ impl Logs {
 impl Wanted<'_> {
     fn takes(self, attempt: &Attempt) -> bool {
         let is_of = |agent: &str| attempt.turn.agent.as_str() == agent;
-        // A step in loops is meant with all its iterations.
+        // The id of a step in a loop selects all its iterations.
         let is_step = |step: &str| {
             let key: Option<Key> = attempt.state.as_str().parse().ok();
             key.is_some_and(|key| key.step.as_str() == step)
@@ -185,7 +185,7 @@ impl Wanted<'_> {
     }
 }
 
-/// What a person may have meant.
+/// Suggests a name.
 fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 10;
     let mut known: Vec<&str> = known.collect();
@@ -198,7 +198,7 @@ fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Where words are found.
+/// The files that contain what was written.
 struct Source {
     paths: RunPaths,
     blobs: Blobs,
@@ -207,7 +207,7 @@ struct Source {
 }
 
 impl Source {
-    /// Tells a whole turn.
+    /// Prints a whole turn.
     fn print(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
         page.begin(&turn.attempt)?;
         self.words(turn, page)?;

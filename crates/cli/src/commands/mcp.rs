@@ -1,4 +1,4 @@
-//! `raymond mcp`: the tool `crayfish` for MCP clients, over stdin and stdout or over HTTP.
+//! `raymond mcp`: serves the tool `crayfish` to MCP clients, over stdio or HTTP.
 
 mod records;
 
@@ -22,7 +22,7 @@ use crate::resource_limits;
 
 use super::crayfish;
 
-/// What this process offers.
+/// The host that answers the calls of MCP clients.
 struct CrayfishHost {
     tool: Tool,
 }
@@ -45,7 +45,7 @@ impl Host for CrayfishHost {
     fn project(&self, agent: Option<&str>) -> Result<Project, String> {
         let Workspaces { given, agents, here } = &self.tool.workspaces;
         let of_agent = || agent.and_then(|agent| agents.get(agent));
-        // An agent that nobody knows has no runs that could be gone on with: its call says so.
+        // An unknown agent cannot have runs; its call reports the problem.
         let directory = given.as_ref().or_else(of_agent).unwrap_or(here);
         Project::locate(directory).map_err(|error| error.to_string())
     }
@@ -80,12 +80,12 @@ pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
         signalled.abort();
         Ok(0)
     });
-    // A read of stdin cannot be taken back: it is not waited for.
+    // A blocked read of stdin cannot be cancelled, so the runtime must not wait for it.
     runtime.shutdown_background();
     code
 }
 
-/// The tool as it is configured here. A workspace that is given must be there from the start.
+/// Returns the tool with the configuration of this project. A given workspace must exist already.
 fn tool(flags: &Mcp) -> Result<Tool, Failure> {
     if let Some(given) = &flags.workspace {
         given
@@ -95,7 +95,7 @@ fn tool(flags: &Mcp) -> Result<Tool, Failure> {
     crayfish::tool(flags.workspace.as_deref())
 }
 
-/// Ends the server, with the exit code of the signal.
+/// Ends the server on a signal, and returns the exit code.
 async fn end_by_signal(mut signals: Signals, ending: CancellationToken) -> u8 {
     let code = loop {
         match signals.next().await {

@@ -1,7 +1,7 @@
-//! `raymond prune`: deletes runs that are over.
+//! `raymond prune`: deletes finished runs.
 //!
-//! What goes is decided first, and named runs are refused together before any of them is touched. A run
-//! that somebody drives, whose processes still run, or that is not this user's own, stays.
+//! The plan is complete before anything is deleted, and named runs are refused together. A run stays if
+//! it has an owner or leftover processes, or belongs to another user.
 
 mod plan;
 
@@ -29,10 +29,11 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     };
     let mut trouble = None;
     if !flags.dry_run {
-        // Whoever holds a lock may be poked.
+        // `discard` takes the lock of a run, and the holder of a lock may receive SIGUSR1: the runtime handles
+        // it.
         let _runtime = crate::runtime()?;
         trouble = carry_out(&project, &mut plan);
-        // With what an interrupted one left. The runs are gone, whatever stays of their files.
+        // Also removes the rest of an interrupted prune. Files that remain do not bring a run back.
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {
             crate::say!(
                 "could not delete some files of deleted runs: {}",
@@ -56,8 +57,8 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     trouble.map_or(Ok(0), Err)
 }
 
-/// Deletes what goes, and keeps in the plan what is gone. The first trouble is returned, the others are
-/// told.
+/// Deletes the planned runs, and keeps only deleted ones in the plan. Returns the first failure and
+/// prints the others.
 fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
     let mut trouble: Option<Failure> = None;
     plan.to_delete.retain(|run_to_delete| {
@@ -76,7 +77,7 @@ fn carry_out(project: &Project, plan: &mut Plan) -> Option<Failure> {
     trouble
 }
 
-/// Why a run stays.
+/// Returns the reason why a run was not deleted.
 fn refused(error: DiscardError, run_to_delete: &RunToDelete) -> Failure {
     let RunToDelete { run, .. } = run_to_delete;
     match error {
@@ -104,7 +105,7 @@ fn line(verb: &str, run_to_delete: &RunToDelete) -> String {
     format!("{verb} {run:<40} {status:<13} {last:<16}  {size}\n")
 }
 
-/// How much it was, and what stays.
+/// Prints the totals, and how to delete more.
 fn report(plan: &Plan, flags: &Prune) {
     let total = bytes(plan.to_delete.iter().map(|run_to_delete| run_to_delete.size).sum());
     match (plan.to_delete.len() as u64, flags.dry_run) {

@@ -1,6 +1,6 @@
-//! `raymond ralph`: one prompt again and again, each time in a fresh session, until it has a result.
+//! `raymond ralph`: repeats one prompt in fresh sessions until it has a result.
 //!
-//! It is a run like any other, of another program; everything but its words is that of `run`.
+//! It starts a run like `raymond run`, with another program.
 
 use raymond_core::run::{Program, Ralph as Loop};
 

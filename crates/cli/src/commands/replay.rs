@@ -1,6 +1,6 @@
-//! `raymond replay`: would this release have decided the same?
+//! `raymond replay`: decides the journal of a run again, and reports the first difference.
 //!
-//! It looks and changes nothing: no lock is taken, and a run that is driven meanwhile goes on.
+//! It takes no lock and changes nothing, so a running run continues meanwhile.
 
 use raymond_core::run::replay::{Decided, Difference};
 use raymond_engine::look::LookError;
@@ -14,13 +14,13 @@ use crate::{json as shapes, runs};
 
 use super::{print_json, print_text};
 
-/// Exit code 1: something would be decided otherwise.
+/// Exit code: a decision differs.
 const DIFFERS: u8 = 1;
 
 pub(crate) fn replay(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
-    // Whatever is wrong with the journal of a run is told as by every command that looks.
+    // Damage is reported as by every command that reads a run.
     let seen = runs::look(&project, &run)?;
     let paths = project.paths(&run);
     if let Tail::Damaged(damaged) = seen.journal.tail {

@@ -1,4 +1,4 @@
-//! How a run went: the result on stdout, everything else on stderr, and the exit code.
+//! Reports how a run ended: the result on stdout, the summary on stderr, and the exit code.
 
 mod summary;
 
@@ -18,7 +18,7 @@ use crate::status_summary::StatusSummary;
 use super::result;
 use summary::Summary;
 
-/// Prints the result of a run, or the object that `--json` asks for.
+/// Prints the result of a run, or the object of `--json`.
 pub(super) fn report(
     head: &Head,
     status: Status,
@@ -38,7 +38,7 @@ pub(super) fn report(
     }
 }
 
-/// The exit code of a run that ended here.
+/// Returns the exit code of a run that ended here.
 pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
     match (status, signal) {
         (Status::Stopped | Status::Interrupted, Some(Signal::Terminate)) => 143,
@@ -47,7 +47,7 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
     }
 }
 
-/// What of the money is less than certain: `$0.30 of it estimated`, `2 turns are unpriced`.
+/// Describes uncertain costs: `$0.30 of it estimated`, `2 turns are unpriced`.
 pub(super) fn uncertain(head: &Head) -> Vec<String> {
     let Head { run, ledger, .. } = head;
     let estimated =

@@ -1,6 +1,6 @@
-//! What a run came to, as data: the result of `main`, or the object of `--json` with all results.
+//! The result of a run as data: the result of `main`, or the object of `--json` with all results.
 //!
-//! Results are handed over byte for byte, with whatever they hold; everything around them is talk.
+//! A result is printed byte for byte, without redaction, because it is data for another program.
 
 use std::io::IsTerminal as _;
 
@@ -17,7 +17,7 @@ use crate::status_summary::StatusSummary;
 
 use super::write_stdout;
 
-/// Prints the object of a run, with the results of all agents that ended.
+/// Prints the object of a run, with the results of all ended agents.
 pub(super) fn print_run(head: &Head, place: &StatusSummary, blobs: &Blobs) -> Result<(), Failure> {
     print_object(json::run(head, place), head, blobs)
 }
@@ -33,19 +33,19 @@ pub(super) fn print_object(
     write_stdout(&(json::text(&object, Layout::Indented) + "\n"))
 }
 
-/// Prints the result of `main`, when there is one.
+/// Prints the result of `main`, if there is one.
 pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
     let Some(mut text) = of_main(head, blobs)? else { return Ok(()) };
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    // Data for whoever reads it; a terminal would obey it.
+    // A pipe gets the exact bytes; on a terminal, control characters in a result would be dangerous.
     let shown = std::io::stdout().is_terminal();
     write_stdout(&if shown { sanitized(&text) } else { text })
 }
 
-/// The result of `main`. A loop that had enough has none, not an empty one; that of a document is what its
-/// steps left, as one JSON object.
+/// Returns the result of `main`: `None` for an exhausted loop, the outputs of all steps as one JSON
+/// object for a document.
 pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
     let result = head.ledger.results.get(&AgentId::main());
     if let (Some(flow), Some(_)) = (&head.run.flow, result) {

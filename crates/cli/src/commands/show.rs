@@ -1,4 +1,4 @@
-//! `raymond show`: the history of a run, told as it was told live.
+//! `raymond show`: prints the history of a run as the console printed it live.
 
 use raymond_core::run::Input;
 use raymond_core::run::input::Outcome;
@@ -45,7 +45,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
         }
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
-        // Lines above are kept short; this is what all of it was for.
+        // Log lines are short, but the final result is the purpose of the run, so it is printed completely.
         text.extend(["result of main:\n", &sanitized(result.trim_end_matches('\n')), "\n"]);
     }
     let plain = anstream::adapter::strip_str(&text).to_string();
@@ -54,7 +54,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What an agent or a script said at the end of a turn, below a bar; a long text is cut.
+/// Formats the last message of a turn below a bar; truncates a long text.
 fn said(cause: &Input, blobs: &Blobs) -> String {
     const LONGEST: usize = 4000;
     let Input::Settled { outcome: Outcome::Finished(finished), .. } = cause else {

@@ -1,4 +1,4 @@
-//! `raymond status`: where a run is, and what leads out of it.
+//! `raymond status`: shows the status of a run and the next command.
 
 use raymond_core::ids::BackendName;
 use raymond_core::machine::{Agent, AgentStatus};
@@ -17,9 +17,9 @@ use crate::status_summary::StatusSummary;
 
 use super::{print_text, report, result};
 
-/// More agents are only counted.
+/// Most agents that are listed.
 const MOST_AGENTS: usize = 30;
-/// The same of results, of which a line is not longer than this.
+/// Most results that are listed, each in at most `MOST_COLUMNS` columns.
 const MOST_RESULTS: usize = 5;
 const MOST_COLUMNS: usize = 80;
 
@@ -71,14 +71,14 @@ fn text(seen: &Seen, place: &StatusSummary, blobs: &Blobs) -> String {
     lines.join("\n")
 }
 
-/// `6 turns, 4 paid`: what is paid is what `cost` counts.
+/// Formats `6 turns, 4 paid`; `cost` counts the paid ones.
 fn turns(ledger: &Ledger) -> String {
     let (all, paid) = (ledger.turns(), ledger.paid.turns);
     let turns = counted(all, "turn");
     if paid == 0 || paid == all { turns } else { format!("{turns}, {paid} paid") }
 }
 
-/// `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, where there are several.
+/// Formats `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, if there are several backends.
 fn backends(ledger: &Ledger) -> Option<String> {
     let told = ledger.backends.iter().filter_map(|(backend, spent)| {
         let backend = ledger.naming().label(Some(backend))?;
@@ -88,9 +88,9 @@ fn backends(ledger: &Ledger) -> Option<String> {
     (!told.is_empty()).then(|| told.join(" · "))
 }
 
-/// The beginning of what agents returned: of `main` first, and only of a few.
+/// Returns the start of a few results, `main` first.
 fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
-    // What steps left is data: `wait` and `--json` have it.
+    // Outputs of steps are data: `wait` and `--json` print them.
     if head.ledger.exhausted.is_some() || head.run.flow.is_some() {
         return Vec::new();
     }
@@ -120,7 +120,7 @@ fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
         }
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
-    // A step is visited once: its key says which time.
+    // A step is visited once, and its key contains the iteration, so the visit is omitted.
     let visit = if run.flow.is_some() { String::new() } else { format!(" #{visit}") };
     let depth = match agent.stack.len() {
         0 => String::new(),

@@ -42,8 +42,8 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 if let RequestError::Suspended(owner) = &error {
                     return suspended(&run, mode, owner);
                 }
-                // It cannot be recorded; what nobody drives ends all the same. But a transcript may become
-                // readable again, and its client may still finish.
+                // The request cannot be recorded, but leftover processes can be ended anyway. Only an unreadable
+                // transcript is different: its client may still finish, and the file may become readable again.
                 let is_refused = matches!(error, RequestError::Own(OwnError::Unreadable { .. }));
                 if !is_refused
                     && let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run))
@@ -77,7 +77,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     }
 }
 
-/// The request was left for an owner that does nothing until someone continues it.
+/// The failure for a suspended owner, which does not read the request until someone continues it.
 fn suspended(run: &RunId, mode: StopMode, owner: &Process) -> Failure {
     let verb = match mode {
         StopMode::Now | StopMode::AfterTurn => "stop",

@@ -1,4 +1,4 @@
-//! `raymond wait`: until a run has ended, and then with its result and its exit code.
+//! `raymond wait`: waits until a run has ended, then prints its result and exits with its code.
 
 use raymond_core::view::Owner;
 use raymond_engine::request;

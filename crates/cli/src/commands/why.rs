@@ -1,4 +1,4 @@
-//! `raymond why`: one sentence, and the command that changes it.
+//! `raymond why`: explains the status of a run in one sentence, and prints the next command.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Runs by name.
+//! Completes runs by name.
 
 use std::ffi::OsStr;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use raymond_engine::project::Project;
 
 use crate::runs;
 
-/// Only so many are looked into: whoever presses a key does not wait.
+/// Most runs that are read: completion must answer before the user notices a delay.
 const MOST_READ: usize = 200;
 
 pub(super) fn any(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -30,7 +30,7 @@ pub(super) fn driven(current: &OsStr) -> Vec<CompletionCandidate> {
     preferring(current, |project, run| matches!(look::owner(project, run), Ok(Some(_))))
 }
 
-/// The runs that begin so and are preferred, or all that begin so; and `@last`.
+/// Returns the preferred runs that start with the typed text, or all runs that do, and `@last`.
 fn preferring(
     current: &OsStr,
     is_preferred: fn(&Project, &RunId) -> bool,

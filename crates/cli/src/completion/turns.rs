@@ -1,4 +1,4 @@
-//! Agents and states of a run, for those who choose turns.
+//! Completes agents and states of a run for `raymond logs`.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<Completio
     with_prefix(names.into_iter(), current)
 }
 
-/// The run that one of the words names, or else the last one.
+/// Returns the run that the command line names, or the last one.
 fn meant() -> Option<Look> {
     let project = runs::project().ok()?;
     let all = newest_first(&project);

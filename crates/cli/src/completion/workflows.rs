@@ -1,7 +1,7 @@
-//! Workflows by path: directories, archives, documents and states.
+//! Completes workflows by path: directories, archives, documents and states.
 //!
-//! Every directory is offered, because it may lead to a workflow. States are offered where they
-//! belong to one (their directory has an entry state), or once their name has begun.
+//! Every directory is offered, because it may lead to a workflow. States are offered if they belong to
+//! a workflow (their directory has an entry state), or once the user has typed a part of the name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,33 +12,33 @@ use raymond_core::workflow::extension::is_state;
 use crate::documents::is_document;
 use crate::workflows::is_prompt;
 
-/// A folder with more names than this is not searched.
+/// Most names of a folder that are searched, so that completion stays fast in huge folders.
 const MOST_NAMES: usize = 1_000;
 
-/// Everything that may be meant.
+/// Completes every kind of workflow.
 pub(super) fn all(current: &OsStr) -> Vec<CompletionCandidate> {
     let Typed { folder, name } = Typed::of(current);
     let has_entry = has_entry(&folder);
     offers(current, |found, path| match Kind::of(found, path) {
         Kind::Workflow | Kind::Folder | Kind::Archive => true,
-        // A project has many JSON files that are no workflows.
+        // Many JSON files of a project are not workflows, so a JSON file must be typed in part.
         Kind::Document => !name.is_empty(),
         Kind::State => has_entry || !name.is_empty(),
         Kind::Other => false,
     })
 }
 
-/// Prompts, and directories that may lead to one.
+/// Completes prompts, and directories that may contain one.
 pub(super) fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     offers(current, |found, path| path.is_dir() || is_prompt(found))
 }
 
-/// Documents of steps, and directories that may lead to one.
+/// Completes documents of steps, and directories that may contain one.
 pub(super) fn documents(current: &OsStr) -> Vec<CompletionCandidate> {
     offers(current, |_, path| path.is_dir() || is_document(path))
 }
 
-/// Those that start with an entry state, while nothing is typed; else everything that may be meant.
+/// Completes only directories with an entry state if nothing is typed; otherwise every workflow.
 pub(super) fn entries(current: &OsStr) -> Vec<CompletionCandidate> {
     if !current.is_empty() {
         return all(current);
@@ -50,7 +50,7 @@ pub(super) fn entries(current: &OsStr) -> Vec<CompletionCandidate> {
 enum Kind {
     /// A directory with an entry state.
     Workflow,
-    /// Another directory.
+    /// A directory without an entry state.
     Folder,
     Archive,
     /// A JSON file.
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-/// A path that is being typed.
+/// A partly typed path.
 struct Typed {
     folder: PathBuf,
     name: String,
@@ -115,7 +115,7 @@ fn offers(current: &OsStr, is_offered: impl Fn(&str, &Path) -> bool) -> Vec<Comp
 fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES);
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    // What a shell would take for the end of a line is not offered.
+    // A shell takes a line break in a candidate for the end of the candidate.
     names.filter(|name| !name.contains(char::is_control))
 }
 

@@ -1,5 +1,6 @@
-//! Settings in the environment: `RAYMOND_BUDGET` for `budget`. Other variables that start with
-//! `RAYMOND_` are none of them: scripts carry them.
+//! Settings in the environment, such as `RAYMOND_BUDGET` for `budget`.
+//!
+//! Other variables that start with `RAYMOND_` are ignored, because Raymond itself sets some for scripts.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +11,6 @@ use super::layer::{Layer, Origin};
 use super::mistake;
 use super::value::{ConfigValue, RawValue};
 
-/// Reads the variables.
 pub(super) fn read(
     variables: impl Iterator<Item = (OsString, OsString)>,
     mistakes: &mut Vec<Diagnostic>,

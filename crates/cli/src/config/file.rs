@@ -1,4 +1,4 @@
-//! A file of the configuration.
+//! Reads a configuration file (TOML) and reports mistakes with their lines.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
@@ -18,17 +18,17 @@ use super::layer::{Layer, Origin, Sourced};
 use super::value::{ConfigValue, RawValue, ValueError, agent, price};
 use super::{ConfigScope, mistake, shown};
 
-/// The keys that are tables, with a table for each name.
+/// The keys that contain one table for each name.
 const PRICES: &str = "prices";
 const AGENTS: &str = "agents";
 
-/// The keys that are programs.
+/// The keys that name programs, which only the user may set.
 const PROGRAMS: [&str; 2] = ["claude", "codex"];
 
-/// The largest file that is read.
+/// Most bytes of a configuration file: 1 MiB, far above any real one.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file; one that does not exist says nothing.
+/// Reads a file; a missing file is an empty layer.
 pub(super) fn read(
     path: &Path,
     whose: ConfigScope,
@@ -52,7 +52,7 @@ pub(super) fn read(
     }
 }
 
-/// Whoever put something else in its place, such as a pipe, would keep every command waiting.
+/// Reads a regular file only: opening a pipe in its place would block every command.
 fn text_of(path: &Path) -> io::Result<String> {
     let found = std::fs::metadata(path)?;
     if !found.is_file() {
@@ -136,7 +136,7 @@ impl File<'_> {
         layer.agents.extend(found);
     }
 
-    /// A table for each name.
+    /// Reads a table that contains one table for each name.
     fn tables<T>(
         &mut self,
         key: &str,
@@ -179,7 +179,8 @@ impl File<'_> {
     }
 }
 
-/// The entries of a table in the order of the file: places are found fast in that one only.
+/// Returns the entries of a table in the order of the file; looking up their lines is fast only in
+/// that order.
 fn as_written<'t, 'v>(
     table: &'t DeTable<'v>,
 ) -> Vec<(&'t Spanned<Cow<'v, str>>, &'t Spanned<DeValue<'v>>)> {

@@ -1,4 +1,4 @@
-//! Flags, as the layer over everything else.
+//! Converts flags to a configuration layer, the topmost one.
 
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings;

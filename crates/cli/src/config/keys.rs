@@ -1,22 +1,22 @@
-//! The keys of a file, which are those of the environment, too.
+//! The keys of the configuration, shared by files and environment variables.
 
 use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
 
 use super::layer::{Layer, Origin, Sourced};
 use super::value::{ConfigValue, ValueError};
 
-/// What lost sessions may mean, by name.
+/// Values of `on_lost_session`.
 pub(super) const LOST_SESSION: [(&str, OnLostSession); 2] =
     [("fail", OnLostSession::Fail), ("fresh", OnLostSession::Fresh)];
-/// What may become of scripts that were cut off, by name.
+/// Values of `interrupted_scripts`.
 pub(super) const SCRIPTS: [(&str, InterruptedScripts); 2] =
     [("rerun", InterruptedScripts::Rerun), ("fail", InterruptedScripts::Fail)];
-/// Whose configuration clients may use, by name.
+/// Values of `config_home`.
 pub(super) const HOMES: [(&str, ConfigHome); 2] =
     [("shared", ConfigHome::Shared), ("per-agent", ConfigHome::PerAgent)];
 
 impl Layer {
-    /// Every key that has one value.
+    /// Every key with a single value.
     pub(crate) const KEYS: [&'static str; 22] = [
         "budget",
         "strict_budget",
@@ -42,7 +42,7 @@ impl Layer {
         "codex",
     ];
 
-    /// Sets the value of a key; none when there is no such key.
+    /// Sets the value of a key; returns `None` for an unknown key.
     pub(super) fn set(
         &mut self,
         key: &str,

@@ -1,4 +1,6 @@
-//! Everything that one place may say, and how a later place wins.
+//! The settings of one layer (a file, the environment or the flags), and how layers combine.
+//!
+//! A value of a later layer replaces an earlier one; lists add up. Parsing is in `value` and `keys`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,28 +12,24 @@ use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
 use raymond_core::time::Span;
 
-/// A value, and where it was said.
+/// A value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,
     pub(crate) origin: Origin,
 }
 
-/// Where a value was said.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nowhere.
     Default,
-    File {
-        path: String,
-        line: usize,
-    },
+    File { path: String, line: usize },
     Environment(String),
     Flag(&'static str),
 }
 
 impl Origin {
-    /// Whether both were said in one place: by flags, in the environment, or in one file.
+    /// Whether both values come from the same layer.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Default, Self::Default)
@@ -56,10 +54,10 @@ impl fmt::Display for Origin {
 
 type Slot<T> = Option<Sourced<T>>;
 
-/// What one place says, or several together.
+/// The settings of one layer, or of several combined layers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Layer {
-    /// None within means no cap.
+    /// An inner `None` means no cap.
     pub(crate) budget: Slot<Option<Micros>>,
     pub(crate) strict_budget: Slot<bool>,
     pub(crate) model: Slot<String>,
@@ -78,20 +76,20 @@ pub(crate) struct Layer {
     pub(crate) permission_mode: Slot<String>,
     pub(crate) allow: Vec<Sourced<String>>,
     pub(crate) deny: Vec<Sourced<String>>,
-    /// Only ever a flag: a file that comes with a project must not be able to say it.
+    /// Set only by a flag: a file of a cloned project must not disable permission checks.
     pub(crate) checks: Slot<Checks>,
-    /// None within means all.
+    /// An inner `None` means the whole environment.
     pub(crate) environment: Slot<Option<Vec<String>>>,
     pub(crate) config_home: Slot<ConfigHome>,
     pub(crate) claude: Slot<String>,
     pub(crate) codex: Slot<String>,
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
-    /// The workspaces of those who call the tool, by their id.
+    /// The workspaces of agents that call the tool, by agent id.
     pub(crate) agents: BTreeMap<String, Sourced<PathBuf>>,
 }
 
 impl Layer {
-    /// This over `lower`: values win, lists add up.
+    /// Puts this layer over `lower`: its values win, lists add up.
     #[must_use]
     pub(crate) fn over(self, lower: Self) -> Self {
         Self {
@@ -99,7 +97,7 @@ impl Layer {
             strict_budget: self.strict_budget.or(lower.strict_budget),
             model: self.model.or(lower.model),
             effort: self.effort.or(lower.effort),
-            // Replies are for the scripted backend, unless the same place names another one.
+            // `replies` implies the scripted backend, unless the same layer names another backend.
             backend: self.backend.or_else(|| scripted(self.replies.as_ref())).or(lower.backend),
             replies: self.replies.or(lower.replies),
             max_parallel: self.max_parallel.or(lower.max_parallel),

@@ -1,4 +1,4 @@
-//! Every setting with its value and its origin, for `raymond config`.
+//! Lists every setting with its value and its origin, for `raymond config`.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use super::layer::{Layer, Origin, Sourced};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Row {
     pub(crate) key: String,
-    /// As a file would say it; null when nothing is set.
+    /// The value as a file would contain it; null if nothing is set.
     pub(crate) value: Value,
-    /// The same for a person.
+    /// The value for display.
     #[serde(skip)]
     pub(crate) text: String,
     pub(crate) origin: String,
@@ -40,7 +40,7 @@ impl Row {
     }
 }
 
-/// All settings, in the order in which they are documented.
+/// Returns all settings in the order of the documentation.
 pub(crate) fn rows(config: &Layer) -> Vec<Row> {
     let default = Settings::default();
     let idle = Span(Duration::as_millis(&Clocks::default().idle).try_into().unwrap_or(u64::MAX));
@@ -106,7 +106,7 @@ fn budget(slot: Option<&Sourced<Option<Micros>>>, default: Option<Micros>) -> Ro
     Row { text, ..row("budget", slot, value(&default), value) }
 }
 
-/// A choice; the first one is the default.
+/// Returns the row of a choice; the first choice is the default.
 fn named<T: PartialEq>(key: &str, slot: Option<&Sourced<T>>, choices: &[(&str, T)]) -> Row {
     let name =
         |value: &T| choices.iter().find(|(_, choice)| choice == value).map(|(name, _)| *name);
@@ -116,7 +116,7 @@ fn named<T: PartialEq>(key: &str, slot: Option<&Sourced<T>>, choices: &[(&str, T
     }
 }
 
-/// A list is a row for each entry: each has an origin of its own.
+/// Returns one row for each entry of a list, because each has its own origin.
 fn several(key: &str, list: &[Sourced<String>]) -> Vec<Row> {
     if list.is_empty() {
         return vec![Row::new(key, Value::Null, &Origin::Default)];

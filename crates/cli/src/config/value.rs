@@ -1,4 +1,4 @@
-//! A value as a file or a variable gives it, made into what its key wants.
+//! Converts a value of a file or a variable to the type of its key.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use toml::de::{DeTable, DeValue};
 
 use crate::args::Budget;
 
-/// A value that was given.
+/// A value of the configuration.
 #[derive(Clone, Copy)]
 pub(super) struct ConfigValue<'v> {
     pub(super) value: RawValue<'v>,
-    /// What paths are relative to.
+    /// The directory that relative paths start from.
     pub(super) base: &'v Path,
 }
 
-/// How a value is written.
+/// The source form of a value.
 #[derive(Clone, Copy)]
 pub(super) enum RawValue<'v> {
     Toml(&'v DeValue<'v>),
     Text(&'v str),
 }
 
-/// Why a value is not what its key wants.
+/// The reason why a value does not fit its key.
 pub(super) type ValueError = String;
 
 impl ConfigValue<'_> {
@@ -42,7 +42,7 @@ impl ConfigValue<'_> {
         Ok(self.base.join(self.text()?))
     }
 
-    /// A program: by its name, or by its path.
+    /// Reads a program: a name, or a path.
     pub(super) fn command(self) -> Result<String, ValueError> {
         let command = self.text()?;
         if !command.contains('/') {
@@ -72,7 +72,7 @@ impl ConfigValue<'_> {
             .ok_or_else(|| self.expected(&format!("a whole number of at least {least}")))
     }
 
-    /// An amount of dollars.
+    /// Reads an amount of dollars.
     pub(super) fn money(self) -> Result<Micros, ValueError> {
         let text = match self.value {
             RawValue::Toml(DeValue::Integer(n)) if n.radix() == 10 => n.as_str(),
@@ -84,7 +84,7 @@ impl ConfigValue<'_> {
         text.parse().map_err(|error| format!("{error}"))
     }
 
-    /// A cap, or none.
+    /// Reads a cap, or `none`.
     pub(super) fn budget(self) -> Result<Option<Micros>, ValueError> {
         let Budget(cap) = match self.value {
             RawValue::Text(text) => text.parse()?,
@@ -107,7 +107,7 @@ impl ConfigValue<'_> {
         })
     }
 
-    /// In a variable, a list is written with commas.
+    /// Reads a list; a variable separates entries with commas.
     pub(super) fn list(self) -> Result<Vec<String>, ValueError> {
         match self.value {
             RawValue::Toml(DeValue::Array(entries)) => entries
@@ -119,7 +119,7 @@ impl ConfigValue<'_> {
         }
     }
 
-    /// All variables of the environment, or these.
+    /// Reads `inherit`, or the names of variables.
     pub(super) fn environment(self) -> Result<Option<Vec<String>>, ValueError> {
         match self.value {
             RawValue::Toml(DeValue::String(text)) if text == "inherit" => Ok(None),
@@ -144,7 +144,7 @@ impl ConfigValue<'_> {
     }
 }
 
-/// What stands between commas; those in parentheses belong to a tool.
+/// Splits a list at commas, except commas in parentheses, which belong to a tool.
 fn entries(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|c: char| {
@@ -158,7 +158,7 @@ fn entries(text: &str) -> Vec<String> {
     parts.map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
-/// The workspace of one agent.
+/// Reads the workspace of one agent.
 pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, ValueError> {
     const WORKSPACE: &str = "workspace";
     let mut keys = table.keys().map(|key| key.get_ref().as_ref());
@@ -170,7 +170,7 @@ pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, ValueEr
     given.path().map_err(|wrong| format!("{WORKSPACE}: {wrong}"))
 }
 
-/// The prices of one model. What caches cost is the price of input, unless it is said.
+/// Reads the prices of one model. Cache prices default to the price of input.
 pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, ValueError> {
     const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];
     let strangers = table.keys().map(|key| key.get_ref().as_ref());

@@ -1,8 +1,7 @@
-//! The events of a run on stdout, one line each, written by a thread of their own.
+//! `--events`: prints the events of a run to stdout, one line each, from a separate thread.
 //!
-//! A reader gets every event, however slowly it reads; but a run does not wait for one that does not
-//! read at all. When too much waits the stream ends: what was printed has no gap, and the journal has
-//! the rest.
+//! A slow reader gets every event, but a run never waits for a reader. If too many lines wait, the
+//! stream ends for good: the printed lines have no gap, and the journal contains the rest.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,24 +11,24 @@ use std::time::Duration;
 
 use super::writer::{Fate, Progress, Writer};
 
-/// More bytes than this wait for nobody.
+/// Most bytes that wait for a reader: 64 MiB, so that a stuck reader cannot exhaust the memory.
 pub(super) const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Where events go.
+/// The stream of events on stdout.
 pub(super) struct Events {
-    /// None once the stream has ended.
+    /// `None` once the stream has ended.
     lines: Option<Sender<String>>,
     waiting: Arc<AtomicUsize>,
     most: usize,
     writer: Writer,
 }
 
-/// What a line does to the stream.
+/// The effect of a line on the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// It goes on, or has ended before.
+    /// The stream continues, or had ended before.
     AsBefore,
-    /// It has just ended: too much waits.
+    /// The stream has just ended, because too many bytes wait.
     Ended,
 }
 
@@ -49,19 +48,18 @@ impl Events {
             self.lines = None;
             return Stream::Ended;
         }
-        // A reader that went away is no reason to end the run.
+        // A closed stdout must not end the run, so the error is ignored.
         lines.send(line).ok();
         Stream::AsBefore
     }
 
-    /// Waits until everything is printed, as long as somebody reads.
+    /// Waits until everything is printed, as long as the reader takes something.
     pub(super) fn close(self, patience: Duration) -> Fate {
         drop(self.lines);
         self.writer.wait(patience)
     }
 }
 
-/// Writes line by line, until nobody is there to read.
 fn write(
     mut output: impl Write,
     queue: &Receiver<String>,
@@ -69,6 +67,8 @@ fn write(
     progress: &Progress,
 ) {
     let mut gone = false;
+    // After an error the loop still takes lines, because `waiting` must go down: otherwise the
+    // stream would end with a note that blames the reader for being slow.
     for line in queue {
         gone = gone || writeln!(output, "{line}").and_then(|()| output.flush()).is_err();
         waiting.fetch_sub(weight(&line), Ordering::Relaxed);
@@ -76,7 +76,7 @@ fn write(
     }
 }
 
-/// What a line that waits takes up.
+/// Returns the memory that a waiting line takes, in bytes.
 const fn weight(line: &str) -> usize {
     size_of::<String>() + line.len()
 }

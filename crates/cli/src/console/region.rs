@@ -1,14 +1,15 @@
-//! Where the live rows stand: at the end of what was said, until more is said.
+//! The live rows on the screen: below the last line, until new lines push them down.
 //!
-//! A frame is one text that takes the old rows away, says what is new above them, and draws the rows
-//! again. The cursor rests below the last row and is never hidden: whatever becomes of this process,
-//! the terminal stays usable.
+//! A frame is one text that removes the old rows, prints the new lines, and draws the rows again.
+//! The cursor rests below the last row and is never hidden, so the terminal stays usable even if
+//! this process is killed.
 
 use std::fmt::Write as _;
 
 use super::rows::Drawn;
 
-/// A terminal that knows these marks shows a frame as a whole.
+/// Marks of synchronized output: a terminal that knows them shows a frame as a whole; others ignore
+/// them.
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const CLEAR_BELOW: &str = "\u{1b}[J";
@@ -22,7 +23,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// What to write so that `said` stands above `rows`; nothing when that is so already.
+    /// Returns the text that prints `said` above `rows`; `None` if the screen shows that already.
     pub(super) fn frame(
         &mut self,
         said: &[String],
@@ -36,7 +37,7 @@ impl Region {
         if let up @ 1.. = self.height(columns) {
             write!(frame, "\r\u{1b}[{up}A").ok()?;
         }
-        // Where only the rows change they are written over: nothing is ever blank in between.
+        // If only the rows change, they are overwritten in place. Clearing first would flicker.
         if !said.is_empty() || columns != self.columns {
             frame.push_str(CLEAR_BELOW);
         }
@@ -52,12 +53,12 @@ impl Region {
         Some(frame)
     }
 
-    /// Forgets the rows: somebody else has the screen.
+    /// Forgets the rows, because another program has written to the screen.
     pub(super) fn forget(&mut self) {
         self.rows.clear();
     }
 
-    /// How many lines the rows take now: a terminal that became narrower has wrapped them.
+    /// Returns the lines that the rows take now: a terminal that became narrower has wrapped them.
     fn height(&self, columns: usize) -> usize {
         self.rows.iter().map(|row| row.width().div_ceil(columns.max(1)).max(1)).sum()
     }

@@ -1,7 +1,7 @@
-//! The live rows: one for each agent that works or waits, and one for the run.
+//! Computes the live rows: one for each agent that works or waits, and one for the run.
 //!
-//! A pure function of what is known, the time and the room. No row is as wide as the terminal, so that
-//! none is ever wrapped.
+//! The rows are a pure function of the known state, the time and the size of the terminal. Every row is
+//! narrower than the terminal, because a terminal wraps longer ones and `region` would miscount lines.
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
@@ -14,20 +14,20 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{Interrupt, agent_style, time_at};
 use crate::sanitize::{elapsed, pad, sanitized, truncate_end, truncate_start};
 
-/// Terminals that are narrower are not told what each agent has spent.
+/// Columns below which the costs of agents are omitted.
 const ROOM_FOR_MONEY: usize = 60;
-/// What an agent is at has at least this much room.
+/// Least columns for the activity of an agent.
 const LEAST_ROOM: usize = 8;
 const GAP: &str = "  ";
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
 }
 
-/// When and where rows are drawn.
+/// The time, the zone, the size and the effect of Ctrl-C, which rows depend on.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) now: Timestamp,
@@ -36,7 +36,7 @@ pub(super) struct Scene {
     pub(super) interrupt: Interrupt,
 }
 
-/// A row, and how it looks: in pieces, each with its style.
+/// A row in pieces, each with its style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Drawn {
     pieces: Vec<(Style, String)>,
@@ -47,25 +47,25 @@ impl Drawn {
         Self { pieces: vec![(style, text)] }
     }
 
-    /// How many columns it takes.
+    /// Returns the columns that the row takes.
     pub(super) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// Without its colours.
+    /// Returns the row without its styles.
     pub(super) fn unstyled(self) -> Self {
         let pieces = self.pieces.into_iter().map(|(_, text)| (Style::new(), text)).collect();
         Self { pieces }
     }
 
-    /// With its colours.
+    /// Returns the row with its styles as escape sequences.
     pub(super) fn styled(&self) -> String {
         let styled = |(style, text): &(Style, String)| format!("{style}{text}{style:#}");
         self.pieces.iter().map(styled).collect::<Vec<_>>().concat()
     }
 }
 
-/// What is to be seen.
+/// Returns the rows to draw.
 pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
     let busy = live.busy();
     let most = (scene.size.rows / 3).max(1);
@@ -119,14 +119,14 @@ impl Cells {
     }
 }
 
-/// What an agent is at, in words.
+/// Describes the activity of an agent.
 fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
     match doing {
         Doing::Working(Work::Script) => "runs".to_owned(),
         Doing::Working(Work::Prompt(Some(backend))) => format!("{backend} works"),
         Doing::Working(Work::Prompt(None)) => "works".to_owned(),
         Doing::Working(Work::Reminder) => "was reminded".to_owned(),
-        // What lies where the agent works needs no more than its name.
+        // A path below the agent's directory needs only its name.
         Doing::Working(Work::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
         Doing::Waiting(Wait::Retry(until)) => {
             format!("tries again in {}", age(between(scene.now, *until)))
@@ -144,7 +144,7 @@ fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
     }
 }
 
-/// How wide the parts of all rows are.
+/// The widths of the columns.
 struct Columns {
     all: usize,
     agent: usize,
@@ -196,7 +196,8 @@ impl Columns {
     }
 }
 
-/// `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`; where there is no room, less.
+/// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`; omits
+/// parts that do not fit.
 fn footer(live: &Live, scene: &Scene, columns: usize) -> String {
     let Tally { running, queued, waiting } = live.tally();
     let money = match live.cap {
@@ -228,7 +229,7 @@ fn footer(live: &Live, scene: &Scene, columns: usize) -> String {
     text
 }
 
-/// `12s`, `4m 12s`, `2h 03m`: what changes once a second is not told in tenths.
+/// Formats `12s`, `4m 12s`, `2h 03m`: without tenths, because rows are drawn once a second.
 fn in_seconds(Span(milliseconds): Span) -> String {
     match milliseconds / 1000 {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -245,7 +246,7 @@ fn between(earlier: Timestamp, later: Timestamp) -> Span {
     Span(later.0.saturating_sub(earlier.0))
 }
 
-/// The text on one line, and safe to show.
+/// Returns the text in one line, without control characters and secrets.
 fn one_line(text: &str) -> String {
     sanitized(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! Says lines on stderr, and draws the live rows below them, from a thread of its own.
+//! Writes lines to stderr, and draws the live rows below them, from a separate thread.
 //!
-//! A terminal that does not take them holds up nobody: lines that nobody takes are dropped, and what is
-//! known of the run is locked only while rows are worked out, never while they are written.
+//! A stuck terminal never blocks a run: if too many lines wait, new ones are dropped, and the lock
+//! on the state of the rows is held only while rows are computed, never while they are written.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,52 +20,51 @@ use super::writer::{Fate, Progress, STUCK_AFTER, Writer};
 use super::{Interrupt, terminal};
 use crate::sanitize::styled;
 
-/// More lines than this wait for nobody.
+/// Most messages that wait for the terminal; further ones are dropped. This bounds the memory.
 const MAX_WAITING_LINES: usize = 10_000;
-/// More lines than this are not said at once.
+/// Most lines in one frame, so that rows are still drawn while many lines arrive.
 const MAX_LINES_PER_FRAME: usize = 1_000;
-/// The least time between two frames.
+/// Shortest time between two frames: eight frames a second look live and cost little.
 const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(125);
-/// How often ages are drawn anew when nothing happens.
+/// Time after which rows are drawn again without news, because they show ages in seconds.
 const AGE_REFRESH: Duration = Duration::from_secs(1);
 
-/// Whoever says something.
+/// The handle through which a run writes to stderr.
 pub(super) struct StderrWriter {
     messages: Sender<Message>,
-    /// Room for all that may wait is not set aside before.
+    /// Counts the waiting messages. A bounded channel would allocate all its slots at once.
     waiting: Arc<AtomicUsize>,
     writer: Writer,
     screen: Option<Arc<Screen>>,
 }
 
-/// What the thread hears.
+/// The end of the channel that the thread reads.
 struct MessageReceiver {
     messages: Receiver<Message>,
     waiting: Arc<AtomicUsize>,
 }
 
 enum Message {
-    /// A line.
     Line(String),
     /// The rows have changed.
     Redraw,
 }
 
-/// What the rows are drawn from.
+/// The state that the rows are drawn from.
 #[derive(Default)]
 struct Screen {
     live: Mutex<Live>,
-    /// Whether that was said since the last frame.
+    /// Whether a redraw was requested since the last frame: one request is enough.
     changed: AtomicBool,
 }
 
 impl StderrWriter {
-    /// One that only says lines.
+    /// Starts a writer of lines without rows.
     pub(super) fn with_lines() -> Self {
         Self::open(None, write_lines)
     }
 
-    /// One that also draws rows.
+    /// Starts a writer that also draws rows.
     pub(super) fn with_rows(interrupt: Interrupt) -> Self {
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
@@ -89,7 +88,7 @@ impl StderrWriter {
         self.send(Message::Line(styled(line)));
     }
 
-    /// Changes what the rows are drawn from, where there are any.
+    /// Changes the state that the rows are drawn from; does nothing without rows.
     pub(super) fn change(&self, change: impl FnOnce(&mut Live)) {
         let Some(screen) = &self.screen else { return };
         change(&mut screen.live.lock().unwrap_or_else(PoisonError::into_inner));
@@ -106,7 +105,7 @@ impl StderrWriter {
         }
     }
 
-    /// Waits until everything is said and the rows are gone, as long as somebody listens.
+    /// Waits until all lines are written and the rows are removed, as long as there is progress.
     pub(super) fn close(self) -> Fate {
         drop(self.messages);
         self.writer.wait(STUCK_AFTER)
@@ -131,14 +130,14 @@ fn write_lines(receiver: &MessageReceiver, progress: &Progress) {
     }
 }
 
-/// Whether anything may follow.
+/// Whether more messages may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum More {
     Maybe,
     Never,
 }
 
-/// Whether there are colours.
+/// Whether the terminal shows colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Paint {
     Colours,
@@ -150,7 +149,7 @@ impl Paint {
         if terminal::takes_colours() { Self::Colours } else { Self::None }
     }
 
-    /// What is said and drawn, as it is to look.
+    /// Removes styles if the terminal shows none.
     fn over(self, lines: Vec<String>, rows: Vec<Drawn>) -> (Vec<String>, Vec<Drawn>) {
         match self {
             Self::Colours => (lines, rows),
@@ -173,6 +172,7 @@ fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interr
         if !ours {
             region.forget();
         }
+        // Reset before the rows are read: a change after this line sends a new redraw.
         screen.changed.store(false, Ordering::Release);
         let rows = match more {
             More::Maybe if ours && terminal::has_room(size) => {
@@ -193,7 +193,8 @@ fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interr
     }
 }
 
-/// Waits for something to say, or until ages have changed; then for as long as the pace demands.
+/// Collects lines until the next frame is due: at once for the first frame, after
+/// `MIN_FRAME_INTERVAL` if there is news, after `AGE_REFRESH` otherwise.
 fn gather(receiver: &MessageReceiver, last: Option<Instant>) -> (Vec<String>, More) {
     let now = Instant::now();
     let mut lines = Vec::new();

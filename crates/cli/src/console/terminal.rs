@@ -1,4 +1,4 @@
-//! The terminal on stderr: whether it takes live rows, how large it is, and whose it is right now.
+//! The terminal on stderr: its abilities, its size, and whether this process may draw on it now.
 
 use std::io::{IsTerminal, stderr, stdout};
 use std::os::fd::AsFd;
@@ -10,47 +10,46 @@ use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use super::rows::Size;
 use crate::args::OutputFlags;
 
-/// What a terminal has that does not say how large it is.
+/// The size of a terminal that does not report one: the traditional 80 by 24.
 const USUAL: Size = Size { columns: 80, rows: 24 };
-/// A smaller one has no room for rows.
+/// The least size for rows.
 const LEAST: Size = Size { columns: 20, rows: 4 };
 
-/// Whether live rows are drawn: on a terminal that obeys, for somebody who wants to see them, and not
-/// into the lines that stdout prints on the same one.
+/// Whether to draw live rows: the terminal must move the cursor, the user must want messages, and
+/// stdout must not print lines to the same terminal.
 pub(super) fn takes_rows(output: OutputFlags) -> bool {
     let obeys = std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
     let mixed = output.events && stdout().is_terminal();
     is_there() && obeys && !output.quiet && !mixed
 }
 
-/// Whether somebody looks at stderr.
+/// Whether stderr is a terminal.
 pub(super) fn is_there() -> bool {
     stderr().is_terminal()
 }
 
-/// Whether a terminal of this size has room for rows.
 pub(super) const fn has_room(size: Size) -> bool {
     size.columns >= LEAST.columns && size.rows >= LEAST.rows
 }
 
-/// How many columns there are for what is said; off a terminal, as many as are read with ease.
+/// Returns the columns for messages; without a terminal, a width that reads easily.
 pub(crate) fn width() -> usize {
     const READ_WITH_EASE: usize = 100;
     if is_there() { size().columns.saturating_sub(1).max(LEAST.columns) } else { READ_WITH_EASE }
 }
 
-/// Where lines have to end; off a terminal, nowhere.
+/// Returns the column at which lines end; without a terminal, no limit.
 pub(crate) fn edge(stream: &(impl AsFd + IsTerminal)) -> usize {
     let columns = || size_of(stream).columns.saturating_sub(1).max(LEAST.columns);
     if stream.is_terminal() { columns() } else { usize::MAX }
 }
 
-/// Whether it is to have colours: `NO_COLOR` takes them, and nothing else.
+/// Whether to use colours: always, unless `NO_COLOR` is set.
 pub(super) fn takes_colours() -> bool {
     !matches!(AutoStream::choice(&stderr()), ColorChoice::Never)
 }
 
-/// How large it is now.
+/// Returns the current size.
 pub(super) fn size() -> Size {
     size_of(&stderr())
 }
@@ -64,7 +63,8 @@ fn size_of(stream: &impl AsFd) -> Size {
     }
 }
 
-/// A run that a shell has put into the background only adds lines.
+/// Whether this process is in the foreground of its terminal. A background job must not draw rows over
+/// the shell; it only adds lines.
 pub(super) fn is_ours() -> bool {
     tcgetpgrp(stderr()).map_or(true, |foreground| foreground == getpgrp())
 }

@@ -1,33 +1,33 @@
-//! Breaks lines at blanks, where a terminal would break them in the middle of a word.
+//! Wraps lines at blanks, where a terminal would break them in the middle of a word.
 //!
-//! What goes on stands below what it continues. A command is not broken, however long it is: whoever
-//! copies it wants all of it, and a terminal knows that a line which it broke itself is one.
+//! Continued lines are indented below the text. A command is never broken, because the user copies it:
+//! a terminal that breaks a line itself still copies it as one line.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A blank at which nothing is broken. What is shown holds no control characters of its own.
+/// Stands for a blank inside a command. Shown text contains no control characters, so it is unambiguous.
 const GLUE: char = '\u{1}';
-/// With less room than this behind the indent, there is hardly any indent.
+/// Least columns behind the indent; with fewer, the indent shrinks to `HARDLY_ANY`.
 const LEAST: usize = 20;
 const HARDLY_ANY: usize = 2;
 
-/// Where a text is to stand.
+/// The columns in which a text is laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineLayout {
-    /// The columns that there are.
+    /// The column at which lines end.
     pub(crate) edge: usize,
-    /// The columns that are taken on the first line.
+    /// The columns that are used already on the first line.
     pub(crate) taken: usize,
-    /// Where further lines begin.
+    /// The column at which further lines start.
     pub(crate) indent: usize,
 }
 
-/// The text, never to be broken.
+/// Marks a text so that `wrapped` never breaks it.
 pub(crate) fn whole(text: &str) -> String {
     text.replace(' ', GLUE.encode_utf8(&mut [0; 4]))
 }
 
-/// The text in lines that have room.
+/// Wraps the text.
 pub(crate) fn wrapped(text: &str, room: LineLayout) -> String {
     let mut page = Page::new(room);
     for (number, line) in text.split('\n').enumerate() {
@@ -50,7 +50,7 @@ struct Page {
     text: String,
     edge: usize,
     indent: usize,
-    /// How much of the current line is taken.
+    /// The columns used on the current line.
     column: usize,
 }
 
@@ -66,7 +66,7 @@ impl Page {
         self.column = self.indent;
     }
 
-    /// A word, on the next line when this one has no room for it.
+    /// Adds a word, on the next line if it does not fit.
     fn word(&mut self, blanks: usize, word: &str) {
         let shown = word.replace(GLUE, " ");
         let width = shown.width();

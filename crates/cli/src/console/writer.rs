@@ -1,7 +1,8 @@
-//! A thread that writes where nobody may read, and whoever waits for it to end.
+//! A thread that writes to a stream that may have no reader.
 //!
-//! As long as something is taken there is all the time in the world. When nothing is, the thread is
-//! left where it is, and ends with the process. If no thread can be started, everything is written at the end.
+//! The end of a command waits for the thread as long as the reader takes something. If the reader
+//! takes nothing for a while, the command leaves the thread blocked, and it ends with the process.
+//! If the thread cannot be started, everything is written at the end instead.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -9,14 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a run that is over waits for somebody to take more of what is written.
+/// Time without progress after which a finished run stops waiting for a reader. Two seconds bridge
+/// a busy terminal or pager; they are not measured.
 pub(super) const STUCK_AFTER: Duration = Duration::from_secs(2);
 
-/// The thread.
 pub(super) struct Writer {
     end: Receiver<()>,
     progress: Progress,
-    /// The work, until its thread takes it.
+    /// The work, unless a thread has taken it.
     work: Work,
 }
 
@@ -27,7 +28,7 @@ fn take(work: &Work) -> Option<Write> {
     work.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Counts what was taken.
+/// A counter of the writes that a reader has taken.
 #[derive(Clone, Default)]
 pub(super) struct Progress(Arc<AtomicUsize>);
 
@@ -41,12 +42,12 @@ impl Progress {
     }
 }
 
-/// What became of it.
+/// The outcome of waiting for a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is done.
+    /// Everything is written.
     Done,
-    /// Nobody takes anything.
+    /// The reader took nothing for the given time.
     Stuck,
 }
 
@@ -63,12 +64,12 @@ impl Writer {
             }
             over.send(()).ok();
         });
-        // A thread that was started takes the work itself.
+        // Without a thread (`ulimit -u`) the work stays here, and `wait` does it.
         let work = if spawned.is_ok() { Work::default() } else { work };
         Self { end, progress, work }
     }
 
-    /// Waits until it is done, or until nothing was taken for so long.
+    /// Waits until everything is written, or until there was no progress for `patience`.
     pub(super) fn wait(self, patience: Duration) -> Fate {
         if let Some(write) = take(&self.work) {
             write(&self.progress);

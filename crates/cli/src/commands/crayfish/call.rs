@@ -1,7 +1,7 @@
-//! One call of the tool: a request on stdin, a reply on stdout, progress on stderr.
+//! One call of the tool: reads a request from stdin, writes a reply to stdout and progress to stderr.
 //!
-//! Whatever goes wrong is a reply. Only a person at a terminal, who has nothing to send, is told what
-//! to do instead.
+//! Every problem becomes a reply, because the caller is a program. The exception is a terminal on stdin:
+//! then a person called, who gets a hint instead.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     finish(&runtime, move || write_stdout(&text).map(|()| code))
 }
 
-/// The request could not be read.
+/// Whether the reply says that the request could not be read.
 fn is_unread(reply: &Reply) -> bool {
     matches!(&reply.outcome, Outcome::Failed(failure) if failure.code == ErrorCode::BadRequest)
 }
@@ -89,7 +89,7 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     reply
 }
 
-/// Reads the request. A thread of its own does it: nobody can end a read that waits.
+/// Reads the request on a separate thread, because a blocked read of stdin cannot be cancelled.
 async fn request() -> Result<Value, Reply> {
     let (hand_in, handed) = oneshot::channel();
     let read = move || hand_in.send(read_limited(io::stdin().lock())).ok();
@@ -120,7 +120,7 @@ fn cancelled() -> Reply {
     Reply::failed(ErrorCode::Cancelled, "interrupted before the request was read", Vec::new())
 }
 
-/// The tool as it is configured here.
+/// Returns the tool with the configuration of this project.
 pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     let here = runs::current_directory()?;
     let config = config::load(&runs::project()?)?;
@@ -130,7 +130,7 @@ pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     Ok(Tool { workspaces: Workspaces { given, agents, here }, settings })
 }
 
-/// A line for each step that begins or ends.
+/// Prints a line for each step that starts or ends.
 async fn tell(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
     let lines = Lines::open();
     while let Some(Progress { message, .. }) = told.recv().await {

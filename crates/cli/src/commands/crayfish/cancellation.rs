@@ -1,8 +1,8 @@
-//! Whether anybody still waits for the reply of a call.
+//! Detects that no process waits for the reply of a call any more.
 //!
-//! A call is given up by a signal, by a reader of stdout that went away, and by a parent that died:
-//! then the running step is ended, because nobody would ever read what it does. A reply into a file
-//! is waited for by whoever reads the file.
+//! A call is cancelled by a signal, by a reader of stdout that closed it, or by a parent that died. Then
+//! the running step ends, because no process would read its result. If stdout is a file, only a
+//! signal cancels the call, because the caller may read the file later.
 
 use std::io::stdout;
 use std::os::fd::AsFd;
@@ -13,10 +13,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::process::getppid;
 
-/// How often it is looked whether somebody is there.
+/// Pause between two checks: the caller of a cancelled call does not wait for it, so this need not be
+/// fast.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Returns when nobody waits any more.
+/// Returns when the call is cancelled.
 pub(super) async fn cancelled_by_caller(mut signals: Signals) {
     tokio::select! {
         () = stop_signal(&mut signals) => {}
@@ -28,13 +29,13 @@ async fn stop_signal(signals: &mut Signals) {
     loop {
         match signals.next().await {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => return,
-            // Only an owner has an inbox.
+            // A poke announces a request in the inbox of a run, and only an owner has one.
             Signal::Poke => {}
         }
     }
 }
 
-/// Returns when whoever reads stdout went away, or whoever started this process died.
+/// Returns when the reader of stdout closed it, or the parent process died.
 async fn caller_gone() {
     let stdout = stdout();
     if fstat(&stdout).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
@@ -50,7 +51,7 @@ async fn caller_gone() {
     }
 }
 
-/// Whether nobody can read what is written any more.
+/// Whether the other end of a pipe or socket is closed.
 fn is_closed(stream: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

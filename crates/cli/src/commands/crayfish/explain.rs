@@ -1,4 +1,4 @@
-//! `raymond crayfish explain`: a document as a tree.
+//! `raymond crayfish explain`: prints a document as a tree.
 
 use std::io::stdout;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::sanitize::sanitized;
 
-/// Lines that are longer are hard to read.
+/// Most columns of a line; longer lines are hard to read.
 const WIDEST: usize = 100;
-/// So much of a line is there for words, however deep a step stands.
+/// Least columns for text, even for deeply nested steps.
 const LEAST: usize = 30;
 
 pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
     let found = DocumentFile::read(&flags.file)?;
     let document = found.parse()?;
     if flags.workspace.is_some() || !flags.schemas.paths.is_empty() {
-        // Whoever says where schemas are wants them to be there.
+        // A user who names schema directories wants the schemas checked, too.
         let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
         let schema_dirs = SchemaDirs::open(workspace, &flags.schemas.paths)?;
         found.prepare(&flags.file, &Map::new(), &schema_dirs)?;
@@ -52,7 +52,7 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// How names of steps look: bold on a terminal that takes it.
+/// Returns the style of step names: bold if the terminal shows styles.
 fn heading() -> Style {
     match anstream::AutoStream::choice(&stdout()) {
         anstream::ColorChoice::Never => Style::new(),
@@ -60,7 +60,7 @@ fn heading() -> Style {
     }
 }
 
-/// A step, and below it what is good to know about it.
+/// Formats a step, and the facts about it below.
 fn told(line: &Line, edge: usize, style: Style) -> String {
     let Line { lead, below, name, kind, does, facts, .. } = line;
     let name = sanitized(name);
@@ -79,7 +79,7 @@ fn told(line: &Line, edge: usize, style: Style) -> String {
     text
 }
 
-/// The text in lines of this width.
+/// Wraps the text to this width.
 fn room(text: &str, edge: usize, indent: &str) -> String {
     wrapped(text, LineLayout { edge, taken: 0, indent: indent.len() })
 }

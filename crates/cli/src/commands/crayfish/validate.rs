@@ -1,4 +1,4 @@
-//! `raymond crayfish validate`: all that is wrong with documents, before anything runs.
+//! `raymond crayfish validate`: lists all mistakes in documents without running them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, USAGE};
 use crate::json::VERSION;
 use crate::sanitize::sanitized;
 
-/// How many steps a document has and what is worth a look, or what is wrong with it.
+/// The number of steps and the warnings of a valid document, or its mistakes.
 type Checked = Result<(usize, Vec<Mistake>), DocumentError>;
 
 pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {

@@ -1,4 +1,4 @@
-//! This same program, run as a child whose lines are shown as they come.
+//! Runs this program as a child process and shows its lines as they arrive.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,21 @@ use crate::failure::Failure;
 
 use super::{differs, directory, expect};
 
-/// A child that takes longer hangs.
+/// Time limit of a child. Its runs take a few seconds, so a slower one hangs.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// This program.
 pub(super) struct Binary {
     path: PathBuf,
     home: PathBuf,
 }
 
-/// A child that runs.
+/// A running child.
 pub(super) struct Running {
     child: Child,
     stderr: Lines<BufReader<ChildStderr>>,
 }
 
-/// What a child that ended has said.
+/// The exit code and the output of an ended child.
 pub(super) struct Finished {
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
@@ -37,7 +36,7 @@ pub(super) struct Finished {
 }
 
 impl Binary {
-    /// The program that is running, to be run in `home`.
+    /// Finds the program of this process, to be run in `home`.
     pub(super) fn this(home: &Path) -> Result<Self, Failure> {
         let path = std::env::current_exe().map_err(|error| {
             Failure::environment(format!("could not find this program: {error}"))
@@ -45,7 +44,7 @@ impl Binary {
         Ok(Self { path, home: home.to_owned() })
     }
 
-    /// Runs it with these arguments to its end.
+    /// Runs a command to its end.
     pub(super) async fn run(&self, arguments: &[&str]) -> Result<Finished, Failure> {
         let running = self.start(arguments)?;
         match timeout(PATIENCE, running.finish()).await {
@@ -56,16 +55,16 @@ impl Binary {
         }
     }
 
-    /// Starts it with these arguments.
+    /// Starts a command.
     ///
-    /// Not through `backends::process`: that door gathers what a turn says until its end, and ends
-    /// whole trees. Here every line is shown at once, and one process is killed and nothing else.
+    /// It does not go through `backends::process`, which collects the output of a turn until its end and
+    /// ends whole process trees. The demo shows every line at once, and kills one process only.
     pub(super) fn start(&self, arguments: &[&str]) -> Result<Running, Failure> {
         directory::command(arguments);
         #[expect(clippy::disallowed_methods, reason = "an interactive child, see above")]
         let mut command = Command::new(&self.path);
         command.args(arguments).current_dir(&self.home).kill_on_drop(true);
-        // Nobody's own configuration decides how the demo goes.
+        // The user's own configuration must not change the demo.
         command.env("XDG_CONFIG_HOME", &self.home);
         for key in Layer::KEYS {
             command.env_remove(format!("RAYMOND_{}", key.to_ascii_uppercase()));
@@ -78,14 +77,15 @@ impl Binary {
 }
 
 impl Running {
-    /// Shows its lines until it has ended.
+    /// Shows the lines until the child has ended.
     async fn finish(mut self) -> std::io::Result<Finished> {
         let mut stderr = Vec::new();
         while let Some(line) = self.stderr.next_line().await? {
             directory::quote(&line);
             stderr.push(line);
         }
-        // What the runs of the demo print fits into a pipe, so it could wait until now.
+        // The output of the demo's runs fits into a pipe buffer, so reading stdout only now cannot block the
+        // child.
         let mut stdout = String::new();
         if let Some(pipe) = &mut self.child.stdout {
             pipe.read_to_string(&mut stdout).await?;
@@ -96,9 +96,9 @@ impl Running {
         Ok(Finished { code, stdout, stderr })
     }
 
-    /// Shows its lines up to the first one that is `the_moment`, and kills it then.
+    /// Shows the lines up to the first one that is `the_moment`, then kills the child.
     ///
-    /// A line is printed when what it tells is durable, so the journal knows of it too.
+    /// Raymond prints a line after its record is durable, so the journal contains the event already.
     pub(super) async fn kill_when(
         mut self,
         the_moment: impl Fn(&str) -> bool,

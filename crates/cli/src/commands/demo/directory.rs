@@ -1,4 +1,4 @@
-//! Where the demo plays: a directory of its own, and the lines on the screen.
+//! The directory of the demo, and its lines on the screen.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -35,7 +35,6 @@ const FILES: [(&str, &str); 13] = files![
     "audit.yaml",
 ];
 
-/// The directory of the demo.
 pub(super) struct DemoDirectory {
     directory: PathBuf,
     project: Project,
@@ -59,12 +58,12 @@ impl DemoDirectory {
         &self.directory
     }
 
-    /// A run of the demo, as its journal tells it.
+    /// Reads a run of the demo.
     pub(super) fn look(&self, run: &str) -> Result<Look, Failure> {
         Ok(look(&self.project, &RunId::new(run))?)
     }
 
-    /// How many lines a file has.
+    /// Returns the number of lines of a file.
     pub(super) fn lines(&self, name: &str) -> Result<usize, Failure> {
         let path = self.directory.join(name);
         let text = fs::read_to_string(&path);
@@ -72,7 +71,7 @@ impl DemoDirectory {
         Ok(text.lines().count())
     }
 
-    /// Shows a file.
+    /// Prints a file.
     pub(super) fn show(&self, name: &str) -> Result<(), Failure> {
         let path = self.directory.join(name);
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
@@ -81,7 +80,7 @@ impl DemoDirectory {
         Ok(())
     }
 
-    /// Leaves everything where it is, and says where that is.
+    /// Keeps the directory, and prints where it is.
     pub(super) fn keep(&self) {
         let directory = self.directory.display();
         say(&format!(
@@ -90,7 +89,7 @@ impl DemoDirectory {
         ));
     }
 
-    /// Removes everything.
+    /// Removes the directory.
     pub(super) fn remove(&self) -> Result<(), Failure> {
         fs::remove_dir_all(&self.directory).map_err(|error| {
             let directory = self.directory.display();
@@ -107,7 +106,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 
 fn write(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)?;
-    // Runs are kept beside the nearest `.git`: this one makes the directory a project of its own.
+    // Runs are stored beside the nearest `.git`, so this directory must be a project of its own.
     fs::create_dir(directory.join(".git"))?;
     fs::write(directory.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     for (name, text) in FILES {
@@ -118,18 +117,18 @@ fn write(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The title of an act.
+/// Prints the title of an act.
 pub(super) fn title(text: &str) {
     let style = Style::new().bold();
     print(&format!("\n{style}{text}{style:#}"));
 }
 
-/// What the tour says.
+/// Prints a paragraph of the tour.
 pub(super) fn say(text: &str) {
     print(text);
 }
 
-/// A list of facts.
+/// Prints a list of facts.
 pub(super) fn list<T: AsRef<str>>(lines: &[T]) {
     print("");
     for line in lines {
@@ -137,19 +136,19 @@ pub(super) fn list<T: AsRef<str>>(lines: &[T]) {
     }
 }
 
-/// A line of a file, or of a child.
+/// Prints a line of a file or of a child.
 pub(super) fn quote(line: &str) {
     let style = Style::new().dimmed();
     print(&format!("  {style}│{style:#} {}", sanitized(line)));
 }
 
-/// The command that is run now.
+/// Prints the command that runs next.
 pub(super) fn command(arguments: &[&str]) {
     let style = Style::new().bold();
     print(&format!("\n  {style}$ raymond {}{style:#}", arguments.join(" ")));
 }
 
-/// The process that is killed now.
+/// Prints the kill command for the process.
 pub(super) fn kill(process: Option<u32>) {
     let style = Style::new().bold();
     let process = process.map(|id| id.to_string()).unwrap_or_default();
@@ -157,6 +156,6 @@ pub(super) fn kill(process: Option<u32>) {
 }
 
 fn print(text: &str) {
-    // A reader that went away is no reason to stop.
+    // A closed stderr must not stop the demo.
     writeln!(anstream::stdout(), "{text}").ok();
 }

@@ -1,4 +1,4 @@
-//! What a journal says happened.
+//! Collects the facts that the demo shows from a journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use raymond_core::run::Event;
 use raymond_core::value::Value;
 use raymond_engine::look::Look;
 
-/// What happened in a run.
+/// The facts of one run.
 pub(super) struct Facts {
     /// How often each turn was settled.
     pub(super) settled: BTreeMap<TurnId, u32>,
-    /// What attempts that were cut off are charged.
+    /// The charges for interrupted attempts.
     pub(super) cut_off: Micros,
-    /// What each agent returned.
+    /// The result of each agent.
     pub(super) results: Vec<String>,
     started: Vec<(TurnId, SessionPlan)>,
     states: BTreeMap<(AgentId, u32), StateName>,
@@ -60,12 +60,12 @@ impl Facts {
         }
     }
 
-    /// How many workers had a turn in flight at the same time.
+    /// Returns the largest number of workers that worked at the same time.
     pub(super) const fn workers_at_once(&self) -> usize {
         self.workers_at_once
     }
 
-    /// Which prompt worked in which conversation; they are called A, B, C as they appear.
+    /// Returns which prompt worked in which conversation; conversations are named A, B, C in order.
     pub(super) fn sessions(&self) -> Vec<String> {
         let mut names: Vec<&SessionId> = Vec::new();
         let mut lines = Vec::new();
@@ -109,7 +109,7 @@ fn conversation<'a>(plan: &'a SessionPlan, names: &mut Vec<&'a SessionId>) -> Op
     }
 }
 
-/// The demo hands nothing large around.
+/// Returns a value inline; the demo uses no value that is large enough for a blob.
 fn text(value: &Value) -> &str {
     match value {
         Value::Inline(text) => text,

@@ -1,4 +1,4 @@
-//! What `--fix` does: ends processes that nobody drives, and removes runs that never were any.
+//! `doctor --fix`: ends leftover processes, and removes runs that never started.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use raymond_engine::project::Project;
 
 use super::runs::{Fixable, fixable};
 
-/// Mends what can be mended, and says what was done.
+/// Fixes everything that can be fixed, and returns a line for each action.
 pub(super) async fn fix(project: &Project) -> Vec<String> {
     let Fixable { left, never_started } = fixable(project);
     let mut deeds = Vec::new();
@@ -26,13 +26,13 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
     deeds.extend(remove_abandoned(project).await);
     let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
     if !aside.is_empty() {
-        // What stays is found when everything is checked again.
+        // Failures are not reported here, because doctor checks everything again afterwards.
         project.root.sweep(project.disk.as_ref()).ok();
     }
     deeds
 }
 
-/// Ends the processes of stateless calls that were killed, and removes their files.
+/// Ends the processes of killed stateless calls, and removes their files.
 async fn remove_abandoned(project: &Project) -> Vec<String> {
     let found = abandoned::find(project);
     let Remains { processes, files } = abandoned::remove(&found).await;
@@ -54,7 +54,7 @@ async fn remove_abandoned(project: &Project) -> Vec<String> {
     deeds
 }
 
-/// They are found by their marker, and seen dead.
+/// Ends the leftover processes of a run, which carry its marker, and waits until they are dead.
 async fn end(project: &Project, run: &RunId) -> String {
     match end_left(project, run).await {
         Ok((ended, survivors)) if survivors.is_empty() => {

@@ -1,4 +1,4 @@
-//! The machine: programs, configuration, directories, room.
+//! Checks the machine: programs, configuration, directories and disk space.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ use rustix::process::geteuid;
 use crate::config::{self, Layer, Sourced};
 use crate::{backends, failure::Failure, probe, settings};
 
-/// Programs that runs need, and what is configured about them.
+/// Checks the programs that runs need, and their configuration.
 pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let loaded = config::load(project);
     let configuration = configuration(project, loaded.as_ref().err());
@@ -37,7 +37,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Whether prompts are sent to a client: when nobody says otherwise, to Claude Code.
+/// Whether prompts go to this client. The default backend is Claude Code.
 fn need(config: &Layer, name: &str, command: Option<&Sourced<String>>) -> Need {
     let default = config.backend.as_ref().map_or(claude::NAME, |backend| &backend.value);
     match command {
@@ -65,7 +65,7 @@ async fn codex_client(config: &Layer) -> Finding {
     let found = check(command.as_ref()).map_err(told);
     let fit = |version: &str| {
         check_version(command.as_ref(), version).map_err(told)?;
-        // Agents that have a home each do not use that one.
+        // With an isolated home for each agent, the shared one is not used.
         match config.config_home.as_ref().map(|home| home.value) {
             Some(ConfigHome::PerAgent) => Ok(()),
             Some(ConfigHome::Shared) | None => check_home().map_err(told),
@@ -74,10 +74,10 @@ async fn codex_client(config: &Layer) -> Finding {
     client(codex::NAME, &command, need, found, &fit).await
 }
 
-/// What is wrong, and what to do about it.
+/// A problem and its remedy.
 type Told = (String, String);
 
-/// A client, judged by what a run asks of it: that it is found, says its version, and is fit.
+/// Checks a client as a run would: the program exists, reports its version and can be used.
 async fn client(
     name: &str,
     command: &str,
@@ -97,7 +97,7 @@ async fn client(
     health::client(name, &program, need)
 }
 
-/// Claude Code, where it is installed, refuses to skip its checks for root. Other clients do not.
+/// Warns that Claude Code refuses to skip permission checks for root. Other clients do not.
 fn root(config: &Layer) -> Option<Finding> {
     let command = backends::claude_command(config);
     let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
@@ -120,7 +120,7 @@ fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
     Finding::ok("config", files.join(", "))
 }
 
-/// Where runs are kept, and how much room there is.
+/// Checks the directories of runs and the free disk space.
 pub(super) fn storage(project: &Project) -> Vec<Finding> {
     let root = project.root.path();
     let (place, name) = if root.exists() {
@@ -158,7 +158,7 @@ fn folder(path: &Path, name: String, is_private: bool) -> Folder {
     }
 }
 
-/// The space that is set aside for outcomes that were paid for.
+/// Checks the reserved file that is freed to record a paid outcome on a full disk.
 fn ballast(root: &Path) -> Option<Finding> {
     let is_there =
         std::fs::metadata(root.join("ballast")).is_ok_and(|found| found.len() == ballast::SIZE);

@@ -1,4 +1,4 @@
-//! The runs of this project, one after the other: together they may be more than fits into memory.
+//! Checks the runs of this project, one after the other, because together they may not fit into memory.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Processes and files of stateless calls that were killed.
+/// Finds processes and files of killed stateless calls.
 fn left_by_calls(project: &Project) -> Vec<Finding> {
     let Abandoned { processes, files } = abandoned::find(project);
     let commands: Vec<String> = processes.iter().map(|left| sanitized(&left.command)).collect();
@@ -71,13 +71,13 @@ fn left_by_calls(project: &Project) -> Vec<Finding> {
     health::left_by_calls(&commands, &files)
 }
 
-/// All runs, unless a link leads to those of somebody else, or to no runs at all.
+/// Returns all runs, unless the directory of runs is a link or belongs to another user.
 fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
     project.root.refuse_links(project.disk.as_ref())?;
     project.runs()
 }
 
-/// Files of deleted runs.
+/// Finds files of deleted runs.
 fn aside(project: &Project) -> Option<Finding> {
     let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
     let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
@@ -93,7 +93,7 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
     Finding::ok("runs", text)
 }
 
-/// What is wrong with a run.
+/// Returns the problem of a run, if it has one.
 fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     let run = &seen.header.run;
     let StatusSummary { why, next_command, .. } = StatusSummary::seen(project, seen);
@@ -111,7 +111,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
         .then(|| Finding::warn("runs", format!("{run}: interrupted: {why}"), next_command))
 }
 
-/// What runs of it although nobody drives it.
+/// Finds processes of a run that has no owner.
 fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding> {
     let commands = commands(seen, processes);
     if commands.is_empty() {
@@ -135,9 +135,9 @@ fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
     of_run.map(|process| sanitized(&process.command)).collect()
 }
 
-/// The runs that have something to be fixed.
+/// The runs that `--fix` can fix.
 pub(super) struct Fixable {
-    /// Those with processes that nobody drives.
+    /// Runs with leftover processes.
     pub(super) left: Vec<RunId>,
     pub(super) never_started: Vec<RunId>,
 }
@@ -153,7 +153,7 @@ pub(super) fn fixable(project: &Project) -> Fixable {
                     fixable.left.push(run);
                 }
             }
-            // Whoever is about to start it may still write the first record.
+            // A run without records may be about to start, so only an old one is removed.
             Examined::NeverStarted if may_be_starting(project, &run) => {}
             Examined::NeverStarted if traces(project, &run) == Traces::None => {
                 fixable.never_started.push(run);

@@ -1,24 +1,23 @@
-//! Who is to answer the prompts that `init` writes.
+//! Chooses the client for the prompts that `init` writes.
 //!
-//! Permissions are written in the words of that client: lists of tools for one that keeps them, a
-//! sandbox for one that does not, which would refuse the lists. A configuration that is wrong is told
-//! when something is run, not here.
+//! Permissions are written for that client: a list of tools for Claude Code, a sandbox for Codex, which
+//! would refuse lists. A mistake in the configuration is reported when a run starts, not here.
 
 use raymond_backends::{claude, codex};
 
 use crate::{config, runs};
 
-/// Who answers when nobody says otherwise.
+/// The client of the written prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Client {
     ClaudeCode,
     Codex,
-    /// Replies, or something that does not exist.
+    /// Replies, or an unknown backend.
     Other,
 }
 
 impl Client {
-    /// The one that is configured.
+    /// Returns the configured client.
     pub(super) fn configured() -> Self {
         let config = runs::project().and_then(|project| config::load(&project)).unwrap_or_default();
         match config.backend.as_ref().map_or(claude::NAME, |backend| backend.value.as_str()) {

@@ -1,8 +1,7 @@
-//! What a project is built and checked with.
+//! Finds the tools that build and check a project.
 //!
-//! A pure function of a directory's listing and the text of a few files in it, so that every kind of
-//! project is a row of a table. It names commands that the project itself declares; it never guesses
-//! at one, and runs nothing.
+//! The result is a pure function of a directory listing and the text of a few files, so that tests are
+//! tables. It names only commands that the project declares; it guesses none, and runs nothing.
 
 mod cargo;
 mod make;
@@ -11,27 +10,27 @@ mod python;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A directory, as far as it is looked at.
+/// The listing of a directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listing {
-    /// The names of its files, and of those in folders of tests that are tests themselves.
+    /// The names of its files, and of test files in test folders.
     pub(super) files: BTreeSet<String>,
     /// The names of its folders.
     pub(super) folders: BTreeSet<String>,
-    /// The text of those files that say something.
+    /// The texts of the files that may declare a tool.
     pub(super) texts: BTreeMap<String, String>,
-    /// Whether it belongs to a git repository.
+    /// Whether the directory belongs to a git repository.
     pub(super) git: Git,
 }
 
 impl Listing {
-    /// Whether the text of this file would be read.
+    /// Whether the text of this file is needed.
     pub(super) fn wants(name: &str) -> bool {
         let named = ["Cargo.toml", "package.json"].contains(&name);
         named || make::NAMES.contains(&name) || python::wants(name)
     }
 
-    /// Whether it is looked into this folder.
+    /// Whether the files of this folder are needed.
     pub(super) fn opens(name: &str) -> bool {
         python::FOLDERS.iter().any(|(folder, _)| *folder == name)
     }
@@ -45,7 +44,6 @@ impl Listing {
     }
 }
 
-/// Whether a directory belongs to a git repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Git {
     Repository,
@@ -53,10 +51,10 @@ pub(super) enum Git {
     None,
 }
 
-/// What was found.
+/// The tools of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Detected {
-    /// The tools, in the order in which they are preferred.
+    /// The tools, in order of preference.
     pub(super) tools: Vec<Tool>,
     pub(super) git: Git,
 }
@@ -64,31 +62,31 @@ pub(super) struct Detected {
 /// A tool that the project declares.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tool {
-    /// The file that says so.
+    /// The file that declares the tool.
     pub(super) file: String,
     pub(super) offer: Offer,
 }
 
-/// What a tool can do for the project.
+/// The commands of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// The command that checks a change, and further ones that an agent may want.
+    /// A command that checks a change, and further ones that an agent may need.
     Commands { check: Command, others: Vec<Command> },
-    /// Nothing, and why.
+    /// No command, with the reason.
     Nothing(&'static str),
 }
 
 /// A command of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
-    /// As it is run.
+    /// The command line.
     pub(super) line: &'static str,
-    /// What an agent may run: this, with any further arguments.
+    /// The prefix that an agent may run, with any arguments.
     pub(super) prefix: &'static str,
     proof: Proof,
 }
 
-/// What a command shows about a change, the most telling first.
+/// The evidence that a command gives about a change, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Proof {
     Tests,
@@ -115,7 +113,7 @@ impl Command {
 }
 
 impl Offer {
-    /// The first command checks.
+    /// Builds an offer whose first command is the check.
     fn of(commands: Vec<Command>, otherwise: &'static str) -> Self {
         let mut commands = commands.into_iter();
         match commands.next() {
@@ -130,7 +128,7 @@ impl Tool {
         Self { file: file.to_owned(), offer }
     }
 
-    /// All its commands, the one that checks first.
+    /// Returns all commands, the check first.
     pub(super) fn commands(&self) -> impl Iterator<Item = &Command> {
         let (check, others) = match &self.offer {
             Offer::Commands { check, others } => (Some(check), others.as_slice()),
@@ -144,7 +142,7 @@ impl Detected {
     pub(super) fn of(listing: &Listing) -> Self {
         let finders = [cargo::find, node::find, make::find, python::find];
         let mut tools: Vec<Tool> = finders.iter().filter_map(|find| find(listing)).collect();
-        // Tests of one tool tell more than the lints of another that comes first.
+        // Tests of one tool are stronger evidence than lints of a preferred tool.
         tools.sort_by_key(|tool| match &tool.offer {
             Offer::Commands { check, .. } => (0, Some(check.proof)),
             Offer::Nothing(_) => (1, None),
@@ -152,12 +150,12 @@ impl Detected {
         Self { tools, git: listing.git }
     }
 
-    /// The command that checks a change: of the first tool that has one.
+    /// Returns the command that checks a change, from the first tool that has one.
     pub(super) fn check(&self) -> Option<&Command> {
         self.checks().next().map(|(_, check)| check)
     }
 
-    /// Every tool's command that checks a change, with the file that declares it.
+    /// Returns the check of every tool, with the file that declares it.
     pub(super) fn checks(&self) -> impl Iterator<Item = (&str, &Command)> {
         self.tools.iter().filter_map(|tool| match &tool.offer {
             Offer::Commands { check, .. } => Some((tool.file.as_str(), check)),
@@ -165,7 +163,7 @@ impl Detected {
         })
     }
 
-    /// The rules that let an agent run the project's commands, and none beside them.
+    /// Returns the rules that allow an agent the project's commands, and no others.
     pub(super) fn rules(&self) -> Vec<String> {
         let commands = self.tools.iter().flat_map(Tool::commands);
         let mut rules: Vec<String> = commands.map(|command| rule(command.prefix)).collect();

@@ -1,4 +1,4 @@
-//! Where `init` writes: a folder that is the user's, in which nothing is in the way.
+//! The directory that `init` writes to, in which no file may be overwritten.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use crate::sanitize::sanitized;
 
 use super::files::{self, File};
 
-/// Where the workflow goes when nobody says where.
+/// The default directory of the workflow.
 pub(super) const DEFAULT: &str = "workflows/change";
 
-/// Where files are written.
+/// The directory that receives the files.
 pub(super) struct Directory {
-    /// As a person names it.
+    /// The path as the user gave it.
     pub(super) name: String,
     path: PathBuf,
 }
 
 impl Directory {
-    /// The one that a person named, or the one that is usual.
+    /// Returns the directory that the user gave, or the default.
     pub(super) fn named(flags: &Init, usual: &str) -> Result<Self, Failure> {
         let path = flags.directory.as_deref().unwrap_or_else(|| Path::new(usual));
         let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
@@ -43,7 +43,7 @@ impl Directory {
         Ok(Self { name: name.to_owned(), path: path.to_owned() })
     }
 
-    /// Refuses when something is in the way.
+    /// Refuses a directory that contains one of the files already.
     pub(super) fn check_free(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
         let there = self.conflicts(files, flags)?;
         let exist = match there.len() {
@@ -57,8 +57,8 @@ impl Directory {
         Err(failure.hint(format!("choose another folder: {}", self.free_name_command(flags))))
     }
 
-    /// Files that would be overwritten. Around a workflow of its own also states: a second entry, or
-    /// a state that nobody expects, would spoil both.
+    /// Returns the files that would be overwritten. For a new workflow, existing states count, too: a
+    /// second entry state would break both workflows.
     fn conflicts(&self, files: &[File], flags: &Init) -> Result<Vec<String>, Failure> {
         let mut there = files::existing(&self.path, files)?;
         if flags.from.is_none() {
@@ -71,7 +71,7 @@ impl Directory {
         Ok(there)
     }
 
-    /// The same command with a folder that is free.
+    /// Returns the same command with a free directory name.
     fn free_name_command(&self, flags: &Init) -> String {
         let from = flags.from.as_ref().map(|name| format!("--from {name} ")).unwrap_or_default();
         let name = self.name.trim_end_matches('/');

@@ -1,7 +1,7 @@
 //! The examples that are part of this binary.
 //!
-//! The build script puts every folder of `examples/` here. What is told about one is read from its
-//! README: the first sentence says what it is, the first commands say how to try it.
+//! The build script embeds every folder of `examples/`. The description of an example is the first
+//! sentence of its README, and its commands are those of the first block with `raymond`.
 
 use raymond_core::workflow::nearest;
 
@@ -9,17 +9,16 @@ use crate::failure::Failure;
 
 use super::files::File;
 
-/// An example.
 pub(super) struct Example {
     pub(super) name: &'static str,
     /// The path of each file, its content, and whether it is executable.
     files: &'static [(&'static str, &'static [u8], bool)],
 }
 
-/// All of them, by name.
+/// All examples, by name.
 pub(super) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
-/// The example of this name.
+/// Finds an example by name.
 pub(super) fn find(name: &str) -> Result<&'static Example, Failure> {
     EXAMPLES.iter().find(|example| example.name == name).ok_or_else(|| {
         let failure = Failure::usage(format!("unknown example {name:?}"));
@@ -41,12 +40,12 @@ impl Example {
         self.files.iter().map(file).collect()
     }
 
-    /// What it is, in a sentence.
+    /// Returns a one-sentence description.
     pub(super) fn about(&self) -> String {
         first_sentence(self.readme())
     }
 
-    /// The commands that try it, in its directory.
+    /// Returns the commands that try the example in its directory.
     pub(super) fn try_it(&self) -> Vec<String> {
         first_commands(self.readme())
     }
@@ -57,7 +56,7 @@ impl Example {
     }
 }
 
-/// The first sentence below the title, without emphasis.
+/// Returns the first sentence below the title, without emphasis.
 fn first_sentence(readme: &str) -> String {
     let prose = |line: &&str| !line.starts_with(['#', '<', '`']) && !line.trim().is_empty();
     let lines = readme.lines().skip_while(|line| !prose(line)).take_while(prose);
@@ -68,7 +67,7 @@ fn first_sentence(readme: &str) -> String {
     }
 }
 
-/// The commands of the first block that runs something with `raymond`, up to that line.
+/// Returns the commands of the first block that runs `raymond`, up to that line.
 fn first_commands(readme: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut block = Block::None;
@@ -91,7 +90,7 @@ fn first_commands(readme: &str) -> Vec<String> {
             (Block::Shell, line) => Some(line),
             (Block::Console, line) => line.strip_prefix("$ "),
         };
-        // The directory is where the reader is already.
+        // `cd` into the example is not needed, because the hint starts in the copied directory.
         if let Some(command) = command.filter(|command| !command.starts_with("cd examples/")) {
             commands.push(command.to_owned());
             if command.contains("raymond ") {
@@ -102,13 +101,13 @@ fn first_commands(readme: &str) -> Vec<String> {
     Vec::new()
 }
 
-/// Which kind of block a line lies in.
+/// The kind of block that contains a line.
 #[derive(Clone, Copy)]
 enum Block {
     None,
-    /// Every line is a command.
+    /// A block in which every line is a command.
     Shell,
-    /// Lines that begin with a prompt are commands.
+    /// A block in which only lines with a prompt are commands.
     Console,
 }
 

@@ -1,4 +1,4 @@
-//! Files that are written all together, or not at all; none is ever overwritten.
+//! Writes a set of files completely or not at all, and never overwrites a file.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
 
-/// A file that is to be written.
+/// A file to write.
 #[derive(Debug, Clone)]
 pub(super) struct File {
-    /// Its path below the directory, with `/`.
+    /// The path below the directory, with `/`.
     pub(super) name: String,
     pub(super) content: Cow<'static, [u8]>,
     pub(super) executable: bool,
-    /// What it is for.
+    /// The purpose of the file.
     pub(super) purpose: Option<String>,
 }
 
-/// Those of the files that exist, links that lead nowhere included.
+/// Returns the files that exist already, including broken links.
 pub(super) fn existing(directory: &Path, files: &[File]) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for File { name, .. } in files {
@@ -37,7 +37,7 @@ pub(super) fn existing(directory: &Path, files: &[File]) -> Result<Vec<String>, 
     Ok(found)
 }
 
-/// Writes all of them. When one cannot be written, those before it are removed again.
+/// Writes all files. If one fails, removes the files written before it.
 pub(super) fn write(directory: &Path, files: &[File]) -> Result<(), Failure> {
     let mut made = Made::default();
     for file in files {
@@ -50,7 +50,7 @@ pub(super) fn write(directory: &Path, files: &[File]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What exists because of us, in the order in which it was made.
+/// The files and folders that were created, in order.
 #[derive(Default)]
 struct Made {
     folders: Vec<PathBuf>,
@@ -81,7 +81,7 @@ impl Made {
         Ok(())
     }
 
-    /// Whatever cannot be removed stays; the error that led here is the one to report.
+    /// Removes what was created. A failure is ignored, because the error that led here is the one to report.
     fn undo(self) {
         for file in self.files.iter().rev() {
             fs::remove_file(file).ok();
@@ -96,7 +96,7 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("could not write {}: {error}", shown(path)))
 }
 
-/// Something lies where a folder has to be.
+/// The failure for a file in the place of a folder.
 fn no_folder(path: &Path) -> Failure {
     let mut ancestors: Vec<&Path> = path.ancestors().collect();
     ancestors.reverse();

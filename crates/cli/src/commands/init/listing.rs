@@ -1,4 +1,4 @@
-//! Reads the directory that `init` looks at.
+//! Reads the directory that `init` examines.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use super::detect::{Git, Listing};
 
-/// Of a larger file only the beginning is read.
+/// Most bytes of a file that are read; the declarations of a tool are near the start.
 const MOST_BYTES: u64 = 1 << 20;
-/// More tests say no more about how they are run.
+/// Most test files that are read: more add nothing about how tests run.
 const MOST_TESTS: usize = 20;
 
-/// The listing of a directory, which is absolute.
+/// Lists a directory, which must be absolute.
 pub(super) fn read(directory: &Path) -> io::Result<Listing> {
     let git = if repository(directory).is_some() { Git::Repository } else { Git::None };
     let mut listing = Listing { git, ..Listing::default() };
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let Some(name) = plain_name(&entry.file_name()) else { continue };
-        // Follows links, and never opens a pipe.
+        // Metadata follows links, and tells files from pipes without opening a pipe, which would block.
         match fs::metadata(entry.path()) {
             Ok(found) if found.is_dir() => {
                 if Listing::opens(&name) {
@@ -39,13 +39,13 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
     Ok(listing)
 }
 
-/// A name that may stand in a line of a script: anything else says nothing.
+/// Returns a name that is safe in a line of a script; other names are ignored.
 fn plain_name(name: &OsStr) -> Option<String> {
     let name = name.to_str()?;
     (!name.contains(char::is_control)).then(|| name.to_owned())
 }
 
-/// What a folder of tests says, as far as it is read. One that cannot be listed says nothing.
+/// Adds the files of a test folder. A folder that cannot be listed adds nothing.
 fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| plain_name(&entry.file_name()));
@@ -57,13 +57,13 @@ fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
     }
 }
 
-/// The top of the repository that a directory belongs to.
+/// Finds the top of the repository of a directory.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
     let is_top = |path: &&Path| path.join(".git/HEAD").exists() || path.join(".git").is_file();
     directory.ancestors().find(is_top).map(Path::to_owned)
 }
 
-/// A file that cannot be read says nothing.
+/// Returns the start of a file; an unreadable file is empty.
 fn beginning(path: &Path) -> String {
     let mut bytes = Vec::new();
     match fs::File::open(path).map(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)) {

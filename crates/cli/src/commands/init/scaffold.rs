@@ -1,7 +1,7 @@
-//! The workflow that `init` writes: a change that is made, checked, mended and reviewed.
+//! The workflow that `init` writes: an agent makes a change, a script checks it, a reviewer reads it.
 //!
-//! The files lie beside this one as they are read, with `@NAME@` where a project differs. Whatever
-//! is filled in comes from a closed list of commands, or is quoted for the shell.
+//! The templates are in `scaffold/`, with `@NAME@` where projects differ. Inserted values come from a
+//! closed list of commands, or are quoted for the shell, because file names are untrusted.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use super::client::Client;
 use super::detect::{Detected, Git};
 use super::files::File;
 
-/// What the commands of the screen and of the README ask for.
+/// The task in the example commands of the screen and the README.
 const TASK: &str = "'say hello when the program starts'";
 
-/// The files of the workflow, with what each is for.
+/// The files of the workflow, with the purpose of each.
 macro_rules! files {
     ($($name:literal: $what:literal,)*) => {
         [$(($name, include_str!(concat!("scaffold/", $name)), $what)),*]
@@ -32,7 +32,7 @@ const FILES: [(&str, &str, &str); 8] = files![
     "README.md": "explains the workflow",
 ];
 
-/// A workflow for a project, in a directory as a person names it.
+/// A workflow for one project, in the directory that the user gave.
 pub(super) struct Scaffold<'f> {
     found: &'f Detected,
     directory: String,
@@ -44,7 +44,7 @@ impl<'f> Scaffold<'f> {
         Self { found, directory: directory.to_owned(), client }
     }
 
-    /// The script in which the check is.
+    /// Returns the path of the script that contains the check.
     pub(super) fn check_script(&self) -> String {
         self.path("CHECK.sh")
     }
@@ -53,18 +53,18 @@ impl<'f> Scaffold<'f> {
         format!("{}/{name}", self.directory.trim_end_matches('/'))
     }
 
-    /// The command that tries it without a model.
+    /// Returns the command that tries the workflow without a model.
     pub(super) fn try_it(&self) -> String {
         let (directory, replies) = (quoted(&self.directory), quoted(&self.path("replies.yaml")));
         format!("raymond run {directory} --replies {replies} --input {TASK}")
     }
 
-    /// The command that runs it for real.
+    /// Returns the command that runs the workflow with a model.
     pub(super) fn run_it(&self) -> String {
         format!("raymond run {} --budget 5 --input {TASK}", quoted(&self.directory))
     }
 
-    /// What is to be written, in the order in which it is read.
+    /// Returns the files in reading order.
     pub(super) fn files(&self) -> Vec<File> {
         let values = self.values();
         let fill = |text: &str| {
@@ -79,7 +79,7 @@ impl<'f> Scaffold<'f> {
         FILES.map(file).into()
     }
 
-    /// What stands for each `@NAME@`.
+    /// Returns the value of each `@NAME@`.
     fn values(&self) -> [(&'static str, String); 13] {
         let check = self.found.check().map(|check| check.line);
         let or = |with: &dyn Fn(&str) -> String, without: &str| {
@@ -103,7 +103,7 @@ impl<'f> Scaffold<'f> {
         ]
     }
 
-    /// What is to be known about what the author may do.
+    /// Returns a comment about the permissions of the author.
     const fn may(&self) -> &'static str {
         match self.client {
             Client::ClaudeCode | Client::Other => {
@@ -117,7 +117,7 @@ impl<'f> Scaffold<'f> {
         }
     }
 
-    /// The lines to begin with when somebody makes it theirs.
+    /// Returns the lines that a user adapts first.
     const fn yours(&self) -> &'static str {
         match self.client {
             Client::ClaudeCode | Client::Other => "the `allow` lines in START.md and FIX.md",
@@ -125,7 +125,7 @@ impl<'f> Scaffold<'f> {
         }
     }
 
-    /// What the author of the change may run.
+    /// Returns the permissions of the author.
     fn allow(&self) -> String {
         if self.client == Client::Codex {
             return "permission_mode: acceptEdits".to_owned();
@@ -137,7 +137,7 @@ impl<'f> Scaffold<'f> {
         format!("allow:\n  - {}", rules.join("\n  - "))
     }
 
-    /// What the reviewer may run.
+    /// Returns the permissions of the reviewer.
     fn look(&self) -> String {
         if self.client == Client::Codex {
             return "# The reviewer changes nothing: this sandbox is read-only.\n\
@@ -163,7 +163,7 @@ impl<'f> Scaffold<'f> {
         }
     }
 
-    /// The body of `check`.
+    /// Returns the body of `check`.
     fn commands(&self) -> String {
         let mut checks = self.found.checks();
         let Some((_, check)) = checks.next() else {

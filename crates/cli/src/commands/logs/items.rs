@@ -1,4 +1,4 @@
-//! What was said in a turn, from wherever it is kept.
+//! The items of a turn, read from a transcript or from the journal.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -19,14 +19,14 @@ use crate::sanitize::sanitized;
 use super::page::{Page, Shape, Stop};
 use super::{Source, Turn};
 
-/// Something that was said.
+/// One item of a turn, such as a text, a tool call or an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogItem {
     pub(super) kind: Kind,
     pub(super) text: String,
 }
 
-/// What it is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What stands before each of its lines. No text can look like something else.
+    /// Returns the mark before each line of the item, so that no text can imitate another kind.
     const fn mark(self) -> &'static str {
         match self {
             Self::Text => "|",
@@ -70,7 +70,7 @@ impl LogItem {
         Self { kind, text: text.into() }
     }
 
-    /// For a screen. A text is told whole; everything else in one line.
+    /// Formats the item for a screen: a text completely, other kinds in one line.
     pub(super) fn lines(&self) -> String {
         let mark = self.kind.mark();
         let text = sanitized(self.text.trim_end());
@@ -105,7 +105,7 @@ impl From<Said> for LogItem {
     }
 }
 
-/// The beginning of a text, on one line.
+/// Returns the start of a text in one line.
 fn one_line(text: &str) -> String {
     const LONGEST: usize = 200;
     let words = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -116,7 +116,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// Says that the rest of a transcript cannot be read.
+/// Prints a note if the rest of a transcript cannot be read.
 fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
     match read {
         Ok(()) => Ok(()),
@@ -124,14 +124,14 @@ fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop
     }
 }
 
-/// A transcript that is being read.
+/// An open transcript.
 pub(super) struct Reading {
     transcript: Transcript,
     recount: Recount,
 }
 
 impl Reading {
-    /// Tells what was written since.
+    /// Prints what was written since the last read.
     pub(super) fn read_on(&mut self, page: &mut Page) -> Result<(), Stop> {
         let Self { transcript, recount } = self;
         let mut told = Ok(());
@@ -140,7 +140,7 @@ impl Reading {
         note_unread(read, page)
     }
 
-    /// Tells the rest.
+    /// Prints the rest.
     pub(super) fn finish(self, page: &mut Page) -> Result<(), Stop> {
         let Self { transcript, mut recount } = self;
         let mut told = Ok(());
@@ -168,7 +168,7 @@ fn hear(heard: &Heard, recount: &mut Recount, page: &mut Page, told: &mut Result
 }
 
 impl Source {
-    /// The transcript of a turn, where its client leaves one.
+    /// Opens the transcript of a turn, if its client writes one.
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         let recount = match &attempt.lane {
@@ -180,7 +180,7 @@ impl Source {
         Some(opened.map(|transcript| Reading { transcript, recount }))
     }
 
-    /// Tells everything that was said in a turn.
+    /// Prints all items of a turn.
     pub(super) fn words(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
         match self.transcript(turn) {
             Some(Ok(reading)) => {
@@ -197,7 +197,7 @@ impl Source {
         }
     }
 
-    /// The end of what a client or a script left in a file.
+    /// Prints the end of a file that a client or a script left.
     pub(super) fn left(&self, turn: &Turn, kind: Kind, page: &mut Page) -> Result<(), Stop> {
         let attempt = &turn.attempt;
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
@@ -208,7 +208,7 @@ impl Source {
         }
     }
 
-    /// What is kept of a turn without a transcript: its text, or how it went wrong.
+    /// Prints the recorded outcome of a turn without a transcript.
     pub(super) fn recorded(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
         if matches!(turn.outcome, Some(Outcome::Failed { .. } | Outcome::Interrupted { .. })) {
             self.left(turn, Kind::Text, page)?;
@@ -253,13 +253,13 @@ impl Source {
     }
 }
 
-/// What a caller said: the JSON, without what its step makes of it.
+/// Returns the JSON of a caller's answer, without the wrapper of its step.
 fn answer(result: &str) -> String {
     let result: serde_json::Value = reading::read_text(result).unwrap_or_default();
     result.get("json").map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why the transcript of a turn is not shown, unless there never was one.
+/// Explains why a transcript is not shown, unless there never was one.
 fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
     let never = matches!(
         turn.outcome,
@@ -272,7 +272,7 @@ fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
     }
 }
 
-/// The end of a file that may be long; a mark stands for what is cut off.
+/// Returns the end of a file that may be large, with a mark for the omitted part.
 fn tail(path: &Path) -> io::Result<String> {
     const LONGEST: u64 = 4 * 1024;
     if !std::fs::metadata(path)?.is_file() {

@@ -1,7 +1,7 @@
-//! What `logs` writes: lines for people, transcripts as they are, or one JSON value.
+//! The output of `logs`: lines for people, raw transcripts, or one JSON value.
 //!
-//! Everything is written as it is read. A value of JSON is opened, filled turn by turn and closed, so
-//! that no run is too long for it.
+//! Everything is written as it is read. A JSON value is opened, filled turn by turn and closed, so that
+//! even a huge run needs little memory.
 
 use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 
@@ -21,9 +21,9 @@ use crate::secrets::{redacted_json, redacted_line};
 
 use super::items::LogItem;
 
-/// Why nothing more is written.
+/// The reason to stop writing.
 pub(super) enum Stop {
-    /// Nobody reads it.
+    /// The reader closed stdout.
     ReaderGone,
     Failed(Failure),
 }
@@ -43,7 +43,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// How it is written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Text,
@@ -51,22 +51,22 @@ pub(super) enum Shape {
     Json,
 }
 
-/// What is written to.
+/// The output and its position.
 pub(super) struct Page {
     shape: Shape,
-    /// Whether turns name their backend.
+    /// Whether turns show their backend.
     pub(super) naming: BackendLabels,
     out: io::BufWriter<StdoutLock<'static>>,
     reader: Reader,
-    /// Whose words follow.
+    /// The turn of the next item.
     speaker: Option<Attempt>,
-    /// Whose line was told last.
+    /// The turn whose title was printed last.
     titled: Option<(TurnId, u32)>,
-    /// How many turns were told.
+    /// The number of printed turns.
     turns: usize,
-    /// How many words of this turn were told.
+    /// The number of printed items of this turn.
     words: usize,
-    /// How many lines of transcripts were told.
+    /// The number of printed transcript lines.
     lines: usize,
 }
 
@@ -89,7 +89,7 @@ impl Page {
         self.shape
     }
 
-    /// Begins the whole.
+    /// Starts the output.
     pub(super) fn open(&mut self, run: &RunId) -> Result<(), Stop> {
         if self.shape == Shape::Json {
             let version = json::VERSION;
@@ -98,7 +98,7 @@ impl Page {
         Ok(())
     }
 
-    /// Ends the whole.
+    /// Ends the output.
     pub(super) fn close(&mut self) -> Result<(), Stop> {
         if self.shape == Shape::Json {
             writeln!(self.out, "]}}")?;
@@ -110,7 +110,7 @@ impl Page {
         Ok(self.out.flush()?)
     }
 
-    /// Begins a turn.
+    /// Starts a turn.
     pub(super) fn begin(&mut self, attempt: &Attempt) -> Result<(), Stop> {
         match self.shape {
             Shape::Raw => {}
@@ -118,7 +118,7 @@ impl Page {
             Shape::Json => {
                 let before = if self.turns > 0 { "," } else { "" };
                 let head = json::text(&redacted_json(object(attempt)), Layout::OneLine);
-                // Its words follow as the last field.
+                // The items follow as the last field of the object, which stays open.
                 let head = head.strip_suffix('}').unwrap_or(&head);
                 write!(self.out, r#"{before}{head},"said":["#)?;
             }
@@ -129,7 +129,7 @@ impl Page {
         Ok(())
     }
 
-    /// What is said from here on is said in this turn, which has begun before.
+    /// Attributes the next items to this turn, which has started before.
     pub(super) fn hear(&mut self, attempt: &Attempt) {
         self.speaker = Some(attempt.clone());
     }
@@ -142,7 +142,7 @@ impl Page {
         Ok(())
     }
 
-    /// The line that names a turn.
+    /// Prints the title of a turn.
     pub(super) fn title(&mut self, attempt: &Attempt) -> Result<(), Stop> {
         if self.shape != Shape::Text {
             return Ok(());
@@ -168,7 +168,7 @@ impl Page {
         Ok(())
     }
 
-    /// Something that was said.
+    /// Prints an item.
     pub(super) fn item(&mut self, item: &LogItem) -> Result<(), Stop> {
         match self.shape {
             Shape::Raw => return Ok(()),
@@ -187,7 +187,7 @@ impl Page {
         Ok(())
     }
 
-    /// Another one may have spoken in between.
+    /// Prints the title again if another turn has written in between.
     fn name_speaker(&mut self) -> Result<(), Stop> {
         let is_titled = |attempt: &Attempt| {
             self.titled
@@ -200,7 +200,7 @@ impl Page {
         }
     }
 
-    /// A line of a transcript, as it is but for secrets, and for what a terminal would obey.
+    /// Prints a line of a transcript, without secrets and, on a terminal, without control characters.
     pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
         let text = redacted_line(&String::from_utf8_lossy(line));
         match self.reader {
@@ -211,7 +211,7 @@ impl Page {
         Ok(())
     }
 
-    /// Says why there is nothing to read.
+    /// Explains why nothing was printed.
     pub(super) fn explain_empty(&self, run: &RunId) {
         if self.turns == 0 {
             crate::say!("{run} has no such turn");
@@ -249,7 +249,7 @@ fn object(attempt: &Attempt) -> serde_json::Value {
     })
 }
 
-/// The charge; none if nothing about the cost is known.
+/// Returns the charge; `None` if the cost is unknown.
 fn spent(end: &End) -> Option<f64> {
     let Charge { amount, basis } = end.charge;
     (basis != Basis::Unpriced || amount > Micros::ZERO).then(|| amount.dollars())

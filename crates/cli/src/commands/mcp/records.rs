@@ -1,4 +1,4 @@
-//! The record of a run as a client reads it: what `raymond status --json` says, and the steps.
+//! The record of a run for MCP clients: `raymond status --json` and the steps.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::runs::{self, Examined};
 use crate::secrets::{redacted, redacted_json};
 use crate::status_summary::StatusSummary;
 
-/// Where a run is, in one line.
+/// Returns the status of a run in one line.
 pub(super) fn summary(project: &Project, run: &RunId) -> String {
     match runs::examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => {
@@ -30,7 +30,7 @@ pub(super) fn summary(project: &Project, run: &RunId) -> String {
     }
 }
 
-/// All that is shown of a run; none when there is no such run.
+/// Returns the record of a run; `None` if the run does not exist.
 pub(super) fn record(project: &Project, run: &RunId) -> Result<Option<Json>, String> {
     let known = project.runs().map_err(|error| error.to_string())?;
     if !known.contains(run) {
@@ -54,7 +54,7 @@ fn shown(project: &Project, look: &Look) -> Json {
     object
 }
 
-/// Every step that was reached, by key; what it left is among the results.
+/// Returns every step that was reached, by key. Outputs of steps are in the results.
 fn steps(run: &Run, flow: &StepsState) -> Json {
     let mut states: BTreeMap<Key, &str> = BTreeMap::new();
     states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
@@ -71,7 +71,7 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
     told.collect()
 }
 
-/// The step that a branch is at, and what it does there.
+/// Returns the current step of a branch, and its activity.
 fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(Key, &'static str)> {
     let key = key_of(run.agents.get(id)?)?;
     let owed = run.settings.program.answers() == Some(Answers::Caller);

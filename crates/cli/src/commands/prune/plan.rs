@@ -1,4 +1,4 @@
-//! What goes, and what stays.
+//! Decides which runs `prune` deletes.
 
 use raymond_backends::process::leftovers::{Marked, marked};
 use raymond_core::ids::RunId;
@@ -12,39 +12,38 @@ use crate::args::Prune;
 use crate::failure::{Failure, LOCKED};
 use crate::runs::{self, Examined, examine};
 
-/// What becomes of the runs of a project.
+/// The decision about the runs of a project.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Those that are deleted.
+    /// Runs to delete.
     pub(super) to_delete: Vec<RunToDelete>,
-    /// How many are finished, and too young.
+    /// The number of finished runs that are too young.
     pub(super) young: u64,
     /// The age of the youngest of them.
     pub(super) youngest: Option<Span>,
-    /// How many could go on.
+    /// The number of runs that could be resumed.
     pub(super) unfinished: u64,
-    /// Those that would go by the rule, and why they do not.
+    /// Runs that match the rule but must stay, with the reason.
     pub(super) stays: Vec<(RunId, String)>,
-    /// What runs started, as it was at first.
+    /// The processes of all runs, listed once because the search is slow.
     processes: Vec<Marked>,
 }
 
-/// A run that is deleted.
 #[derive(Debug)]
 pub(super) struct RunToDelete {
     pub(super) run: RunId,
-    /// The word for where it is.
+    /// The status.
     pub(super) status: &'static str,
     pub(super) is_unfinished: bool,
-    /// Its last record: anything newer saves it.
+    /// The last record: a newer one means that the run continued, so it is not deleted.
     pub(super) seq: u64,
-    /// When something last happened.
+    /// The time of the last record.
     pub(super) last: Option<Timestamp>,
     pub(super) size: u64,
 }
 
 impl Prune {
-    /// The age that was asked for.
+    /// Returns the age that the user asked for.
     pub(super) fn age(&self) -> Span {
         self.older_than.unwrap_or(Rule::DEFAULT_AGE)
     }
@@ -76,7 +75,7 @@ impl RunToDelete {
 }
 
 impl Plan {
-    /// One run after the other: together they may be more than fits into memory.
+    /// Decides by age, one run after the other, because together they may not fit into memory.
     pub(super) fn by_age(project: &Project, rule: Rule, now: Timestamp) -> Result<Self, Failure> {
         let mut plan = Self { processes: marked(), ..Self::default() };
         for run in project.runs()? {
@@ -106,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// All of them, or none.
+    /// Plans to delete the named runs: all of them, or none.
     pub(super) fn of_named(project: &Project, wanted: &[String]) -> Result<Self, Failure> {
         let mut plan = Self { processes: marked(), ..Self::default() };
         for wanted in wanted {
@@ -142,7 +141,7 @@ impl Plan {
     }
 }
 
-/// Whether a run may be deleted that nobody drives.
+/// Checks that a run without an owner may be deleted.
 fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
@@ -159,7 +158,7 @@ fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
     })
 }
 
-/// Whoever starts it would lose it.
+/// The failure for a run that has just been created: its starter would lose it.
 pub(super) fn too_young(error: &DiscardError) -> Failure {
     Failure::usage(error.to_string()).hint("try again in a minute")
 }
@@ -170,7 +169,7 @@ fn driven(run: &RunId) -> Failure {
         .hint(format!("end it first: raymond stop {run}"))
 }
 
-/// Processes of it would be nobody's.
+/// The failure for a run with processes: nothing could find them after the deletion.
 pub(super) fn still_runs(run: &RunId, is_unfinished: bool) -> Failure {
     let end =
         if is_unfinished { format!("raymond stop {run}") } else { "raymond doctor --fix".into() };

@@ -1,5 +1,6 @@
-//! The last lines of a run: how it ended, the way it took, what came out, what was denied, what it
-//! cost, where to look and what to do next. A line that has nothing to say is not there.
+//! The summary at the end of a run: outcome, path, results, denied tools, cost and next command.
+//!
+//! A line without content is omitted.
 
 mod failed;
 
@@ -22,23 +23,23 @@ use crate::sanitize::{elapsed, pad, sanitized, truncate_end};
 use crate::status_summary::StatusSummary;
 use failed::Failures;
 
-/// More results are only counted.
+/// Most results that are listed; further ones are counted.
 const MOST_RESULTS: usize = 10;
 
-/// What is summed up.
+/// The input of a summary.
 pub(super) struct Summary<'a> {
     pub(super) head: &'a Head,
     pub(super) place: &'a StatusSummary,
-    /// What is known already is not said twice.
+    /// The facts that the console has printed already.
     pub(super) said: &'a AlreadyShown,
-    /// The room for what may be cut; commands never are.
+    /// The columns for text that may be truncated; commands never are.
     pub(super) columns: usize,
-    /// Where lines end.
+    /// The column at which lines end.
     pub(super) edge: usize,
 }
 
 impl Summary<'_> {
-    /// The lines, as many as were asked for.
+    /// Returns the lines for the chosen verbosity.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.first()];
         if !self.said.output.quiet {
@@ -52,7 +53,7 @@ impl Summary<'_> {
             return lines;
         }
         match (self.place.status, self.failures()) {
-            // Whatever failed is said, even where everything went on.
+            // Failures are listed even if the run continued without the failed agents.
             (Status::Completed, _) if collected(&self.head.run) > 0 => {}
             (Status::Completed, _) | (Status::Failed, Failures::Told) => return Vec::new(),
             (Status::Failed, Failures::Untold) => lines.extend(self.failed()),
@@ -98,7 +99,7 @@ impl Summary<'_> {
             (Status::Failed, Failures::Told, several @ 2..) => {
                 format!("{several} agents failed: {}", self.failed_where("at"))
             }
-            // Each has a line of its own.
+            // Each failed agent has a line of its own below.
             (Status::Failed, Failures::Untold, several @ 2..) => format!("{several} agents failed"),
             _ => why.clone(),
         };
@@ -110,7 +111,7 @@ impl Summary<'_> {
         }
     }
 
-    /// The commands that tell more; the reason first, where it has scrolled away.
+    /// Returns the commands that show more; `why` comes first if the reason has scrolled away.
     fn look(&self) -> String {
         let why = match (self.place.status, self.failures()) {
             (Status::Failed, Failures::Told) => Some("why"),
@@ -121,14 +122,15 @@ impl Summary<'_> {
         commands.map(command).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The way of `main`, where it has more than one stop.
+    /// Returns the path of `main`, if it has more than one state.
     fn path(&self) -> Option<String> {
         let path = &self.head.ledger.path;
         let told = || sanitized(&path.told(|text| text.width() <= self.room()));
         (path.visits() > 1).then(told)
     }
 
-    /// `main_check1  parser: 2 mistakes`, for workers; what `main` returned is on stdout.
+    /// Returns the results of workers, such as `main_check1  parser: 2 mistakes`. The result of `main` is on
+    /// stdout.
     fn results(&self) -> Vec<String> {
         let results = self.head.ledger.results.iter().filter(|(agent, _)| !is_main(agent));
         let mut results: Vec<(&AgentId, String)> =
@@ -153,7 +155,7 @@ impl Summary<'_> {
         let Head { run, ledger, .. } = self.head;
         let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
         let (named, flags) = (sanitized(&denied.named()), sanitized(&denied.flags()));
-        // Where the way out allows them already, once is enough.
+        // If the next command allows the tools already, the flags are not repeated.
         let offered = flags.is_empty() || self.place.next_command.contains(&flags);
         if offered {
             return Some(named);
@@ -214,7 +216,7 @@ impl Summary<'_> {
         parts
     }
 
-    /// The columns behind a title.
+    /// Returns the columns behind a title.
     fn room(&self) -> usize {
         self.columns.saturating_sub(INDENT)
     }
@@ -229,11 +231,11 @@ impl Summary<'_> {
     }
 }
 
-/// Which backends of a run keep to lists of tools.
+/// Which backends of a run support lists of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lists {
     OfAll,
-    /// A list for the whole run would be said to one that keeps none, too.
+    /// Some backends do not: flags for the whole run would be refused, so states must name the tools.
     OfSome,
 }
 
@@ -248,20 +250,20 @@ fn lists(ledger: &Ledger) -> Lists {
 
 const INDENT: usize = 11;
 
-/// Only the first of several results stands behind the title.
+/// Only the first result has a title.
 const TITLES: [&str; MOST_RESULTS + 1] = ["results", "", "", "", "", "", "", "", "", "", ""];
 
 fn is_main(agent: &AgentId) -> bool {
     *agent == AgentId::main()
 }
 
-/// What a name counts: workers in the order in which each parent forked them.
+/// Returns the counters in a name, which order workers as their parents forked them.
 fn counters(agent: &AgentId) -> Vec<u32> {
     let numbers = agent.as_str().split(|c: char| !c.is_ascii_digit());
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The first line of a result, where it has any.
+/// Returns the first line of a result, if it is not empty.
 fn first_line(result: &Value) -> Option<String> {
     match result {
         Value::Blob(_) => Some(preview(result)),

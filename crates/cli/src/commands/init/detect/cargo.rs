@@ -1,4 +1,4 @@
-//! Rust: `Cargo.toml`.
+//! Detects Rust projects: `Cargo.toml`.
 
 use super::{Command, Listing, Offer, Tool};
 
@@ -17,7 +17,7 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     })
 }
 
-/// A package that is a workspace as well tests only itself unless it is told to test all.
+/// Returns the test command. The root package of a workspace tests only itself without `--workspace`.
 fn test(manifest: &toml::Table) -> Command {
     if manifest.contains_key("workspace") {
         Command::tests("cargo test --workspace").with_prefix("cargo test")
@@ -26,7 +26,7 @@ fn test(manifest: &toml::Table) -> Command {
     }
 }
 
-/// Clippy is not installed everywhere: it is offered where it is configured.
+/// Whether to offer Clippy: only if it is configured, because it is not installed everywhere.
 fn lints(listing: &Listing, manifest: &toml::Table) -> bool {
     let own = manifest.get("lints").and_then(|lints| lints.get("clippy"));
     let workspace = manifest.get("workspace").and_then(|table| table.get("lints")?.get("clippy"));

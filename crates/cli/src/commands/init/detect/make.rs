@@ -1,13 +1,13 @@
-//! Make: the targets that a makefile names itself. What it includes is not followed.
+//! Detects Make projects by the targets of the makefile itself; includes are not followed.
 
 use std::collections::BTreeSet;
 
 use super::{Command, Listing, Offer, Tool};
 
-/// In the order in which make looks for them.
+/// The names in the order in which make searches for them.
 pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// Targets of interest. The first one that a makefile has is the check.
+/// The interesting targets. The first one that a makefile has is the check.
 const TARGETS: [(&str, Command); 4] = [
     ("test", Command::tests("make test")),
     ("check", Command::tests("make check")),
@@ -23,7 +23,7 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     Some(Tool::new(name, Offer::of(commands, "it has no target test, check, lint or build")))
 }
 
-/// The names before the colon of each rule. Recipes are indented, and `:=` assigns.
+/// Returns the names before the colon of each rule. Recipes are indented, and `:=` assigns.
 fn targets(text: &str) -> BTreeSet<&str> {
     let mut targets = BTreeSet::new();
     for line in text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])) {

@@ -1,13 +1,13 @@
-//! JavaScript: the scripts of `package.json`, run by the package manager that locks the project.
+//! Detects JavaScript projects: scripts of `package.json`, run by the package manager of the lock file.
 
 use serde_json::Value;
 
 use super::{Command, Listing, Offer, Tool};
 
-/// What `npm init` writes where a project has no tests.
+/// The text that `npm init` writes into a project without tests.
 const PLACEHOLDER: &str = "no test specified";
 
-/// Scripts of interest. The first one that a project has is its check.
+/// The interesting scripts. The first one that a project has is its check.
 const SCRIPTS: [&str; 3] = ["test", "lint", "build"];
 
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ fn has(package: &Value, script: &str) -> bool {
     !line.trim().is_empty() && !line.contains(PLACEHOLDER)
 }
 
-/// The manager that the project names, else the one whose lock file lies there, else npm.
+/// Returns the manager that the project names, or whose lock file exists, or npm.
 fn manager(listing: &Listing, package: &Value) -> Manager {
     let named = package["packageManager"].as_str().unwrap_or_default();
     match named.split('@').next() {
@@ -61,7 +61,7 @@ fn manager(listing: &Listing, package: &Value) -> Manager {
 }
 
 impl Manager {
-    /// The commands that run [`SCRIPTS`]. `bun test` would be bun's own runner.
+    /// Returns the commands that run [`SCRIPTS`]. `bun test` would start bun's own test runner instead.
     const fn commands(self) -> [Command; SCRIPTS.len()] {
         let [test, lint, build] = match self {
             Self::Npm => ["npm test", "npm run lint", "npm run build"],

@@ -1,4 +1,4 @@
-//! Python: pytest where anything mentions it, then tox, then what the tests themselves are written for.
+//! Detects Python projects: pytest if a file mentions it, then tox, then the style of the tests.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use super::{Command, Listing, Offer, Tool};
 
 const FILES: [&str; 5] = ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "setup.py"];
 
-/// Folders of tests, each with the command that runs those of the standard library.
+/// Test folders, each with its unittest command.
 pub(super) const FOLDERS: [(&str, &str); 2] = [
     ("tests", "python3 -m unittest discover -s tests"),
     ("test", "python3 -m unittest discover -s test"),
 ];
 
-/// Whether the file may say how the project is tested, or list what it depends on.
+/// Whether the file may declare the test tool or the dependencies.
 pub(super) fn wants(name: &str) -> bool {
     says_how(name) || is_test(name)
 }
@@ -21,7 +21,7 @@ fn says_how(name: &str) -> bool {
     FILES.contains(&name) || (name.starts_with("requirements") && has_extension(name, "txt"))
 }
 
-/// Whether it is a file of tests, in the directory itself or in a folder of tests.
+/// Whether it is a test file in the directory or in a test folder.
 pub(super) fn is_test(path: &str) -> bool {
     let is_named = |name: &str| name.starts_with("test_") && has_extension(name, "py");
     match path.split_once('/') {
@@ -41,7 +41,7 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     Some(Tool::new(file, Offer::of(commands, "no tests were found")))
 }
 
-/// The file that says that pytest is used. In `tox.ini`, a mention is a matter of tox.
+/// Returns the file that mentions pytest. A mention in `tox.ini` means tox.
 fn evidence_of_pytest(listing: &Listing) -> Option<&str> {
     let configured = ["pytest.ini", "conftest.py"].into_iter().find(|file| listing.has(file));
     let says_so = |name: &str, text: &str| match name {
@@ -68,7 +68,7 @@ fn evidence_of_python(listing: &Listing) -> Option<&str> {
     declared.or_else(|| test_file(listing))
 }
 
-/// The first file of tests; those in the directory itself come first.
+/// Returns the first test file; files of the directory itself come first.
 fn test_file(listing: &Listing) -> Option<&str> {
     let tests = || listing.files.iter().map(String::as_str).filter(|name| is_test(name));
     tests().find(|name| !name.contains('/')).or_else(|| tests().next())
@@ -78,7 +78,7 @@ fn has_extension(name: &str, wanted: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == wanted)
 }
 
-/// In the environment that the project locks.
+/// Returns pytest in the environment that the project locks.
 fn pytest(listing: &Listing) -> Command {
     if listing.has("uv.lock") {
         Command::tests("uv run pytest")
@@ -89,8 +89,8 @@ fn pytest(listing: &Listing) -> Command {
     }
 }
 
-/// What the tests are written for, where nothing else says how they are run. Functions that stand by
-/// themselves are not found by the standard library.
+/// Returns the command for the style of the tests, if no file declares a tool. unittest does not find
+/// plain test functions, so they mean pytest.
 fn as_written(listing: &Listing) -> Option<Command> {
     let mut tests = listing.texts.iter().filter(|(name, _)| is_test(name)).map(|(_, text)| text);
     let for_pytest = |text: &String| {
@@ -101,7 +101,7 @@ fn as_written(listing: &Listing) -> Option<Command> {
     if tests.any(for_pytest) { Some(pytest(listing)) } else { unittest(listing) }
 }
 
-/// Without a folder to start from, only tests in packages would be found.
+/// Returns the unittest command. Without a start folder, unittest would find only tests in packages.
 fn unittest(listing: &Listing) -> Option<Command> {
     const PREFIX: &str = "python3 -m unittest";
     let folder = FOLDERS.into_iter().find(|(folder, _)| listing.folders.contains(*folder));

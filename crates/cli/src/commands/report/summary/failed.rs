@@ -1,4 +1,4 @@
-//! Who failed: with the reasons, unless the log has told them.
+//! Lists failed agents, with reasons unless the console has printed them.
 
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, AgentStatus};
@@ -7,12 +7,12 @@ use raymond_core::view::{Status, place};
 use super::Summary;
 use crate::sanitize::sanitized;
 
-/// More failed agents are only counted.
+/// Most failed agents that are listed with a reason.
 const MOST_FAILED: usize = 20;
-/// More that have been told of are not named again.
+/// Most failed agents that are named again after the console printed their reasons.
 const MOST_NAMED: usize = 6;
 
-/// Whether it is known why agents failed.
+/// Whether the console has printed the reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failures {
     Told,
@@ -20,13 +20,12 @@ pub(super) enum Failures {
 }
 
 impl Summary<'_> {
-    /// Whether the log has told why agents failed.
     pub(super) fn failures(&self) -> Failures {
         let told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
         if told { Failures::Told } else { Failures::Untold }
     }
 
-    /// Those that failed, unless the sentence above has said it all.
+    /// Returns the failed agents, unless the first line of the summary names them all.
     pub(super) fn failed(&self) -> Vec<String> {
         let run = &self.head.run;
         match (self.failures(), self.place.status) {
