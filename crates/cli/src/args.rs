@@ -1,4 +1,7 @@
-//! Flags and arguments.
+//! The commands of `raymond` with their flags and help texts, for clap.
+//!
+//! Help texts start with an imperative verb and fit into 70 columns. `reference` generates
+//! docs/commands.md from them. Meanings of flags are in `settings` and in each command.
 
 #[cfg(test)]
 mod command_lines;
@@ -37,12 +40,12 @@ use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted;
 use crate::workflows;
 
-/// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
+/// The version with commit and date: `0.1.0 (b0c1149 2026-11-15)`.
 const VERSION: &str = env!("BUILT_FROM");
-/// The same, and what for.
+/// The version and the target.
 const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
 
-/// What `raymond run --help` ends with: whoever has only the binary finds the exit codes here.
+/// The end of `raymond run --help`. It lists the exit codes for users who have only the binary.
 const RUN_HELP: &str = "\
 Example:
   raymond run flows/review --input 'issue 195' --budget 5
@@ -59,7 +62,7 @@ Exit codes:
   8  cancelled
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
 
-/// What `raymond crayfish --help` ends with.
+/// The end of `raymond replay --help`.
 const REPLAY_HELP: &str = "\
 Example:
   raymond replay @last
@@ -70,6 +73,7 @@ Exit codes:
   0  every decision is the same
   1  a decision differs; the first difference is printed";
 
+/// The end of `raymond crayfish --help`.
 const CRAYFISH_HELP: &str = "\
 Example:
   raymond crayfish --workspace . < request.json
@@ -167,14 +171,14 @@ pub(crate) enum Command {
     Demo(Deferred<Demo>),
 }
 
-/// The names of all commands.
+/// Returns the names of all commands.
 fn commands() -> Vec<String> {
     let command = Arguments::command();
     let names = command.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases);
     names.chain(["help"]).map(str::to_owned).collect()
 }
 
-/// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.
+/// Inserts `run` if the first argument is a workflow: `raymond WORKFLOW …`.
 pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let first = words.get(1).map(|word| word.to_string_lossy().into_owned());
@@ -189,8 +193,8 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// What the parser has to say. Help is no mistake; a mistyped command is told the nearest command
-/// and the nearest workflow.
+/// Prints the error of the parser and returns the exit code. Help is not an error. For a mistyped
+/// command it suggests the most similar command and workflow.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
@@ -204,8 +208,8 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            // The message repeats what was typed. A style in the middle of a secret would hide it, so
-            // secrets are looked for in the text without styles.
+            // The message repeats the typed arguments, which may contain a secret. A style inside the secret
+            // would hide it, so secrets are searched in the text without styles.
             let (bare, coloured) = (error.render().to_string(), error.render().ansi().to_string());
             let words = match redacted(&bare) {
                 Cow::Borrowed(_) => styled(&coloured),

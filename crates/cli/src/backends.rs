@@ -1,4 +1,8 @@
-//! Who answers the prompts of a run.
+//! Chooses and checks the backends of a run.
+//!
+//! A run needs the backends of all prompts that it can reach. Each client is checked before the run
+//! starts or resumes, because a missing client found later would waste the cost of earlier turns.
+//! Options that a client does not support are in `unsupported_options`, versions in `versions`.
 
 mod unsupported_options;
 mod versions;
@@ -27,7 +31,7 @@ use crate::failure::{Failure, print_diagnostic};
 pub(crate) use unsupported_options::unsupported_options;
 pub(crate) use versions::version_changes;
 
-/// The backends that workflows and flags may name, and what each can do.
+/// Returns all backends with their capabilities.
 pub(crate) fn catalog() -> BackendCatalog {
     let all = [
         (claude::NAME, claude::CAPABILITIES),
@@ -37,19 +41,19 @@ pub(crate) fn catalog() -> BackendCatalog {
     all.into_iter().map(|(name, can)| (BackendName::new(name), can)).collect()
 }
 
-/// Whether replies answer every prompt, whatever backend it names. The rules between backends hold
-/// all the same: what is played today is asked of them tomorrow.
+/// Whether replies answer every prompt, even of states that name another backend. Rules between
+/// backends still apply, because the same workflow runs with the real backends later.
 pub(crate) fn uses_only_replies(settings: &Settings) -> bool {
     settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
 }
 
-/// The backend of states that name none, when nothing is played.
+/// Returns the configured backend of states that name none, ignoring replies.
 pub(crate) fn default_backend(config: &Layer) -> BackendName {
     let named = config.backend.as_ref().map(|backend| backend.value.as_str());
     BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME))
 }
 
-/// The backends that may know what became of a turn, whether they can be used or not.
+/// Returns all backends that may have left a transcript, usable or not: a recovery reads them.
 pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
     let config = config::load(project).unwrap_or_default();
@@ -62,15 +66,15 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     backends
 }
 
-/// The backends that a run needs.
+/// The backends of a run.
 pub(crate) struct UsableBackends {
     pub(crate) backends: Backends,
-    /// The versions of their clients.
+    /// The versions of the clients.
     pub(crate) clients: BTreeMap<BackendName, String>,
 }
 
-/// The backends that a run needs, which comes to what is reached. A prompt that none of them can answer
-/// is refused here, before anything is spent.
+/// Returns the backends of all reachable prompts. Fails if one of them cannot be used, before anything
+/// is spent.
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
@@ -79,7 +83,7 @@ pub(crate) fn usable(
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
     backends.weigh_by(unsupported_options);
     if settings.definition == Pinning::Unpinned {
-        // An edit may name them; whether they are there is seen when they are asked.
+        // With unpinned states, an edit may name any client, so both are added unchecked.
         backends.add(claude(config, settings));
         backends.add(codex(config, settings));
     }
@@ -112,7 +116,7 @@ pub(crate) fn usable(
     Ok(UsableBackends { backends, clients })
 }
 
-/// Adds a client. Whether it is there matters only where something leads to a state of it.
+/// Adds a client unchecked; only clients of reachable states are checked.
 fn add(backends: &mut Backends, config: &Layer, settings: &Settings, name: &BackendName) {
     match name.as_str() {
         claude::NAME => backends.add(claude(config, settings)),
@@ -121,7 +125,7 @@ fn add(backends: &mut Backends, config: &Layer, settings: &Settings, name: &Back
     }
 }
 
-/// The backends that a run may come to ask, each with a prompt that names it.
+/// Returns the backends of reachable prompts, each with one state that uses it.
 pub(crate) fn reachable_backends<'a>(
     settings: &'a Settings,
     reachable: &Reachability<'a>,
@@ -133,7 +137,7 @@ pub(crate) fn reachable_backends<'a>(
     all
 }
 
-/// Adds the backend that plays replies, for whoever it stands in for.
+/// Adds the scripted backend, also in place of all others if it answers every prompt.
 fn add_scripted(backends: &mut Backends, settings: &Settings, replies: Replies) {
     let scripted = Arc::new(Scripted::new(replies));
     if uses_only_replies(settings) {
@@ -144,7 +148,7 @@ fn add_scripted(backends: &mut Backends, settings: &Settings, replies: Replies) 
     backends.add(scripted);
 }
 
-/// Warns of prompts that will find no reply. States that are read at every visit may still change.
+/// Warns of prompts without a reply. Unpinned states may still change, so they are not checked.
 pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option<Diagnostic> {
     let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
     let is_answered = |state: &&State| {
@@ -157,7 +161,7 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
     Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
-/// Checks that Claude Code can be asked; returns its version.
+/// Checks that Claude Code can be used, and returns its version.
 fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use claude::preflight::{Problem, check, check_version};
     let unusable_client =
@@ -169,7 +173,7 @@ fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<St
     Ok(version)
 }
 
-/// Checks that Codex can be asked; returns its version.
+/// Checks that Codex can be used, and returns its version.
 fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use codex::preflight::{Problem, check, check_home, check_version};
     let unusable_client =
@@ -184,7 +188,7 @@ fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<Str
     Ok(version)
 }
 
-/// A state that would be answered by a client that cannot be asked.
+/// The failure for a state whose client cannot be used.
 fn unusable_client(name: &str, state: &State, problem: &dyn Display, remedy: String) -> Failure {
     let message = format!("could not use {name} for {}: {problem}", state.name);
     Failure::environment(message).hint(remedy)
@@ -198,35 +202,35 @@ fn codex(config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
     codex::client(Client { prices: settings.price_list(), ..Client::of(codex_command(config)) })
 }
 
-/// The user's own prices, as the configuration has them now.
+/// Returns the user's prices in the current configuration.
 pub(crate) fn own_prices(config: &Layer) -> BTreeMap<String, Price> {
     config.prices.iter().map(|(model, price)| (model.clone(), price.value)).collect()
 }
 
-/// Settings with prices: those of the configuration if the run recorded none.
+/// Adds the prices of the configuration to settings that recorded none.
 pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
     let prices = settings.prices.unwrap_or_else(|| own_prices(config));
     Settings { prices: Some(prices), ..settings }
 }
 
-/// The command of Claude Code.
+/// Returns the command of Claude Code.
 pub(crate) fn claude_command(config: &Layer) -> String {
     config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
 }
 
-/// The command of Codex.
+/// Returns the command of Codex.
 pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
-/// Whether replies and another backend are asked for in one place: a flag may well undo what a file says.
+/// Whether replies and another backend come from the same layer. A flag may override a file on purpose.
 fn has_same_origin(config: &Layer) -> bool {
     let (Some(replies), Some(backend)) = (&config.replies, &config.backend) else { return false };
     replies.origin.is_beside(&backend.origin)
 }
 
-/// Who asks for replies must have them, and who has them must have something to play: otherwise clients
-/// would be paid whom nobody meant.
+/// Checks that the scripted backend has replies, and that replies are used. Otherwise a real client
+/// would be paid by mistake.
 fn check_replies(
     config: &Layer,
     settings: &Settings,
@@ -234,7 +238,7 @@ fn check_replies(
 ) -> Result<(), Failure> {
     let asked = reachable_backends(settings, reachable);
     let played = asked.get(&BackendName::new(scripted::NAME));
-    // States that are read at every visit may become prompts.
+    // Unpinned states may become prompts.
     let may_ask = reachable.prompts().next().is_some() || settings.definition == Pinning::Unpinned;
     match (&settings.replies, played) {
         (None, Some(state)) => {
@@ -268,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// The cells of a line of a table.
+    /// Returns the cells of a table row.
     fn cells(line: &str) -> Vec<&str> {
         line.trim_matches('|').split('|').map(str::trim).collect()
     }

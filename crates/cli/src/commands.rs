@@ -1,4 +1,4 @@
-//! One file for each verb.
+//! The commands, one file each, and the functions that print their output.
 
 pub(crate) mod attach;
 mod background;
@@ -34,30 +34,29 @@ use crate::sanitize::{sanitized, styled};
 use crate::secrets::redacted_json;
 use crate::streams;
 
-/// Shows one JSON value on stdout.
+/// Prints a JSON value to stdout, without secrets.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
     write_stdout(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
 }
 
-/// Shows a text on stdout. Names and paths in it are somebody's: nothing of it is obeyed.
+/// Prints a text to stdout, without secrets and control characters, because it may contain foreign names.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     write_stdout(&sanitized(text))
 }
 
-/// Shows a text with styles of ours on stdout, whose parts are plain already.
+/// Prints a text with Raymond's styles to stdout; foreign parts are sanitized already.
 pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
     write_stdout(&styled(text))
 }
 
-/// Prints a line to stderr. The text is plain or styled already: use `say!` unless it has styles.
+/// Prints a line to stderr. The text is sanitized already: use `say!` unless it has styles.
 pub(crate) fn print_error_line(text: &str) {
     if !streams::STDERR.is_given_up() {
         writeln!(anstream::stderr(), "{text}").ok();
     }
 }
 
-/// Writes data to stdout, as it is; a reader that went away is fine, and one that does not read is
-/// not waited for twice.
+/// Writes data to stdout unchanged. A closed stdout is not an error, and a stuck one is not tried twice.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     if streams::STDOUT.is_given_up() {
         return Ok(());

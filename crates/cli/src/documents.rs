@@ -235,7 +235,7 @@ impl SchemaDirs {
 /// Reads everything, or fails if there are more than `MAX_BYTES`.
 pub(crate) fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file of exactly the limit from a larger one.
+    // One byte more than allowed distinguishes a file of exactly the limit from a larger one.
     from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(too_large()));

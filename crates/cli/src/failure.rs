@@ -1,4 +1,6 @@
-//! What went wrong, what to do about it, and the exit code that says so.
+//! The error of a command: what happened, what to do, and the exit code.
+//!
+//! `conversions` builds a `Failure` from the errors of the libraries, which know no flags or commands.
 
 mod conversions;
 
@@ -9,14 +11,14 @@ use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::workflow::extension::is_state;
 
-/// Usage, or an invalid workflow.
+/// Exit code: usage error or invalid workflow.
 pub(crate) const USAGE: u8 = 2;
-/// Another process holds the run.
+/// Exit code: another process owns the run.
 pub(crate) const LOCKED: u8 = 6;
-/// The machine: disk, permissions, a missing client, a damaged journal.
+/// Exit code: disk, permissions, missing client or damaged journal.
 pub(crate) const ENVIRONMENT: u8 = 7;
 
-/// An error for a person.
+/// An error with a hint and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
@@ -45,7 +47,7 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// A last line, below the hint.
+    /// Adds a last line below the hint.
     #[must_use]
     pub(crate) fn then(self, line: impl Into<String>) -> Self {
         Self { then: Some(line.into()), ..self }
@@ -69,7 +71,7 @@ impl Failure {
         Self::with_mistakes(what, count, diagnostics)
     }
 
-    /// The same of so many mistakes, not all of which are shown.
+    /// Creates a failure for this many mistakes, even if not all are listed.
     pub(crate) fn with_mistakes(what: &str, count: usize, diagnostics: Vec<Diagnostic>) -> Self {
         let message = match count {
             1 => format!("{what} has a mistake"),
@@ -98,7 +100,7 @@ impl Failure {
         Self::new(code, message)
     }
 
-    /// What happened, and what to do about it, for those who say it themselves.
+    /// Returns the message and the hint, for callers that print them in another form.
     pub(crate) fn message_and_hint(&self) -> (String, Option<String>) {
         let mistakes = self.diagnostics.iter().map(|found| match &found.hint {
             Some(hint) => format!("{found} ({hint})"),
@@ -123,10 +125,9 @@ impl Failure {
     }
 }
 
-/// The same, with its file named by the path that a person gave for the workflow:
-/// `flows/x/START.md:3:7`.
+/// Names the file of a diagnostic by the path that the user gave: `flows/x/START.md:3:7`.
 pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
-    // A state that was named is a workflow for its directory.
+    // If the user named a state, the workflow is its directory.
     let name = workflow.file_name().and_then(OsStr::to_str);
     let is_state = name.is_some_and(is_state) && !workflow.is_dir();
     let scope = if is_state { workflow.parent().unwrap_or(workflow) } else { workflow };
@@ -134,7 +135,7 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
     found.in_file(file.display().to_string())
 }
 
-/// `START.md:3:7: error: … [wrong-type]`, with its hint. The code is what a reader looks up.
+/// Prints `START.md:3:7: error: … [wrong-type]` and the hint. Users look up the code in the book.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
     crate::say!("{diagnostic} [{}]", diagnostic.code);
     if let Some(hint) = &diagnostic.hint {

@@ -1,11 +1,11 @@
-//! Paths that people name, as they are recorded.
+//! Converts paths of the user to the absolute paths that are recorded.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The path without links, from the root; it has to exist.
+/// Returns the absolute path without links; the path must exist.
 pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
     let named = path.display();
     let found = path.canonicalize().map_err(|error| match error.kind() {

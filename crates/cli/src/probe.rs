@@ -1,4 +1,6 @@
-//! A short question to a program, which may not take long.
+//! Runs a program with a time limit and reads its answer, such as `claude --version`.
+//!
+//! Probes never reach a model. A signal during a probe ends the program first (see `interrupts`).
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,24 +16,23 @@ use raymond_engine::clock;
 
 use crate::interrupts::ProbeGuard;
 
-/// How long a program may take to answer.
+/// Time limit of a short answer, for example of git. Generous: such programs answer within
+/// milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a client may take, for whoever asks: longer than anything takes that works. Clients are large,
-/// and a busy machine is no reason to refuse a run.
+/// Time limit of a client. Clients are large programs, and a busy machine must not refuse a run.
 pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much of what a program says is told.
+/// Most characters of a program's answer in a message.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Where a program is.
+/// Finds a program on `PATH`.
 pub(crate) fn find(command: &str) -> Option<PathBuf> {
     let search = std::env::var_os("PATH");
     program::find(OsStr::new(command), search.as_deref()).ok()
 }
 
-/// What the client of this name says of its version, where Raymond was started: whoever keeps several
-/// versions chooses by the directory. Whatever says no number, or that of something else, is another
-/// program.
+/// Asks a client for its version, in the current directory, because version managers choose by
+/// directory. An answer without a number, or of another client, means that it is another program.
 pub(crate) async fn client_version(name: &str, command: &str, time_limit: Duration) -> Program {
     let Some(found) = find(command) else { return Program::Missing };
     let path = found.display().to_string();
@@ -45,7 +46,7 @@ pub(crate) async fn client_version(name: &str, command: &str, time_limit: Durati
     }
 }
 
-/// What a program prints, or why it does not.
+/// Runs a program and returns its output, or the reason why there is none.
 pub(crate) async fn output(program: &Path, words: &[&str], cwd: &Path) -> Result<String, String> {
     output_within(program, words, cwd, TIMEOUT).await
 }
@@ -93,7 +94,7 @@ const SHORT_GRACE: Grace = Grace {
     kill: Duration::from_secs(2),
 };
 
-/// The number in `codex-cli 0.55.0`.
+/// Returns the number in an answer such as `codex-cli 0.55.0`.
 fn parse_version(name: &str, said: &str) -> Result<String, String> {
     let line = first_line(said);
     if line.is_empty() {
@@ -105,7 +106,8 @@ fn parse_version(name: &str, said: &str) -> Result<String, String> {
     word.map(excerpt).ok_or_else(|| format!("{:?} is not a version of {name}", excerpt(line)))
 }
 
-/// Whether a line can be of this client: it names it, or begins with a number and names no other one.
+/// Whether an answer can come from this client: it names the client, or starts with a number and names
+/// no other client.
 fn can_be_from(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
     let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);
@@ -132,21 +134,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_the_first_number_that_is_said_of_the_client() {
+    fn version_is_the_first_number_of_the_answer() {
         let check = |name: &str, said: &str, expected: Result<&str, &str>| {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
             assert_eq!(parse_version(name, said), expected, "{name}: {said}");
         };
         check("claude", "2.1.325 (Claude Code)\n", Ok("2.1.325"));
         check("claude", "2.1.325", Ok("2.1.325"));
-        check("claude", "2.1.325-house built by somebody", Ok("2.1.325-house"));
+        check("claude", "2.1.325-house built by hand", Ok("2.1.325-house"));
         check("codex", "\ncodex-cli 0.55.0\nmore", Ok("0.55.0"));
         check("codex", "codex-cli v0.10.0", Ok("0.10.0"));
         let longest = "9".repeat(MAX_SHOWN_CHARS);
         check("claude", &format!("{longest}9"), Ok(&format!("{longest}…")));
         let coreutils = "cat (GNU coreutils) 9.4";
         check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is not a version of claude"));
-        // Many a program prints just that.
+        // Many other programs print only a number.
         check("claude", "v22.1.0", Err("\"v22.1.0\" is not a version of claude"));
         check("claude", "v2.1.325 (Claude Code)", Ok("2.1.325"));
         check("claude", "very new", Err("\"very new\" is not a version of claude"));
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_does_not_say_its_version_says_why() {
+    async fn missing_version_has_a_reason() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("client").to_str().unwrap().to_owned();
         let check = async |script: &str, time_limit: Duration, expected: &str| {

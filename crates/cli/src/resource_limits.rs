@@ -1,7 +1,6 @@
-//! Checks that this process may open files and start threads, before a command begins.
+//! Checks that this process may open files and start threads, before a command starts.
 //!
-//! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and the asynchronous runtime would
-//! panic.
+//! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and tokio would panic.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,14 +13,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 
-/// The threads that one command has at a time: two that write, one that reads a request or checks a value, and
-/// one that waits for signals.
+/// Threads of one command: two that write, one that reads a request or checks a value, and one that
+/// handles signals.
 const THREADS: usize = 4;
 
-/// Calls of a server check at the same time, and must not take each other for a limit.
+/// Concurrent calls of a server must not take each other's open files for a limit.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Refuses to begin when there is no room for a run with one program at a time.
+/// Refuses to start if the limits do not allow a run with one program.
 pub(crate) fn check() -> Result<(), Failure> {
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     files(files_for(1)).map_err(|error| {
@@ -30,7 +29,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     threads(THREADS).map_err(|error| no_thread(&error))
 }
 
-/// Makes sure that so many programs can run at a time, and raises the soft limit on open files for them.
+/// Raises the soft limit of open files for this many parallel programs, or fails.
 pub(crate) fn raise_for_programs(most: u32) -> Result<(), Failure> {
     let needed = files_for(most);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -56,14 +55,14 @@ fn short_of(what: &str, error: &io::Error, hint: &str) -> Failure {
     Failure::environment(format!("could not {what}: {error}")).hint(hint)
 }
 
-/// Holds this many more files open for a moment.
+/// Opens this many files for a moment.
 fn files(count: u64) -> io::Result<()> {
     let stdin = io::stdin();
     let opened: io::Result<Vec<OwnedFd>> =
         (0..count).map(|_| stdin.as_fd().try_clone_to_owned()).collect();
     match opened {
         Err(error) if is_limit(&error) => Err(error),
-        // Another error says nothing about limits.
+        // Another error has nothing to do with limits.
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -73,7 +72,7 @@ fn is_limit(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| limits.contains(&code))
 }
 
-/// Holds this many more threads for a moment.
+/// Starts this many threads for a moment.
 fn threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +85,8 @@ fn threads(count: usize) -> io::Result<()> {
     })
 }
 
-/// Keeps threads for what blocks in a runtime, which would panic if it could not start the first of them later.
+/// Starts threads for blocking work in advance, because tokio panics if it cannot start the first one
+/// later.
 pub(crate) fn warm_up(runtime: &tokio::runtime::Runtime) {
     let together = Arc::new(Barrier::new(THREADS));
     let tasks: Vec<_> = (0..THREADS)

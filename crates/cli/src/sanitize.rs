@@ -1,4 +1,7 @@
-//! Words as they are shown: safe to show, in the room that there is.
+//! Makes foreign text safe for a terminal, and fits it into columns.
+//!
+//! Text of models, files and arguments may contain control sequences that change the terminal or forge
+//! lines. Secrets are removed by `secrets`.
 
 use std::borrow::Cow;
 
@@ -7,16 +10,15 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::secrets::redacted;
 
-/// The text without secrets, and without what a terminal would obey.
+/// Returns the text without secrets and without terminal control characters.
 pub(crate) fn sanitized(text: &str) -> String {
     redacted(text).chars().map(|c| if is_terminal_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Returns a text that contains styles of ours, without secrets and without anything else that a
-/// terminal would obey.
+/// Returns a text that contains Raymond's own styles, without secrets and other control sequences.
 ///
-/// A caller makes foreign parts [`plain`] before it adds styles; this function also catches a part
-/// that a caller forgot.
+/// A caller sanitizes foreign parts before it adds styles; this function also catches a part that a
+/// caller forgot.
 pub(crate) fn styled(text: &str) -> String {
     let text = redacted(text);
     let mut safe = String::with_capacity(text.len());
@@ -54,14 +56,14 @@ fn style_at(text: &str) -> usize {
     if codes.split(';').all(is_ours) { text.len() - body.len() + end + 1 } else { 0 }
 }
 
-/// Whether a terminal would obey it: control characters, and marks that turn the direction of
-/// writing.
+/// Whether a terminal interprets the character: control characters, and marks that change the direction
+/// of text, which could reorder a line.
 pub(crate) fn is_terminal_control(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How long something took: `0.4s`, `42s`, `4m 12s`, `2h 03m`, `3d 4h`. Nothing takes no time.
+/// Formats a duration: `0.4s`, `42s`, `4m 12s`, `2h 03m`, `3d 4h`. The shortest is `0.1s`.
 pub(crate) fn elapsed(Span(milliseconds): Span) -> String {
     let seconds = milliseconds / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -74,7 +76,7 @@ pub(crate) fn elapsed(Span(milliseconds): Span) -> String {
     }
 }
 
-/// The text in at most so many columns of a terminal; the end of a longer one is cut off.
+/// Truncates the end of a text to this many columns.
 pub(crate) fn truncate_end(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return text.into();
@@ -83,23 +85,23 @@ pub(crate) fn truncate_end(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{}…", kept.into_iter().collect::<String>()).into()
 }
 
-/// The same, but it is the beginning that is cut off: what tells names apart is their end.
+/// Truncates the start of a text, because names differ at their ends.
 pub(crate) fn truncate_start(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return text.into();
     }
     let kept = fitting(text.chars().rev(), columns.saturating_sub(1));
-    // An accent without its letter would stand on the mark of the cut.
+    // A combining accent without its letter would attach to the ellipsis.
     let kept = kept.into_iter().rev().skip_while(|c| c.width() == Some(0));
     format!("…{}", kept.collect::<String>()).into()
 }
 
-/// The text, and blanks up to so many columns.
+/// Appends blanks up to this many columns.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// The characters that have room in so many columns.
+/// Returns the characters that fit into this many columns.
 fn fitting(characters: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
     let mut room = columns;
     characters
@@ -116,7 +118,7 @@ mod tests {
 
     // proves: S13
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left() {
+    fn control_characters_are_replaced() {
         let check = |text: &str, expected: &str| assert_eq!(sanitized(text), expected);
         check("plain ä\n\ttext", "plain ä\n\ttext");
         check("\u{1b}]0;x\u{7}y", "\u{fffd}]0;x\u{fffd}y");
@@ -126,7 +128,7 @@ mod tests {
 
     // proves: S13
     #[test]
-    fn only_styles_of_ours_are_left() {
+    fn only_own_styles_are_kept() {
         let check = |text: &str, expected: &str| assert_eq!(styled(text), expected);
         for kept in ["\u{1b}[32m\u{1b}[1mdone\u{1b}[0m: ä\n", "\u{1b}[1;91mx\u{1b}[m", "plain"] {
             check(kept, kept);
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_told_in_its_two_largest_units() {
+    fn span_shows_its_two_largest_units() {
         let check =
             |milliseconds, expected: &str| assert_eq!(elapsed(Span(milliseconds)), expected);
         check(0, "0.1s");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_by_columns_not_by_characters() {
+    fn long_text_is_truncated_by_columns() {
         let check = |text: &str, columns, end: &str, front: &str| {
             assert_eq!(
                 (&*truncate_end(text, columns), &*truncate_start(text, columns)),

@@ -176,7 +176,7 @@ mod tests {
         check(&format!(r#"{{"{key}":1}}"#), r#"{"[redacted]":1}"#);
         check(&format!(r#"{{"{escaped}":1}}"#), r#"{"[redacted]":1}"#);
         check(&format!(r#"{{"a":"{escaped}","a":1}}"#), r#"{"a":"[redacted]","a":1}"#);
-        // A text goes on behind a quotation mark that is escaped, however that is written.
+        // An escaped quotation mark does not end a text, in any notation.
         for quote in [r#"\""#, r#"\\\""#, r"\u0022"] {
             let line = format!(r#"{{"a":"say {quote} {escaped}","b":"{escaped}"}}"#);
             let shown: Value = serde_json::from_str(&redacted_line(&line)).unwrap();

@@ -1,4 +1,4 @@
-//! Where a run is, in the words that every command uses.
+//! The status of a run in the words that all commands share.
 
 use raymond_backends::contract::Sign;
 use raymond_core::run::{Program, Run};
@@ -13,35 +13,35 @@ use raymond_store::lock::{Owner, Process};
 use crate::sanitize::sanitized;
 use crate::transcript_follower::TranscriptFollower;
 
-/// Where a run is.
+/// The status of a run, its reason and the next command.
 #[derive(Debug)]
 pub(crate) struct StatusSummary {
     pub(crate) status: Status,
-    /// One sentence without a full stop.
+    /// The reason, as one sentence without a full stop.
     pub(crate) why: String,
-    /// The command that leads out of it.
+    /// The next command.
     pub(crate) next_command: String,
-    /// The command lines of processes that outlived their owner, where they were looked for.
+    /// The command lines of leftover processes; empty unless `with_processes` searched for them.
     pub(crate) left_running: Vec<String>,
 }
 
-/// Says that the owner of a run is suspended.
+/// Describes a suspended owner.
 pub(crate) fn suspended(owner: &Owner) -> String {
     format!("its owner, process {}, is suspended", owner.process.pid)
 }
 
-/// The same, for someone who waits.
+/// Describes a suspended owner, and how to continue it.
 pub(crate) fn suspended_with_hint(owner: &Owner) -> String {
     let (suspended, continuing) = (suspended(owner), continuing(owner));
     format!("{suspended}; continue the owner with `{continuing}`, or `fg` in its terminal")
 }
 
-/// The command that continues a suspended owner.
+/// Returns the command that continues a suspended owner.
 pub(crate) fn continuing(owner: &Owner) -> String {
     format!("kill -CONT {}", owner.process.pid)
 }
 
-/// What became of the states of a run. A document is pinned with all that it needs, and never changes.
+/// Returns whether the states of a run were edited. A document is pinned completely and never changes.
 fn states(project: &Project, run: &Run) -> States {
     match run.settings.program {
         Program::Crayfish { .. } => States::AsPinned,
@@ -50,7 +50,7 @@ fn states(project: &Project, run: &Run) -> States {
 }
 
 impl StatusSummary {
-    /// Where a run is that is known to the last record.
+    /// Returns the summary of a run that this process knows to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
         Self::with_states(head, status, States::AsPinned)
     }
@@ -62,7 +62,7 @@ impl StatusSummary {
         Self { status, why, next_command, left_running: Vec::new() }
     }
 
-    /// Where a run is that was looked at: its journal may be damaged, its states may be edited.
+    /// Returns the summary of a run that was read: its journal may be damaged, its states edited.
     pub(crate) fn seen(project: &Project, seen: &Look) -> Self {
         let run = &seen.head.run;
         match &seen.journal.tail {
@@ -73,7 +73,7 @@ impl StatusSummary {
                 status: seen.status,
                 why: format!("its journal is damaged: {damaged}"),
                 next_command: match damaged.seq {
-                    // Record 1 starts a run, and says of which workflow.
+                    // Without record 1 the workflow is unknown.
                     0 | 1 => "raymond run WORKFLOW".to_owned(),
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
                 },
@@ -82,8 +82,8 @@ impl StatusSummary {
         }
     }
 
-    /// The same, with the next command when the owner is suspended, or on another host: only a person knows
-    /// whether it lives there.
+    /// Adds the next command if the owner is suspended, or on another host: only the user knows whether that
+    /// host is alive.
     fn with_owner(mut self, seen: &Look) -> Self {
         let run = &seen.head.run;
         if let Some(owner) = seen.suspended_owner()
@@ -107,8 +107,7 @@ impl StatusSummary {
         self
     }
 
-    /// The same, with what clients of turns in flight are at when they do nothing but try again: that
-    /// takes a look at their transcripts.
+    /// Adds retries of clients. It reads their transcripts, so `list` does not do it.
     pub(crate) fn with_retries(mut self, project: &Project, seen: &Look) -> Self {
         if self.status != Status::Running {
             return self;
@@ -130,7 +129,7 @@ impl StatusSummary {
         self
     }
 
-    /// The same, with the processes that were left running: that takes a look at all of this machine.
+    /// Adds leftover processes. It searches all processes of the machine, which is slow.
     pub(crate) fn with_processes(self, seen: &Look) -> Self {
         let left_running =
             strays(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();

@@ -1,15 +1,15 @@
-//! What `--strict-budget` means for clients that only count tokens.
+//! Warns of `--strict-budget` with clients that report no costs.
 //!
-//! It charges the whole share of a turn that does not say what it cost. All that Codex costs is worked out
-//! from its tokens, so that it never says so, and the whole share is charged each time: whoever asks for that
-//! is told before anything is spent.
+//! A strict budget charges a turn's full budget share when its cost is unknown. Raymond estimates the
+//! costs of Codex from tokens, so with Codex every turn is charged in full. The user should know that
+//! before anything is spent.
 
 use raymond_backends::codex;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::run::Settings;
 use raymond_core::workflow::{Reachability, State};
 
-/// A warning, where a share of such a client would be charged, or no turn has a share.
+/// Returns a warning if a strict budget charges estimated turns in full, or has no effect.
 pub(crate) fn warning(settings: &Settings, reachable: &Reachability<'_>) -> Option<Diagnostic> {
     let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
     let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;

@@ -1,4 +1,7 @@
-//! What is seen of turns that another process watches: their transcripts, read as they grow.
+//! Reads the transcripts of running turns while another process drives the run.
+//!
+//! `attach` shows their progress, and `status` finds clients that only retry. The parsers of transcripts
+//! are in `raymond_backends::said`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +14,7 @@ use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_engine::shell::transcript;
 
-/// Listens to every client of a run.
+/// A reader of the transcripts of all running turns.
 pub(crate) struct TranscriptFollower {
     transcripts: PathBuf,
     open: BTreeMap<AgentId, OpenTranscript>,
@@ -24,7 +27,7 @@ struct OpenTranscript {
     backlog: Backlog,
 }
 
-/// Whether what is read happened before anybody listened.
+/// Whether the part of a transcript before the first poll was read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backlog {
     Unread,
@@ -36,7 +39,7 @@ impl TranscriptFollower {
         Self { transcripts, open: BTreeMap::new() }
     }
 
-    /// Tells what was seen since; of what had been said before, only the last.
+    /// Reports the progress since the last poll; of the backlog, only the last item.
     pub(crate) fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Sign)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
@@ -54,7 +57,7 @@ impl TranscriptFollower {
         }
     }
 
-    /// The transcript of a turn, where its client has written anything yet.
+    /// Opens the transcript of a turn, if its client has written anything yet.
     fn reading(&mut self, turn: &Turn) -> Option<&mut OpenTranscript> {
         let (agent, attempt) = (&turn.id.agent, (turn.id.clone(), turn.attempt));
         let Lane::Prompt(backend) = &turn.lane else { return None };
@@ -73,7 +76,7 @@ impl OpenTranscript {
     fn read_on(&mut self) -> Vec<Sign> {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();
-        // The owner of the run notices an error, and acts on it; here there is just nothing to show.
+        // The owner of the run handles an unreadable transcript; here it only means that there is no progress.
         let _unreadable = transcript.read_on(&mut |heard| {
             signs.extend(recount.hear(&heard).iter().filter_map(Said::sign));
         });

@@ -1,7 +1,7 @@
-//! Every command line that the pages only speak of is one that the program reads.
+//! Tests that the parser accepts every command line in the prose of the pages.
 //!
-//! Those in `console` fences are run by the tests of the pages. These stand in backticks in the prose, or
-//! begin a line of a `text` fence; words in capitals stand for something.
+//! Command lines in `console` fences are run by the tests of the pages. This module finds those in
+//! backticks and in `text` fences; words in capitals are placeholders.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn every_command_line_that_a_page_speaks_of_is_read() {
     assert!(lines > 150, "only {lines} were found");
 }
 
-/// A command may be named without all that it needs.
+/// Whether a fault only means that the prose omits required arguments.
 fn only_lacks(fault: ErrorKind) -> bool {
     matches!(fault, ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument)
 }
@@ -48,7 +48,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// `raymond …` in backticks outside of fences, and at the beginning of a line of a `text` fence.
+/// Finds `raymond …` in backticks outside of fences, and at the start of lines in `text` fences.
 fn spoken(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
@@ -65,7 +65,7 @@ fn spoken(text: &str) -> Vec<String> {
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// The words as a shell would split them, up to where another command or a file begins.
+/// Splits a line like a shell, up to a pipe, a redirection or a comment.
 fn words(line: &str) -> Vec<OsString> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -82,7 +82,7 @@ fn words(line: &str) -> Vec<OsString> {
     words.filter(|word| !word.is_empty() && word != "[OPTIONS]").map(|word| meant(&word)).collect()
 }
 
-/// What a word stands for.
+/// Replaces a placeholder by a valid value.
 fn meant(word: &str) -> OsString {
     match word.trim_matches(['[', ']', '<', '>']).trim_end_matches("...") {
         "COMMAND" => "run",

@@ -1,4 +1,4 @@
-//! Flags of the tool `crayfish`, and of the commands about its documents.
+//! Flags of the tool `crayfish`, and of the commands that inspect documents.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::completion;
 
-/// Where schemas are looked for.
+/// The directories that are searched for schemas.
 #[derive(Debug, Args, Default, Clone)]
 pub(crate) struct Schemas {
     /// Search this directory of the workspace for `$ref: "Name"` (repeatable)
@@ -30,7 +30,7 @@ pub(crate) struct Crayfish {
     pub(crate) quiet: bool,
 }
 
-/// What can be asked about documents without running them.
+/// The commands that inspect documents without running them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CrayfishCommand {
     /// Check documents and list all problems, without running them

@@ -1,12 +1,14 @@
-//! The flags of a command, made known to the parser only when the command is called: to build those of all
-//! commands takes longer than to read what was typed.
+//! Adds the flags of a command to the parser only when that command is called.
+//!
+//! Building the flags of all commands takes longer than parsing the arguments, and every short command
+//! would pay for it.
 
 use std::ops::Deref;
 
 use clap::builder::{Resettable, StyledStr};
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id};
 
-/// What was said after a command.
+/// The arguments of a command.
 #[derive(Debug)]
 pub(crate) struct Deferred<T>(pub(crate) Box<T>);
 
@@ -42,7 +44,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     }
 }
 
-/// The command says what it is about, not the type of its flags.
+/// Adds the flags, but keeps the description of the command instead of the type's doc comment.
 fn augmented<T: Args>(command: Command) -> Command {
     let about: Resettable<StyledStr> = command.get_about().cloned().into();
     T::augment_args(command).about(about).long_about(None)

@@ -1,4 +1,4 @@
-//! Flags of the commands that only look.
+//! Flags of the commands that read runs.
 
 use clap::{Args, ValueEnum};
 use raymond_core::time::Span;

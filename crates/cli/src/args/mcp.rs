@@ -23,12 +23,12 @@ pub(crate) struct Mcp {
     pub(crate) allow_host: Vec<Authority>,
 }
 
-/// A number of a port alone, or a name, is the most common mistake.
+/// Parses an address with a port. Users often give only a port or a name.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:7420".to_owned())
 }
 
-/// Reads what a `Host` header can hold: a pattern, or a URL, would match nothing.
+/// Parses a value that a `Host` header can contain; a pattern or a URL would never match.
 fn host(text: &str) -> Result<Authority, String> {
     text.parse().map_err(|error: NotAnAuthority| error.to_string())
 }

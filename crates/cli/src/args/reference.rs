@@ -1,4 +1,4 @@
-//! The command reference, `docs/commands.md`, made from the flags themselves.
+//! Generates the command reference, `docs/commands.md`, from the help texts.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ Generated from the program; `raymond COMMAND --help` prints the same. `raymond W
 `raymond run WORKFLOW`. Name a run by its id, a unique prefix of it, or `@last`.
 ";
 
-/// The whole page.
+/// Returns the page.
 fn page() -> String {
     let mut program = Arguments::command();
     program.build();
@@ -46,7 +46,7 @@ fn section(text: &mut String, command: &Command) {
     let title = title.trim_start_matches("raymond ");
     write!(text, "\n## {title}\n\n{}.\n\n", about(command)).unwrap();
     write!(text, "```text\n{usage}\n```\n").unwrap();
-    let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_told(arg)).collect();
+    let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_listed(arg)).collect();
     if !arguments.is_empty() {
         text.push_str("\n| argument | meaning |\n|---|---|\n");
         for argument in arguments {
@@ -65,8 +65,8 @@ fn section(text: &mut String, command: &Command) {
     }
 }
 
-/// Everybody has `--help`.
-fn is_told(argument: &Arg) -> bool {
+/// Whether an argument is listed; `--help` is the same for all commands.
+fn is_listed(argument: &Arg) -> bool {
     !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
@@ -121,7 +121,7 @@ fn the_command_reference_is_true() {
 }
 
 #[test]
-fn the_help_of_run_tells_the_exit_codes_that_the_book_tells() {
+fn run_help_lists_the_exit_codes_of_the_book() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/running.md");
     let page = std::fs::read_to_string(path).unwrap().replace('`', "");
     let (_, table) = page.split_once("\n### Exit codes\n").unwrap();
@@ -129,8 +129,8 @@ fn the_help_of_run_tells_the_exit_codes_that_the_book_tells() {
     let rows = rows.filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |"));
     let rows: Vec<String> =
         rows.skip(1).map(|row| format!("  {}", row.replacen(" | ", "  ", 1))).collect();
-    let (_, told) = super::RUN_HELP.split_once("Exit codes:\n").unwrap();
-    assert_eq!(told.lines().collect::<Vec<_>>(), rows);
+    let (_, listed) = super::RUN_HELP.split_once("Exit codes:\n").unwrap();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), rows);
 }
 
 #[test]

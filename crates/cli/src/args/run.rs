@@ -1,4 +1,4 @@
-//! Flags of the commands that drive a run.
+//! Flags of the commands that start or resume a run.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Schemas, SettingFlags};
 use crate::completion;
 
-/// How much is said.
+/// The amount and the format of the output.
 #[derive(Debug, Args, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputFlags {
@@ -25,7 +25,7 @@ pub(crate) struct OutputFlags {
     pub(crate) events: bool,
 }
 
-/// Where a run is driven.
+/// Whether the run is driven in the background.
 #[derive(Debug, Args, Default)]
 pub(crate) struct BackgroundFlags {
     /// Start the run in the background and print its id
@@ -36,7 +36,7 @@ pub(crate) struct BackgroundFlags {
     pub(crate) detached_as: Option<String>,
 }
 
-/// What is new about a new run.
+/// The flags that only a new run has.
 #[derive(Debug, Args)]
 pub(crate) struct NewRunFlags {
     /// Set the id of the run: letters, digits, `-` and `_`
@@ -50,7 +50,7 @@ pub(crate) struct NewRunFlags {
     pub(crate) vars: Vec<String>,
 }
 
-/// What only documents of steps have.
+/// The flags that only documents of steps have.
 #[derive(Debug, Args, Default)]
 pub(crate) struct Steps {
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Where steps work.
+    /// Returns the directory in which steps run.
     pub(crate) fn workspace(&self) -> &Path {
         self.workspace.as_deref().unwrap_or_else(|| Path::new("."))
     }
@@ -82,7 +82,7 @@ pub(crate) struct Run {
     /// Read the states at every visit instead of pinning them
     #[arg(long)]
     pub(crate) unpinned: bool,
-    /// Only `ralph` has it.
+    /// Set only by `ralph`, which starts a run with these flags.
     #[arg(skip)]
     pub(crate) max_iterations: Option<u32>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ pub(crate) struct Run {
     pub(crate) output: OutputFlags,
 }
 
-/// One agent, which is never reminded, in sessions that it never goes back to.
+/// The flags of `ralph`. It hides flags that have no effect on one agent in fresh sessions.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("max_parallel", |flag| flag.hide(true)),

@@ -1,4 +1,4 @@
-//! Flags that govern a run: its limits, its clients, its permissions.
+//! Flags that set limits, clients and permissions of a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use clap::{Arg, Args, ValueEnum};
 use raymond_core::budget::Micros;
 use raymond_core::time::Span;
 
-/// What governs the turns of a run; `run` and `resume` share it.
+/// The settings that `run`, `ralph` and `resume` share.
 #[derive(Debug, Args, Default)]
 pub(crate) struct SettingFlags {
     /// Stop at this total cost in US dollars, or `none` [default: 10.00]
@@ -76,7 +76,7 @@ pub(crate) struct SettingFlags {
     pub(crate) dangerously_skip_permissions: bool,
 }
 
-/// The flag as `resume` has it: where nothing is said, what the run has still holds.
+/// Replaces the default in the help of a flag, because `resume` keeps the setting of the run.
 pub(crate) fn with_unchanged_default(flag: Arg) -> Arg {
     let with_unchanged_default = |help: &StyledStr| {
         let help = help.to_string();
@@ -96,12 +96,12 @@ pub(crate) fn with_unchanged_default(flag: Arg) -> Arg {
     flag.help(short).long_help(long)
 }
 
-/// A cap, or none.
+/// A cap, or no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget(pub(crate) Option<Micros>);
 
 impl Budget {
-    /// A cap of this amount.
+    /// Creates a cap; zero is refused.
     pub(crate) fn of(amount: Micros) -> Result<Self, String> {
         if amount == Micros::ZERO {
             return Err("a budget of zero starts nothing; use an amount or `none`".to_owned());

@@ -1,4 +1,4 @@
-//! Flags of the commands that end a run.
+//! Flags of the commands that stop a run.
 
 use clap::Args;
 

@@ -1,8 +1,8 @@
-//! What prompts ask of clients that the clients would not understand.
+//! Finds options that a client does not support, such as an unknown effort or a model without a price.
 //!
-//! Which words a client knows is told by its backend. A word of a state is a mistake in its file; one
-//! of flags or configuration is told once for each backend that it would be handed to. Replies answer in
-//! place of a client, and understand anything: what is played is asked of the client that would answer.
+//! The backend knows its options. An option of a state is reported in its file; an option of flags or
+//! configuration is reported once for each backend. With replies, the real backend is checked, because
+//! the workflow will run with it later.
 
 use raymond_backends::{claude, codex};
 use raymond_core::budget::Micros;
@@ -14,7 +14,7 @@ use raymond_core::run::requirements::{PromptsByBackend, listed};
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, Reachability, State};
 
-/// Returns what a client would not understand. `Requirements` reports what a backend cannot do at all.
+/// Returns the unsupported options. Missing capabilities are reported by `Requirements` instead.
 pub(crate) fn unsupported_options(
     settings: &Settings,
     reachable: &Reachability<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn unsupported_options(
     found
 }
 
-/// A model for all states, where several clients would be asked for it: few know the same ones.
+/// Warns of one model for several clients, which rarely know the same models.
 fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<Diagnostic> {
     let model = settings.model.as_ref()?;
     let hears = |state: &&State| state.front.model.is_none();
@@ -62,7 +62,7 @@ fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<
     Some(Diagnostic::warning("shared-model", message).hint(hint))
 }
 
-/// Something that a client would not understand, and the key that asks for it.
+/// An option that a client does not support, and its key.
 struct UnsupportedOption {
     key: &'static str,
     diagnostic: Diagnostic,
@@ -75,7 +75,7 @@ impl UnsupportedOption {
     }
 }
 
-/// What is asked of a client.
+/// The options that a client would get.
 struct RequestedOptions {
     permissions: Permissions,
     effort: Option<String>,
@@ -85,7 +85,7 @@ struct RequestedOptions {
 }
 
 impl RequestedOptions {
-    /// What a state itself says.
+    /// Returns the options that a state sets itself.
     fn of_state(settings: &Settings, front: &Frontmatter) -> Self {
         let own = Permissions { checks: settings.permissions.checks, ..Permissions::default() };
         Self {
@@ -97,7 +97,7 @@ impl RequestedOptions {
         }
     }
 
-    /// What the run says, as far as not all of these states say otherwise.
+    /// Returns the options of the run that at least one of these states does not override.
     fn of_run(settings: &Settings, states: &[&State]) -> Self {
         let mut permissions = settings.permissions.clone();
         permissions.mode =
@@ -130,7 +130,7 @@ impl RequestedOptions {
                 let (model, cap) = (self.model.as_deref(), self.cap);
                 let requested = codex::preflight::Wish { permissions, effort, extras, model, cap };
                 let problems = requested.problems(prices);
-                // That it keeps no lists at all is among what it can do.
+                // A missing tool list is a missing capability, which `Requirements` reports.
                 let problems = problems.into_iter().filter(|p| !matches!(p, Problem::Deny(_)));
                 let option = |problem: Problem| {
                     UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())

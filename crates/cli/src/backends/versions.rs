@@ -1,7 +1,7 @@
-//! What clients say of their versions.
+//! Asks clients for their versions before a run starts or resumes.
 //!
-//! They are asked before a run starts or goes on. One that does not say it is no client: whoever is asked
-//! before it would be paid for nothing.
+//! A program that does not report a version is not the client, and a run must not pay other clients
+//! before that is known.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use raymond_core::workflow::State;
 use crate::failure::Failure;
 use crate::probe;
 
-/// The version of a client that was found, for a state that asks it.
+/// Returns the version of the client that a state needs.
 pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, Failure> {
     let (path, why) = match crate::runtime()?.block_on(probe::client_version(
         name,
@@ -30,7 +30,7 @@ pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, 
     Err(super::unusable_client(name, state, &problem, remedy))
 }
 
-/// A line for each client that is another one than before.
+/// Returns a line for each client whose version changed.
 pub(crate) fn version_changes(
     before: &BTreeMap<BackendName, String>,
     now: &BTreeMap<BackendName, String>,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_of_another_version_is_told() {
+    fn version_change_is_reported() {
         let of = |clients: &[(&str, &str)]| -> BTreeMap<BackendName, String> {
             clients.iter().map(|(name, version)| ((*name).into(), (*version).into())).collect()
         };

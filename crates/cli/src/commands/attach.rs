@@ -1,4 +1,4 @@
-//! `raymond attach`: follows a run as if it had been started here, and leaves it alone otherwise.
+//! `raymond attach`: follows a run that another process drives, without changing it.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::transcript_follower::TranscriptFollower;
 use super::finish::finish;
 use super::report::report;
 
-/// How often the journal is looked at.
+/// Pause between two reads of the journal: short enough to look live.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let runtime = crate::runtime()?;
     let mut interrupt = interrupt(&runtime)?;
-    // The summary of a run that is over says it all.
+    // The summary of an ended run contains the status already.
     if !flags.output.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
         let StatusSummary { status, why, .. } = StatusSummary::seen(&project, &seen);
         crate::say!("{run}: {status}: {why}");
@@ -57,7 +57,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     })
 }
 
-/// Ctrl-C, which from here on does not end this process.
+/// Handles Ctrl-C, which then ends only this command and not the run.
 fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
     let entered = runtime.enter();
     let interrupt = signal(SignalKind::interrupt());
@@ -65,7 +65,7 @@ fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
     interrupt.map_err(|error| Failure::environment(format!("could not listen for Ctrl-C: {error}")))
 }
 
-/// Tells what happens, until nothing will any more.
+/// Prints events until the run has ended or has no owner.
 async fn follow(
     project: &Project,
     run: &RunId,
@@ -76,7 +76,8 @@ async fn follow(
     let mut follower = TranscriptFollower::new(paths.transcripts);
     let mut suspension = Suspension::default();
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
-        // The owner first: one that ends in between has written all it will ever write.
+        // Read the owner before the journal: an owner that ends in between has already written its last record,
+        // so nothing is missed.
         let owner = look::owner_and_life(project, run)?;
         let lines =
             Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;

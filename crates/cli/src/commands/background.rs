@@ -1,8 +1,8 @@
-//! `-d`: this same program again, on its own, with its words in a file.
+//! `--detach`: starts this program again as a background process.
 //!
-//! The one who was called waits until the start is recorded, prints the id and leaves. The one who was
-//! started makes a session of its own, so that no terminal ends it, and then does what was asked. It
-//! is told by a hidden flag which run it is.
+//! The calling process waits until the start is recorded, prints the id and exits. The new process
+//! starts its own session, so that closing the terminal does not end it, and writes its output to
+//! `console.log`. A hidden flag names the run.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -30,17 +30,17 @@ use crate::runs;
 
 use super::{print_json, write_stdout};
 
-/// How often the journal is looked at.
+/// Pause between two reads of the journal: a user waits for the id, so it is short.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Whether a run goes to the background.
+/// The way in which a run is driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DriveMode {
-    /// It is driven here.
+    /// This process drives the run.
     Foreground,
-    /// It is to be started on its own.
+    /// This process starts a background process.
     StartBackground,
-    /// This is the one that was.
+    /// This process is the background process.
     Detached,
 }
 
@@ -54,18 +54,18 @@ impl DriveMode {
     }
 }
 
-/// The first act of one that was started in the background.
+/// Leaves the session of the terminal; the first act of a background process.
 pub(crate) fn own_session() -> Result<(), Failure> {
     process::own_session()
         .map_err(|error| Failure::environment(format!("could not leave the terminal: {error}")))
 }
 
-/// Starts this program again for `run`, and returns once its start is recorded.
+/// Starts this program again for `run`, and returns once the start is recorded.
 pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     let is_new = !paths.exist(disk)?;
     let runtime = crate::runtime()?;
-    // Whatever was started is named, even to somebody who is in a hurry.
+    // A Ctrl-C during the start must not hide the id of a run that has already started.
     let mut interrupt = {
         let entered = runtime.enter();
         let interrupt = signal(SignalKind::interrupt()).map_err(start_failure)?;
@@ -96,7 +96,7 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
         words => crate::say!("{words}"),
     }
     if is_new && !runs::is_started(project, run) {
-        // It never was a run: nothing of it stays.
+        // The run never started, so its directory is removed.
         paths.remove(disk).ok();
     }
     Ok(code(status))
@@ -113,7 +113,7 @@ fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// This program with the same words, and the flag that says which run it is.
+/// Returns this command line with the hidden flag that names the run.
 fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     let mut words = args::with_run(std::env::args_os()).into_iter().skip(1);
     let command = words.next().into_iter();
@@ -126,17 +126,17 @@ fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     })
 }
 
-/// Watches a journal for a start.
+/// A watcher of the journal for the start of a run.
 struct StartWatcher<'p> {
     project: &'p Project,
     run: &'p RunId,
-    /// Earlier starts are others.
+    /// Ignores records of earlier starts.
     since: Timestamp,
     cursor: Option<Cursor>,
 }
 
 impl StartWatcher<'_> {
-    /// How it ended, when it ended without a start; none once the start is recorded.
+    /// Waits for the start; returns the exit status if the process ended without one.
     async fn until_started(
         &mut self,
         detached: &mut Detached,
@@ -146,7 +146,7 @@ impl StartWatcher<'_> {
                 ended = detached.exited() => Some(ended?),
                 () = tokio::time::sleep(POLL_INTERVAL) => None,
             };
-            // It may have started and ended since the last look.
+            // The process may have started the run and ended since the last read, so the journal decides.
             if self.has_started() {
                 return Ok(None);
             }
@@ -164,8 +164,8 @@ impl StartWatcher<'_> {
         self.new_records().iter().any(|record| record.at >= self.since && events(record))
     }
 
-    /// What was recorded since the last look. There may be no journal yet, and one that is cut is
-    /// read anew.
+    /// Returns the records since the last read. The journal may not exist yet. After a rewind the cursor is
+    /// invalid, and the journal is read from the start.
     fn new_records(&mut self) -> Vec<Record> {
         let Some(mut cursor) = self.cursor.take() else {
             let Ok(seen) = look(self.project, self.run) else { return Vec::new() };
@@ -185,7 +185,7 @@ fn length(log: &Path) -> u64 {
     std::fs::metadata(log).map_or(0, |found| found.len())
 }
 
-/// What was said since.
+/// Returns the output since `start`.
 fn log_since(log: &Path, start: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = std::fs::File::open(log) {

@@ -144,7 +144,7 @@ async fn kill_and_resume(
     expect("the exit code of the resume", &finished.code, &Some(0))?;
     let plan = "third: reused 4 turns ($0.21), continuing 1, repeating 0";
     expect(
-        "what the resume says first",
+        "the first line of the resume",
         &finished.stderr.first().map(String::as_str),
         &Some(plan),
     )?;
@@ -169,7 +169,7 @@ fn account(demo: &DemoDirectory, undisturbed: &Look, resumed: &Look) -> Result<(
     expect("the lines of published.log", &published, &2)?;
     let (spent, cap) = (resumed.head.run.spent, resumed.head.run.settings.budget);
     let plain = undisturbed.head.run.spent;
-    expect("what was spent", &spent, &plain.plus(after.cut_off))?;
+    expect("the spent amount", &spent, &plain.plus(after.cut_off))?;
     let within = cap.is_some_and(|cap| spent <= cap);
     expect("whether that is within the cap", &within, &true)?;
     let turns = after.settled.len();

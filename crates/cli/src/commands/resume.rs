@@ -1,4 +1,8 @@
-//! `raymond resume`: says what it will do, and does it.
+//! `raymond resume`: continues a run.
+//!
+//! Checks that need no owner come first (`before_opening`), then this process becomes the owner, checks
+//! the rest (`preflight`), prints the plan and drives the run. Edited states are handled in `edits`, runs
+//! that cannot continue in `already_ended`.
 
 mod already_ended;
 mod edits;
@@ -36,7 +40,7 @@ use preflight::{
     Definitions, check_budget_left, check_cap, check_requirements, price_change_note, usable,
 };
 
-/// What a person wants of a resume.
+/// The options of a resume.
 pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
@@ -51,14 +55,14 @@ pub(crate) struct ResumeOptions<'a> {
 /// The prices that a run continues with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prices {
-    /// As the run has them.
+    /// The prices of the run.
     Kept,
-    /// As the configuration has them now.
+    /// The prices of the current configuration.
     Current,
 }
 
 impl ResumeOptions<'_> {
-    /// What the run is to be governed by from here on.
+    /// Returns the settings of the run with the flags of this resume.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let config = config::load(project)?;
         let usual = backends::default_backend(&config);
@@ -87,7 +91,7 @@ impl ResumeOptions<'_> {
 }
 
 impl<'a> ResumeOptions<'a> {
-    /// `run --or-resume`
+    /// Returns the options of `run --or-resume`.
     pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
         Self {
             plan: false,
@@ -170,7 +174,7 @@ pub(super) fn resume_run(
     check_budget_left(&owned.head, &settings)?;
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
     let EditDecision { adopt, line } = decide_edits(&owned.head, &owned.definition, options.edits)?;
-    // Whatever stands in the way is said before anything is recorded.
+    // All refusals come before the first record, so that a refused resume changes nothing.
     let definitions = Definitions { pinned: &owned.definition, adopted: adopt.as_ref() };
     let warnings = check_requirements(project, &owned.head.run, &settings, definitions)?;
     let UsableBackends { backends, clients } =
@@ -205,7 +209,7 @@ pub(super) fn resume_run(
     drive(&runtime, owned, backends, inputs, console)
 }
 
-/// Adds the backends of the earlier settings, which can read what their clients left.
+/// Adds the backends of the earlier settings, which can read the transcripts of their clients.
 fn with_earlier_backends(
     project: &Project,
     mut backends: Backends,
@@ -221,11 +225,11 @@ fn with_earlier_backends(
     backends
 }
 
-/// What came of all that needs no owner.
+/// The result of the checks that need no owner.
 enum BeforeOpening {
-    /// That was all, with this exit code.
+    /// The command is finished, with this exit code.
     Done(u8),
-    /// The run is to be opened; it was seen like this, if it is not to be cut back.
+    /// The run must be opened. It was read already, unless a rewind will discard records.
     Opening(Option<Box<Look>>),
 }
 
@@ -235,7 +239,7 @@ fn before_opening(
     options: &ResumeOptions<'_>,
 ) -> Result<BeforeOpening, Failure> {
     let seen = match (runs::look(project, run), options.how.truncate_to) {
-        // What cannot be read may be what is to be cut away.
+        // The unreadable part may be what the rewind discards.
         (Err(_), Some(_)) => {
             return runs::check_started(project, run).map(|()| BeforeOpening::Opening(None));
         }
@@ -243,7 +247,7 @@ fn before_opening(
     };
     let is_whole = matches!(seen.journal.tail, Tail::Clean);
     if options.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
-        // The run forgets no money with its records.
+        // A rewind keeps all costs, so the cap is checked against the costs before it.
         if options.setting_flags.budget.is_some() {
             check_cap(&seen.head, &options.settings(project, &seen.head.run)?)?;
         }
@@ -261,7 +265,7 @@ fn before_opening(
     Ok(BeforeOpening::Opening(Some(Box::new(seen))))
 }
 
-/// The plan; under states that may be others than they were it is not known who goes on.
+/// Returns the plan. With edited states it does not name agents, because they may enter other states.
 fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
     let plan = Plan::of(run, ledger, settings);
     match (states, settings.definition) {
@@ -272,7 +276,7 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
     }
 }
 
-/// `--plan`: what would be done, and nothing is touched.
+/// Prints the plan of `--plan` without changing anything.
 fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
@@ -321,7 +325,7 @@ fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Res
     Ok(0)
 }
 
-/// What opening the run found.
+/// Prints what opening the run found.
 fn report_opening(found: &Found) {
     if let Some(torn) = &found.torn {
         let kept = torn.kept.as_ref().map(|path| format!("; a copy is in {}", path.display()));
@@ -337,7 +341,7 @@ fn report_opening(found: &Found) {
     report_leftovers(&found.ended, &found.survivors);
 }
 
-/// Ends what a run that is over has left running: its owner may have died before it did.
+/// Ends the leftover processes of an ended run, whose owner may have been killed.
 pub(super) fn end_leftover_processes(project: &Project, seen: &Look) -> Result<(), Failure> {
     if seen.owner.is_some() || strays(seen).is_empty() {
         return Ok(());
@@ -350,7 +354,7 @@ pub(super) fn end_leftover_processes(project: &Project, seen: &Look) -> Result<(
     Ok(())
 }
 
-/// What was left of a run, and was ended; or was not.
+/// Prints which leftover processes were ended, and how many were not.
 pub(super) fn report_leftovers(left: &[Leftover], survivors: &[Identity]) {
     report_ended(left);
     if !survivors.is_empty() {

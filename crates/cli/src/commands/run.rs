@@ -1,4 +1,7 @@
-//! `raymond run`: a new run, from its first line to its result.
+//! `raymond run`: starts a run, drives it and reports its end.
+//!
+//! Everything is checked before the run is created, so that a mistake leaves nothing behind. The engine
+//! drives the run (`raymond_engine::shell`); `resume` shares `drive`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +55,7 @@ pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
     start(flags, &Program::States)
 }
 
-/// What states have and a document has not.
+/// Refuses flags that documents do not have.
 fn check_document(flags: &Run) -> Result<(), Failure> {
     if flags.input.is_some() {
         return Err(Failure::usage("a document of steps has no --input")
@@ -65,7 +68,7 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a run of a program.
+/// Starts a run of a program, or resumes it with `--or-resume`.
 pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     let project = runs::project()?;
     let given = flags.background.detached_as.as_ref().or(flags.creation.id.as_ref());
@@ -76,7 +79,7 @@ pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     start_new(&project, run, flags, program)
 }
 
-/// There is such a run: it goes on, if that was asked for.
+/// Resumes an existing run if the user asked for that.
 fn resume_existing(
     project: &Project,
     run: RunId,
@@ -139,10 +142,11 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         input: flags.input.clone(),
         settings,
     };
-    // Before it owns anything: whoever owns a run may be poked.
+    // The runtime must exist before this process owns a run: other processes wake an owner with SIGUSR1,
+    // which would end a process without a handler.
     let runtime = crate::runtime()?;
     let (owned, start) = match Owned::create(project, prepared, launch) {
-        // Somebody else has begun it meanwhile.
+        // Another process created the run between the check and now.
         Err(LaunchError::Exists(run)) => return resume_existing(project, run, flags, program),
         created => created?,
     };
@@ -153,7 +157,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     drive(&runtime, owned, backends, vec![start], console)
 }
 
-/// Says what is worth a look before the run begins.
+/// Prints warnings before the run starts.
 fn warn(flags: &Run, settings: &Settings, prepared: &Prepared) {
     for warning in &prepared.warnings {
         print_diagnostic(&located(warning.clone(), &flags.workflow));
@@ -169,7 +173,7 @@ fn warn(flags: &Run, settings: &Settings, prepared: &Prepared) {
     }
 }
 
-/// What was named, for whoever begins such a run anew.
+/// Returns the flags that a new start of the same run needs.
 fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
     let Steps { schemas, workspace } = &flags.steps;
     Ok(StartFlags {
@@ -179,7 +183,6 @@ fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
     })
 }
 
-/// Template variables.
 enum Vars {
     OfStates(BTreeMap<String, String>),
     OfDocument(settings::DocumentVars),
@@ -194,7 +197,7 @@ impl Vars {
         })
     }
 
-    /// As they were typed.
+    /// Returns the variables as they were typed.
     fn typed(&self) -> &BTreeMap<String, String> {
         match self {
             Self::OfStates(vars) => vars,
@@ -203,7 +206,7 @@ impl Vars {
     }
 }
 
-/// A document with its variables and schemas; `weigh` says what else stands in the way.
+/// Prepares a document with its variables and schemas; `check_more` finds further problems.
 fn prepare_document(
     flags: &Run,
     vars: &Map<String, Value>,
@@ -219,7 +222,7 @@ fn prepare_document(
     Ok(Prepared { warnings, ..prepared })
 }
 
-/// What the first prompt asks for, where nothing can be bound to it.
+/// Warns if the first prompt uses `{{input}}` or `{{result}}` without `--input`.
 fn missing_input(definition: &Definition) -> Option<String> {
     let entry = definition.states.get(&definition.entry)?;
     let names = template::render(&entry.body, &mut |_| None).unknown;
@@ -228,7 +231,7 @@ fn missing_input(definition: &Definition) -> Option<String> {
     Some(format!("{state} has {{{{{name}}}}} but no --input was given, so it will be empty"))
 }
 
-/// A prompt that is missing is looked for among prompts, and a workflow among documents.
+/// Adds a suggestion: a similar prompt, or a document in the folder.
 fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
     let failure = match (program, &error) {
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
@@ -252,7 +255,7 @@ fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> F
     failure.within(workflow)
 }
 
-/// Going on with a run of another workflow, or with another input, would be a surprise.
+/// Refuses `--or-resume` with another workflow, program or input: the user would get the old one.
 fn check_same(
     project: &Project,
     run: &RunId,
@@ -261,11 +264,11 @@ fn check_same(
 ) -> Result<(), Failure> {
     let Ok(seen) = runs::look(project, run) else { return Ok(()) };
     if seen.head.seq == 0 {
-        // Its owner is about to say what it is.
+        // The owner has not recorded the start yet, so there is nothing to compare.
         return Ok(());
     }
     let begun = &seen.head.run;
-    // A workflow that is gone is a matter for the resume.
+    // A missing workflow is reported by the resume.
     if absolute(&flags.workflow).is_ok_and(|named| named != begun.workflow) {
         return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
             .hint("pass that workflow, or choose another --run-id"));
@@ -290,12 +293,12 @@ fn check_same(
     Err(Failure::usage(format!("{run} started with a different {other}")).hint(unchanged_hint(run)))
 }
 
-/// The ways out for whoever asks a run to become another one.
+/// Returns the hint for a run that differs from the flags.
 fn unchanged_hint(run: &RunId) -> String {
     format!("continue it unchanged with raymond resume {run}, or choose another --run-id")
 }
 
-/// A loop does not become a workflow, nor another loop; only the number of its iterations may change.
+/// Refuses another program. Only the number of iterations of a loop may change.
 fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Failure> {
     let until = |program: &Program| program.ralph().map(|ralph| ralph.until.clone());
     if until(begun) == until(asked) {
@@ -311,12 +314,12 @@ fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Fa
     Err(Failure::usage(format!("{run} {what}")).hint(unchanged_hint(run)))
 }
 
-/// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.
+/// Whether the run has records. Other problems are reported by the resume.
 fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
     Ok(project.runs()?.contains(run) && runs::is_started(project, run))
 }
 
-/// Drives an owned run to its end and says how it went.
+/// Drives an owned run to its end and reports how it ended.
 pub(super) fn drive(
     runtime: &Runtime,
     owned: Owned,
@@ -336,13 +339,13 @@ pub(super) fn drive(
     })
 }
 
-/// A run that its machine does not let go on is not lost.
+/// Adds that the run can be resumed after an error of the machine.
 fn with_resume_hint(failure: Failure, directory: &Path) -> Failure {
     let run = directory.file_name().unwrap_or_default().to_string_lossy();
     failure.then(format!("the records are safe; to continue: raymond resume {run}"))
 }
 
-/// The first line says what governs the run.
+/// Returns the first line, with the limits and permissions of the run.
 fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
     let Prepared { definition, .. } = prepared;
@@ -368,7 +371,7 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     format!("{run}: {}", parts.join(" · "))
 }
 
-/// `PROMPT.md up to 50 times, until `cargo test` passes`
+/// Formats `PROMPT.md up to 50 times, until `cargo test` passes`.
 fn loop_summary(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String {
     let pinned = match settings.definition {
         Pinning::Pinned => ", pinned",
@@ -377,7 +380,7 @@ fn loop_summary(ralph: &Ralph, settings: &Settings, definition: &Definition) -> 
     format!("{}{pinned}", ralph.describe(&definition.entry))
 }
 
-/// The backends that may be asked. Replies that stand in for all of them are the only one.
+/// Returns the names of the backends for the first line.
 fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
     let asked = backends::reachable_backends(settings, &Reachability::of(definition));
     if backends::uses_only_replies(settings) && !asked.is_empty() {
@@ -386,7 +389,7 @@ fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec
     asked.into_keys().map(BackendName::as_str).collect()
 }
 
-/// Who answers, unless it goes without saying, and what it may do: `acceptEdits + 3 allowed`.
+/// Returns the backends, unless it is only Claude, and their permissions: `acceptEdits + 3 allowed`.
 fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     let Permissions { mode, allow, deny, checks } = &settings.permissions;
     let counted = |count: usize, word: &str| match count {
@@ -408,7 +411,8 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     }
 }
 
-/// `<workflow name>-<date>-<short random>`, unless it is given; a loop is named after its prompt.
+/// Returns `<workflow name>-<date>-<short random>`, unless an id is given; a loop has the name of its
+/// prompt.
 fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<RunId, Failure> {
     if let Some(given) = given {
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
@@ -428,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_says_what_clients_may_do() {
+    fn first_line_shows_permissions() {
         let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
             let mut settings = Settings::default();
             change(&mut settings);
@@ -443,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_says_who_answers_unless_it_is_claude_alone() {
+    fn first_line_names_backends_other_than_claude() {
         let check = |backends: &[&str], expected: &[&str]| {
             assert_eq!(clients(&Settings::default(), backends), expected);
         };

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_comes_late_gets_every_line() {
+    fn late_reader_gets_every_line() {
         let (mut reader, writer, room) = full_pipe();
         let mut events = Events::to(writer, MAX_WAITING_BYTES);
         let lines: Vec<String> = (0..10_000).map(|number| format!("line {number}")).collect();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn when_too_much_waits_the_stream_ends_once_and_has_no_gap() {
+    fn full_stream_ends_once_without_a_gap() {
         let (mut reader, writer, room) = full_pipe();
         let mut events = Events::to(writer, 3 * weight("line 0"));
         let told: Vec<Stream> =
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_reader_that_does_not_read() {
+    fn stuck_reader_is_not_waited_for() {
         let (reader, writer, _) = full_pipe();
         let mut events = Events::to(writer, MAX_WAITING_BYTES);
         events.print("line".to_owned());

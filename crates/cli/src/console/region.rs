@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// What a terminal shows after these frames, and where its cursor stands.
+    /// Returns the screen of a terminal after these frames, and the row of its cursor.
     fn shown(frames: &[Option<String>]) -> (Vec<String>, u16) {
         let (rows, columns) = (8, 20);
         let size = |n| NonZero::new(n).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_stands_above_the_rows() {
+    fn lines_are_above_the_rows() {
         let mut region = Region::default();
         let mut frames = vec![region.frame(&said(&["one"]), rows(&["a", "b"]), 20)];
         assert_eq!(shown(&frames), (said(&["one", "a", "b"]), 3));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_a_narrower_terminal_has_wrapped_are_taken_away_whole() {
+    fn wrapped_rows_are_removed_completely() {
         let check = |columns: usize, up: usize| {
             let mut region = Region::default();
             region.frame(&[], rows(&["0123456789", "検査検査", ""]), 20);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_somebody_else_has_written_over_are_left() {
+    fn overwritten_rows_are_left_alone() {
         let mut region = Region::default();
         region.frame(&[], rows(&["a", "b"]), 20);
         region.forget();

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_at_blanks_and_go_on_below_their_text() {
+    fn lines_are_wrapped_at_blanks_and_indented() {
         let check = |text: &str, expected: &str| {
             let room = LineLayout { edge: 30, taken: 8, indent: 6 };
             assert_eq!(wrapped(text, room), expected);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_hardly_any_room_there_is_hardly_any_indent() {
+    fn narrow_terminals_shrink_the_indent() {
         let room = LineLayout { edge: 24, taken: 0, indent: 10 };
         assert_eq!(wrapped("one two three four five six", room), "one two three four five\n  six");
     }

@@ -1,4 +1,4 @@
-//! Every error of the rooms below, in the words and with the exit code of the command line.
+//! Converts the errors of the libraries to failures with hints and exit codes.
 
 use std::path::Path;
 
@@ -22,11 +22,12 @@ use raymond_store::{blobs, disk, inbox, journal, lock};
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
 use crate::{runs, status_summary, workflows};
 
-/// Record 1 starts a run: without it there is none.
+/// Without record 1, which starts the run, nothing can be continued.
 const NO_RECORD_HINT: &str =
     "no record of it is readable; start a new run under another id with `raymond run`";
 
-/// To ask again would pay twice for an answer that may be there.
+/// The hint for an unreadable transcript. Raymond does not ask again, because the file may contain an
+/// answer that is already paid.
 const UNREADABLE_HINT: &str = "make the file readable again, then run the same command; \
                           `raymond cancel` ends the run without it";
 
@@ -47,7 +48,7 @@ impl From<disk::Error> for Failure {
         };
         let failure = match error.trouble() {
             disk::Trouble::Other => Self::from_error(ENVIRONMENT, &error),
-            // The message names the cause in our words.
+            // The message names the cause already, so the error of the system is not appended.
             _ => Self::new(ENVIRONMENT, error.to_string()),
         };
         Self { hint: hint.map(str::to_owned), ..failure }
@@ -170,7 +171,7 @@ fn process_on_host(owner: &lock::Owner) -> String {
     format!("process {} on {}", owner.process.pid, owner.process.host)
 }
 
-/// The run in whose directory a file lies.
+/// Returns the run whose directory contains a file.
 fn run_of(path: &Path) -> std::borrow::Cow<'_, str> {
     path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
 }
@@ -207,7 +208,7 @@ impl From<OwnError> for Failure {
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
             error @ OwnError::Elsewhere(_) => Self::from_error(LOCKED, &error)
-                .hint("Raymond cannot tell its processes apart from those of this copy: end it there first"),
+                .hint("Raymond cannot distinguish its processes from those of this copy: end it there first"),
             OwnError::Tracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
             error @ OwnError::Unreadable { .. } => Self::from_error(ENVIRONMENT, &error).hint(UNREADABLE_HINT),

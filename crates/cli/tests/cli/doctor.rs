@@ -399,7 +399,7 @@ fn what_a_copy_of_the_project_drives_is_left_alone() {
     copy.raymond("doctor --fix").says(0, "");
     check(&copy, "processes", &[("warn", &format!("r: leaving its processes alone: {why}"))]);
     let hint =
-        "Raymond cannot tell its processes apart from those of this copy: end it there first";
+        "Raymond cannot distinguish its processes from those of this copy: end it there first";
     for words in ["resume r", "stop r"] {
         copy.raymond(words).says(6, &format!("raymond: {why}\nhint: {hint}"));
     }

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_sentence_of_a_readme_tells_what_it_is() {
+    fn readme_starts_with_a_description() {
         let check = |readme: &str, expected: &str| assert_eq!(first_sentence(readme), expected);
         check("# a\n\nOne thing. Then another.\n", "One thing.");
         check(
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_with_raymond_tells_how_to_try_it() {
+    fn first_raymond_block_contains_the_commands() {
         let check = |readme: &str, expected: &[&str]| assert_eq!(first_commands(readme), expected);
         check("```sh\nraymond run w\nraymond why\n```\n", &["raymond run w"]);
         check("```yaml\nraymond run w\n```\n```sh\nraymond list\n```\n", &["raymond list"]);

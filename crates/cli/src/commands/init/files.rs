@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_a_failure_is_removed_and_nothing_else() {
+    fn failed_write_removes_only_its_own_files() {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().join("a/b");
         fs::create_dir(place.path().join("a")).unwrap();
@@ -137,7 +137,7 @@ mod tests {
 
     // proves: S12
     #[test]
-    fn nothing_is_overwritten_even_when_it_appears_at_the_last_moment() {
+    fn late_file_is_never_overwritten() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("y"), "mine").unwrap();
         write(place.path(), &[file("x"), file("y")]).unwrap_err();

@@ -195,7 +195,7 @@ mod tests {
 
     const README: &str = include_str!("scaffold/README.md");
 
-    /// What stands between backticks in the paragraph that begins like this.
+    /// Returns the words in backticks of the paragraph that starts with this text.
     fn named(beginning: &str) -> BTreeSet<&'static str> {
         let mut paragraphs = README.split("\n\n");
         let paragraph = paragraphs.find(|text| text.starts_with(beginning)).unwrap();

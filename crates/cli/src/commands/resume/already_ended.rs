@@ -1,4 +1,4 @@
-//! Runs that do not go on: they are over, or only their caller goes on with them.
+//! Runs that a resume does not continue: they have ended, or only their caller may continue them.
 
 use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
@@ -18,7 +18,8 @@ use super::super::report::report;
 use super::super::{print_json, print_text, result};
 use super::{ResumeOptions, end_leftover_processes};
 
-/// A run that is over prints its result, or is refused.
+/// Prints the result of a completed run, or refuses a run that cannot continue. Returns `None` if the
+/// run can continue.
 pub(super) fn report_if_over(
     project: &Project,
     seen: &Look,
@@ -65,7 +66,7 @@ pub(super) fn report_if_over(
     }
 }
 
-/// A run that was asked to cancel does not go on: what its owner did not live to end is ended.
+/// Ends a run that was asked to cancel and whose owner was killed before it finished.
 pub(super) fn end_cancelled(
     project: &Project,
     seen: &Look,
@@ -87,7 +88,7 @@ pub(super) fn end_cancelled(
     })
 }
 
-/// `--plan` of such a run: no turn goes on.
+/// Prints the plan for such a run: no turn continues.
 fn plan_cancelled(head: &Head, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
     let Head { run, ledger, .. } = head;
     if options.output.json {
@@ -107,7 +108,7 @@ fn call_again(run: &RunId) -> String {
     format!("call the tool again with \"runId\": \"{run}\"")
 }
 
-/// Whether a run that was cut has nothing more to do here.
+/// Whether a rewound run has nothing more to do here.
 pub(super) fn is_done(run: &Run) -> bool {
     let is_final = matches!(run.phase, Phase::Ended(Ending::Completed | Ending::Cancelled));
     is_final || view::is_of_caller(run)
@@ -117,7 +118,7 @@ fn is_completed(run: &Run) -> bool {
     run.phase == Phase::Ended(Ending::Completed)
 }
 
-/// A loop that had enough is over: more iterations are another loop.
+/// Refuses another number of iterations for an exhausted loop, which is over.
 fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Failure> {
     let Head { run, ledger, .. } = head;
     let (Some(most), Some(ralph)) = (options.max_iterations, run.settings.program.ralph()) else {
@@ -136,7 +137,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     )))
 }
 
-/// A run that does not go on from here, although something was cut away of it.
+/// Reports a run that cannot continue after a rewind.
 pub(super) fn after_rewind(
     project: &Project,
     seen: &Look,
@@ -148,7 +149,7 @@ pub(super) fn after_rewind(
     report_if_over(project, seen, options).map(Option::unwrap_or_default)
 }
 
-/// Leaves a run of the tool to its caller, with nobody else in the way.
+/// Leaves a run of the tool to its caller, and takes over the lock of a dead owner on another host.
 fn leave_to_caller(
     project: &Project,
     seen: &Look,
@@ -164,20 +165,20 @@ fn leave_to_caller(
     Ok(0)
 }
 
-/// Brings the state file up to date, and takes away a lock that nobody holds any more.
+/// Updates the state file, and removes the lock of an owner that is gone.
 fn catch_up(
     project: &Project,
     head: &Head,
     options: &ResumeOptions<'_>,
 ) -> Result<Status, Failure> {
-    // Whoever holds a lock may be poked.
+    // The holder of a lock may receive SIGUSR1: the runtime handles it.
     let _runtime = crate::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
     statefile::catch_up(project, head, status, options.how.takeover);
     Ok(status)
 }
 
-/// Whether it is a run of the tool that has not come to its end.
+/// Whether it is an unfinished run of the tool.
 fn is_left_to_caller(run: &Run) -> bool {
     view::is_of_caller(run) && !is_completed(run)
 }

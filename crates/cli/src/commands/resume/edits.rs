@@ -1,4 +1,7 @@
-//! States that were edited since a run started: adopted or not, but never by surprise.
+//! Decides whether a resume uses states that were edited since the run started.
+//!
+//! Without a flag, a stopped run keeps its pinned states and reports the edits. A failed run refuses to
+//! guess, because the user may have edited a state to fix the failure.
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
@@ -11,25 +14,25 @@ use raymond_engine::launch::{PrepareError, Prepared, prepare};
 use crate::documents;
 use crate::failure::{Failure, USAGE};
 
-/// Which states a person wants.
+/// The user's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edits {
-    /// Nothing was said: refuse to guess when it matters.
+    /// No flag: refuse to guess for a failed run.
     Undecided,
     Adopt,
     Ignore,
 }
 
-/// Which states the run goes on with.
+/// The decision about edited states.
 #[derive(Debug)]
 pub(super) struct EditDecision {
-    /// The edited ones, when they are to be used.
+    /// The edited states, if they are used.
     pub(super) adopt: Option<Prepared>,
-    /// What has to be said about it, in one line.
+    /// A note for the user.
     pub(super) line: Option<String>,
 }
 
-/// Weighs what became of the workflow since `pinned`. A failed run does not guess.
+/// Compares the workflow with `pinned`, and decides which states to use.
 pub(super) fn decide_edits(
     head: &Head,
     pinned: &Definition,
@@ -92,7 +95,7 @@ fn choice(run: &RunId, changed: &str) -> Failure {
     ))
 }
 
-/// The same choice, when what the workflow has become cannot be used as it is.
+/// The failure for an edited workflow that is not valid.
 fn unusable(run: &Run, error: PrepareError) -> Failure {
     let id = &run.id;
     let hint = format!(
@@ -102,10 +105,10 @@ fn unusable(run: &Run, error: PrepareError) -> Failure {
     Failure::from(error).code(USAGE).hint(hint).within(run.workflow.as_ref())
 }
 
-/// Which states changed, and which of them were already visited.
+/// Lists the changed states, and whether they were visited.
 fn describe(head: &Head, changes: &Changes) -> String {
-    // The ledger knows those of agents that ended; a visit whose first turn was cut off with its
-    // owner is only known to its agent.
+    // The ledger contains the visits of ended agents. A visit whose first turn was interrupted together
+    // with its owner is only in the agent.
     let visited = |name: &StateName| {
         head.ledger.states.contains_key(name)
             || head.run.agents.values().any(|agent| agent.visits.contains_key(name))

@@ -1,4 +1,4 @@
-//! Whether there is ground for a run to go on: its money, its backends, its conversations.
+//! Checks before a resume: the budget, the backends and the conversations.
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
@@ -21,8 +21,8 @@ pub(super) struct Definitions<'a> {
     pub(super) adopted: Option<&'a Prepared>,
 }
 
-/// Whether the states and settings that the run goes on with fit its conversations and its backends;
-/// returns warnings that were not there before.
+/// Checks that states and settings fit the conversations and the backends of the run. Returns only
+/// warnings that are new since the start.
 pub(super) fn check_requirements(
     project: &Project,
     run: &Run,
@@ -60,7 +60,7 @@ pub(super) fn check_requirements(
     Ok(new.chain(adopted).map(|warning| located(warning, run.workflow.as_ref())).collect())
 }
 
-/// The clients for what is ahead: one that has no work left need not be there any more.
+/// Returns the backends that the rest of the run needs; other clients may be missing by now.
 pub(super) fn usable(
     project: &Project,
     run: &Run,
@@ -73,7 +73,7 @@ pub(super) fn usable(
     backends::usable(&config, settings, &ahead)
 }
 
-/// How a conversation that would be given away stays where it is.
+/// Returns the hint that keeps a conversation with its backend.
 fn conversation_hint(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
     match (adopted, refusal) {
         (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
@@ -85,8 +85,8 @@ fn conversation_hint(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -
     }
 }
 
-/// A run that is out of money needs more of it, and the cap is a total. A new cap with nothing left is a
-/// mistake too, unless turns in flight are to be ended by it.
+/// Checks that an over-budget run gets a higher cap. A new cap below the costs is a mistake, too, unless
+/// running turns are meant to be ended by it.
 pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let is_over = head.run.phase == Phase::Ended(Ending::OverBudget);
     if is_over || in_flight(&head.run).next().is_none() {
@@ -95,7 +95,8 @@ pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), 
     Ok(())
 }
 
-/// A new cap must leave something to spend. The cap of an earlier owner may be used up: scripts go on.
+/// Checks that a new cap leaves something to spend. An unchanged cap may be used up, because scripts cost
+/// nothing and can continue.
 pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let run = &head.run;
     let is_over = run.phase == Phase::Ended(Ending::OverBudget);
@@ -111,7 +112,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     }
 }
 
-/// A line for prices in the configuration that the run does not use.
+/// Returns a note if the configuration has prices that the run does not use.
 pub(super) fn price_change_note(
     project: &Project,
     run: &Run,
