@@ -184,6 +184,8 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let first = words.get(1).map(|word| word.to_string_lossy().into_owned());
     let names_a_workflow = first.is_some_and(|word| {
         !word.starts_with('-')
+            // A mistyped path must reach `run`, which suggests a workflow; a bare word may be a
+            // mistyped command.
             && (std::path::Path::new(&word).exists() || word.contains(['/', '.']))
             && !commands().contains(&word)
     });

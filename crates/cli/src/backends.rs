@@ -56,6 +56,7 @@ pub(crate) fn default_backend(config: &Layer) -> BackendName {
 /// Returns all backends that may have left a transcript, usable or not: a recovery reads them.
 pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
+    // A mistake in the configuration must not prevent reading what a paid turn left.
     let config = config::load(project).unwrap_or_default();
     let settings = &priced(settings.clone(), &config);
     backends.add(claude(&config, settings));
@@ -81,6 +82,7 @@ pub(crate) fn usable(
     reachable: &Reachability<'_>,
 ) -> Result<UsableBackends, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
+    // Unpinned states are checked again at every visit, with the same function.
     backends.weigh_by(unsupported_options);
     if settings.definition == Pinning::Unpinned {
         // With unpinned states, an edit may name any client, so both are added unchecked.
@@ -98,6 +100,7 @@ pub(crate) fn usable(
         }
         add_scripted(&mut backends, settings, replies);
     }
+    // No client is started, so none has to be installed: this is how newcomers try a workflow.
     if uses_only_replies(settings) {
         return Ok(UsableBackends { backends, clients });
     }
@@ -180,6 +183,7 @@ fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<Str
         |problem: Problem| unusable_client(codex::NAME, state, &problem, problem.remedy());
     let command = codex_command(config);
     check(command.as_ref()).map_err(unusable_client)?;
+    // With a home for each agent, the shared one is not used and may be missing.
     if settings.config_home == ConfigHome::Shared {
         check_home().map_err(unusable_client)?;
     }

@@ -119,6 +119,7 @@ fn visible_commands() -> clap::Command {
         let args = run.get_arguments().filter(is_new).filter(|arg| !arg.is_hide_set());
         let visible_commands = |arg: clap::Arg| {
             if arg.is_positional() {
+                // Not required, because the top level may also be followed by a command.
                 arg.required(false).add(ArgValueCompleter::new(workflows::entries))
             } else {
                 arg.hide(true)

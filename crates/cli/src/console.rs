@@ -164,8 +164,12 @@ impl Console {
 
     /// Returns the line for an event, unless it is below the chosen verbosity.
     fn line(&mut self, event: &Event) -> Option<Line> {
+        // The narrator sees every event, even below the verbosity, because later lines depend on
+        // its state.
         let mut line = self.narrator.line(event)?;
         if let Event::StopRequested { mode: StopMode::Now, key } = event
+            // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint
+            // would be wrong.
             && Stopper::of(key) == Stopper::Signal
             && terminal::is_there()
         {

@@ -102,6 +102,7 @@ impl DocumentFile {
             File::open(path).and_then(read_limited)
         };
         let bytes = bytes.map_err(|error| {
+            // `read_limited` can return only an `io::Error`, so its text marks the limit.
             let is_large = error.to_string() == too_large();
             let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::Unreadable };
             DocumentError::Unread { failure: unreadable(path, &name, &error), code }
@@ -165,10 +166,12 @@ impl DocumentFile {
 /// Describes how the document on disk differs from the pinned one; `None` if it is the same.
 pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
+    // A deleted document is no reason for a note: the pinned one contains everything.
     if !path.is_file() {
         return None;
     }
     let current = || -> Result<Prepared, Failure> {
+        // The run recorded variables as typed, so they are parsed again as at the start.
         let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
         let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
         let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
@@ -193,6 +196,7 @@ fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
     let mut places = vec![Place { line: 1, column: 1, span: 0..0 }; bytes.len()];
     let (mut line, mut column, mut seen) = (1, 1, 0);
     for index in order {
+        // An offset inside a character would make the slice below panic.
         let at = text.floor_char_boundary(bytes[index]);
         for character in text[seen..at].chars() {
             (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };

@@ -92,6 +92,7 @@ impl Failure {
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
+            // Some libraries repeat the cause in their own message; it should appear once.
             if !message.contains(&text) {
                 message = format!("{message}: {text}");
             }

@@ -92,6 +92,7 @@ fn listen() -> Result<(), String> {
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(listens).map_err(told)?;
+    // Wait for the thread: a signal between the start of a program and the handler would orphan it.
     is_ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(told)
 }
 

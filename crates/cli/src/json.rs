@@ -57,6 +57,7 @@ pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
 pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
     let Head { run, ledger, .. } = head;
     let mut agents: Vec<&Agent> = run.agents.values().collect();
+    // The map is ordered by id; readers expect the order of creation.
     agents.sort_by_key(|agent| agent.born);
     let mut object = json!({
         "version": VERSION,

@@ -58,7 +58,11 @@ async fn output_within(
     time_limit: Duration,
 ) -> Result<String, String> {
     let limits =
+        // 1 MiB of output is far more than any version text; a program that prints endlessly is
+        // stopped.
         Limits { wall: Some(time_limit), output: 1 << 20, grace: SHORT_GRACE, ..Limits::default() };
+    // Every process carries the marker of a turn. A probe belongs to no run, so its marker names
+    // none.
     let no_turn = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };
     let guard = ProbeGuard::begin()?;
     let started = start(Spec {
@@ -77,6 +81,8 @@ async fn output_within(
     match ended.how {
         How::Exited(status) if status.success() => Ok(ended.text),
         How::Exited(status) => {
+            // The last line of stderr is usually the error; some programs report errors on stdout
+            // instead.
             let said = ended.stderr.lines().last().unwrap_or_else(|| first_line(&ended.text));
             let colon = if said.is_empty() { "" } else { ": " };
             Err(format!("{}{colon}{}", describe(status), excerpt(said)))

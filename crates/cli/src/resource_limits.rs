@@ -36,6 +36,7 @@ pub(crate) fn raise_for_programs(most: u32) -> Result<(), Failure> {
     if current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
+    // A process may raise its soft limit up to the hard one without privileges.
     if setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok() {
         return Ok(());
     }

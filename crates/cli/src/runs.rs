@@ -112,6 +112,8 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
             (Tail::Clean | Tail::Torn(_), None) => never_started_or_lost(project, run),
         },
+        // A directory without a journal: either the creation was interrupted, or the journal was
+        // deleted.
         Err(LookError::Journal(error)) if error.is_missing() => never_started_or_lost(project, run),
         Err(error) => Examined::Unreadable(error),
     }
@@ -120,6 +122,8 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
 /// Classifies a run without records and without an owner by the other files in its directory.
 fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
     match discard::traces(project, run) {
+        // The values of the definition are stored before record 1, so they do not prove that the
+        // run started.
         Traces::None | Traces::Values => Examined::NeverStarted,
         Traces::OfWork => Examined::Lost,
     }

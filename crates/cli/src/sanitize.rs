@@ -42,6 +42,7 @@ pub(crate) fn styled(text: &str) -> String {
 ///
 /// Only weights and colours of the text count: a sequence that hides or reverses text does not.
 fn style_at(text: &str) -> usize {
+    // Raymond's own styles, such as `1;91`, are shorter than this; a longer sequence is foreign.
     const LONGEST: usize = 12;
     let Some(body) = text.strip_prefix("\u{1b}[") else { return 0 };
     let Some(end) = body.find('m').filter(|end| *end <= LONGEST) else { return 0 };
@@ -50,6 +51,8 @@ fn style_at(text: &str) -> usize {
         return 0;
     }
     let is_ours = |code: &str| match code.parse() {
+        // Reset, bold, dim, underline and foreground colours. Not 7 and 8, which reverse or hide
+        // text.
         Ok(0_u8..=2 | 4 | 30..=37 | 39 | 90..=97) => true,
         _ => code.is_empty(),
     };

@@ -47,6 +47,8 @@ pub(crate) fn redacted_line(line: &str) -> String {
         shown.push_str(&redacted_literal(literal));
         rest = behind;
     }
+    // The whole line is redacted once more below, for text outside of literals and for lines that
+    // are not JSON.
     shown.push_str(rest);
     redacted(&shown).into_owned()
 }

@@ -47,11 +47,14 @@ pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Sett
         settings.backend = BackendName::new(backend.value.as_str());
     }
     let catalog = backends::catalog();
+    // Recorded in the run, so that a replay decides the same even if a later release changes the
+    // catalog.
     settings.no_branch = catalog.without(Capability::Branch).cloned().collect();
     let tools = |list: &[Sourced<String>]| -> Vec<String> {
         list.iter().map(|tool| tool.value.clone()).collect()
     };
     let permissions = &mut settings.permissions;
+    // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
     permissions.allow = joined(&permissions.allow, &tools(&asked.allow));
     permissions.deny = joined(&permissions.deny, &tools(&asked.deny));
     Ok(settings)

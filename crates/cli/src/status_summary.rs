@@ -101,6 +101,7 @@ impl StatusSummary {
             let unseen = format!("process {pid} on {host}, which cannot be seen from here");
             self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
             self.next_command = format!("raymond resume {} --takeover", run.id);
+        // Only a resume takes the lock, so other commands do not need the flag.
         } else if self.next_command.starts_with("raymond resume ") {
             self.next_command.push_str(" --takeover");
         }

@@ -48,6 +48,8 @@ impl TranscriptFollower {
             let Some(reading) = self.reading(turn) else { continue };
             let mut signs = reading.read_on();
             if reading.backlog == Backlog::Unread && !signs.is_empty() {
+                // At the first poll a transcript may contain hours of work; only its last item is
+                // current.
                 signs.drain(..signs.len() - 1);
                 reading.backlog = Backlog::Read;
             }

@@ -38,6 +38,7 @@ fn plain(name: &str) -> String {
     let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = name.chars().map(dashed).collect();
     let name = name.trim_matches('-');
+    // At most 40 characters, so that ids stay readable in tables.
     let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
     name.to_owned()
 }
@@ -76,6 +77,7 @@ pub(crate) fn document_in(folder: &Path) -> Option<PathBuf> {
         return Some(flow);
     }
     let documents = paths.into_iter().filter(|path| is_document(path) && has_steps(path));
+    // Two are enough to know that there is not only one.
     let documents: Vec<PathBuf> = documents.take(2).collect();
     match documents.as_slice() {
         [only] => Some(folder.join(name(only))),

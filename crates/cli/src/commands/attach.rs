@@ -86,12 +86,14 @@ async fn follow(
             seen.head.fold(&record);
             console.committed(&seen.head.run, &seen.head.ledger, &record);
         }
+        // The owner is gone and its last records are printed: nothing will follow.
         if owner.is_none() && lines.is_empty() {
             break;
         }
         if let Some((owner, life)) = &owner
             && suspension.is_news(*life, Instant::now())
         {
+            // A suspended owner writes nothing, so without this note `attach` would look stuck.
             console.note(&status_summary::suspended_with_hint(owner));
         }
         follower.poll(&seen.head.run, |turn, sign| console.seen(turn, sign));

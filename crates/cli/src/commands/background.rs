@@ -63,6 +63,8 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 /// Starts this program again for `run`, and returns once the start is recorded.
 pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
+    // Decides below whether a failed start may remove the directory: the directory of an older run
+    // must stay.
     let is_new = !paths.exist(disk)?;
     let runtime = crate::runtime()?;
     // A Ctrl-C during the start must not hide the id of a run that has already started.
@@ -76,11 +78,13 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
     project.root.ensure(disk)?;
     paths.ensure(disk)?;
     let log = paths.directory.join("console.log");
+    // `console.log` may contain output of earlier starts, which must not be printed again.
     let log_length = length(&log);
     let mut watcher = StartWatcher { project, run, since: clock::now(), cursor: None };
     let (ended, interrupted) = runtime.block_on(async {
         let mut detached = process::detach(&background(run, &log)?).map_err(start_failure)?;
         let ended = watcher.until_started(&mut detached).await.map_err(start_failure)?;
+        // Only polls: a Ctrl-C that arrived during the start is already queued.
         let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;
         Ok::<_, Failure>((ended, asked.is_ok()))
     })?;
@@ -115,6 +119,8 @@ fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
 
 /// Returns this command line with the hidden flag that names the run.
 fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
+    // The hidden flag goes directly behind the command, before positional arguments and a possible
+    // `--`.
     let mut words = args::with_run(std::env::args_os()).into_iter().skip(1);
     let command = words.next().into_iter();
     let run_flag = ["--detached-as", run.as_str()].map(OsString::from);
@@ -173,6 +179,7 @@ impl StartWatcher<'_> {
             return seen.records().map_while(Result::ok).collect();
         };
         let path = self.project.paths(self.run).journal;
+        // On an error the cursor stays `None`, so the next call reads the journal from the start.
         let Ok(lines) = Journal::follow(self.project.disk.as_ref(), &path, &mut cursor) else {
             return Vec::new();
         };

@@ -65,6 +65,8 @@ impl ResumeOptions<'_> {
     /// Returns the settings of the run with the flags of this resume.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let config = config::load(project)?;
+        // The configuration may name another default now; a run that already replays a backend
+        // keeps it.
         let usual = backends::default_backend(&config);
         let current = backends::own_prices(&config);
         let asked = settings::layers_of_resume(config, self.setting_flags);
@@ -149,6 +151,8 @@ pub(super) fn resume_run(
     run: &RunId,
     options: &ResumeOptions<'_>,
 ) -> Result<u8, Failure> {
+    // Checks without a lock come first, so that a hopeless resume does not disturb the owner of the
+    // run.
     let seen = match before_opening(project, run, options)? {
         BeforeOpening::Done(code) => return Ok(code),
         BeforeOpening::Opening(seen) => seen,
@@ -159,10 +163,12 @@ pub(super) fn resume_run(
         DriveMode::Detached => background::own_session()?,
     }
     let runtime = crate::runtime()?;
+    // A recovery reads transcripts of every client, even of one that cannot be started any more.
     let known = |settings: &Settings| backends::known(project, settings);
     let opened = runtime.block_on(Owned::open_knowing(project, run, options.how, seen, &known));
     let owned = opened.map_err(|error| Failure::from(error).naming_run(run))?;
     report_opening(&owned.found);
+    // The journal exists but its first record was torn: there is no run to continue.
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
@@ -179,6 +185,7 @@ pub(super) fn resume_run(
     let warnings = check_requirements(project, &owned.head.run, &settings, definitions)?;
     let UsableBackends { backends, clients } =
         usable(project, &owned.head.run, &settings, definitions)?;
+    // A turn that started with earlier settings left its transcript with an earlier backend.
     let backends = with_earlier_backends(project, backends, &owned.head.run.settings, &settings);
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
@@ -191,12 +198,15 @@ pub(super) fn resume_run(
     if !options.output.quiet {
         warnings.iter().for_each(print_diagnostic);
     }
+    // Printed after the refusals above, because a refused resume should print only its reason.
     let kept = price_change_note(project, &owned.head.run, &settings)?;
     let replaced = backends::version_changes(&settings.clients, &clients);
     for line in line.into_iter().chain(kept).chain(replaced) {
         crate::say!("raymond: {line}");
     }
+    // `extend` keeps versions of clients that this resume did not have to check.
     settings.clients.extend(clients);
+    // The plan is made before the outcomes of running turns are known; `knowing` adds them below.
     let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).naming_run(run))?;
@@ -217,6 +227,8 @@ fn with_earlier_backends(
     now: &Settings,
 ) -> Backends {
     let former = backends::known(project, before);
+    // Replies may stand in for another backend. With another replies file, what earlier turns left
+    // belongs to the former one, although both answer for the same name.
     if before.replies == now.replies {
         backends.replace_missing(former);
     } else {
@@ -245,6 +257,7 @@ fn before_opening(
         }
         (seen, _) => seen?,
     };
+    // A rewind to the last record of an intact journal discards nothing: it is an ordinary resume.
     let is_whole = matches!(seen.journal.tail, Tail::Clean);
     if options.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
         // A rewind keeps all costs, so the cap is checked against the costs before it.
@@ -280,6 +293,8 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
+    // `--plan` takes no lock, but a plan for a run that another process drives would be wrong at
+    // once.
     seen.check_free(project, options.how.takeover)?;
     if let Tail::Damaged(damaged) = seen.journal.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());

@@ -71,8 +71,11 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
 /// Starts a run of a program, or resumes it with `--or-resume`.
 pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     let project = runs::project()?;
+    // A background process gets the id that its starter chose and printed, so it must not make a
+    // new one.
     let given = flags.background.detached_as.as_ref().or(flags.creation.id.as_ref());
     let run = run_id(given.map(String::as_str), &flags.workflow, program)?;
+    // A generated id contains randomness and cannot exist yet, so only a given id is looked up.
     if flags.creation.id.is_some() && has_begun(&project, &run)? {
         return resume_existing(&project, run, flags, program);
     }
@@ -96,6 +99,8 @@ fn resume_existing(
 /// Checks everything, and only then creates the run.
 fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
     let config = config::load(project)?;
+    // Read before flags are applied: a run with replies must remember the backend that they stand
+    // in for.
     let usual = backends::default_backend(&config);
     let asked = settings::layers_of_run(config, &flags.setting_flags);
     settings::check_backend(&asked)?;
@@ -108,6 +113,8 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         prices: Some(backends::own_prices(&asked)),
         ..settings::apply_config(Settings::default(), &asked)?
     };
+    // Before anything is created: with too few open files the run would fail in the middle of a
+    // turn.
     crate::resource_limits::raise_for_programs(settings.max_parallel)?;
     settings.replayed_backend = backends::uses_only_replies(&settings).then_some(usual);
     let catalog = backends::catalog();
@@ -117,6 +124,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         [demand.of_start(reachable), backends::unsupported_options(&settings, reachable), strict]
             .concat()
     };
+    // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &check_more)?,
         Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &check_more)
@@ -128,11 +136,15 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     if !flags.output.quiet {
         warn(flags, &settings, &prepared);
     }
+    // The checks above also run in the starter of a background run, because its user still sees the
+    // terminal. The background process checks everything again.
     match DriveMode::of(&flags.background) {
         DriveMode::Foreground => {}
         DriveMode::StartBackground => return background::start(project, &run, flags.output),
         DriveMode::Detached => background::own_session()?,
     }
+    // Formatted now, because `Owned::create` consumes the definition, but printed only if the run
+    // was created.
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
         run,
@@ -329,9 +341,11 @@ pub(super) fn drive(
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     interrupts::hand_over_to(SignalOwner::Owner);
+    // The shell handles signals from here on, so the early signal thread must ignore them.
     let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
     finish(runtime, move || {
         let said = console.end();
+        // The console ends first: live rows must be gone before an error is printed.
         let driven = driven.map_err(|error| with_resume_hint(error.into(), &run))?;
         let Driven { head, status, signal } = driven;
         report(&head, status, &blobs, &said)?;

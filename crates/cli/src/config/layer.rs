@@ -117,6 +117,7 @@ impl Layer {
             config_home: self.config_home.or(lower.config_home),
             claude: self.claude.or(lower.claude),
             codex: self.codex.or(lower.codex),
+            // Later entries win in a map, so this layer comes last.
             prices: lower.prices.into_iter().chain(self.prices).collect(),
             agents: lower.agents.into_iter().chain(self.agents).collect(),
         }

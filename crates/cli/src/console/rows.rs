@@ -75,6 +75,7 @@ pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
         .map(|(agent, row, doing)| Cells::of(agent, row, doing, scene))
         .collect();
     let columns = Columns::of(&cells, scene.size.columns.saturating_sub(1));
+    // Widths are computed from all shown rows first, so that columns align.
     let mut rows: Vec<Drawn> = cells.iter().map(|cells| columns.row(cells)).collect();
     if let more @ 1.. = busy.len() - shown {
         let noun = if more == 1 { "agent" } else { "agents" };

@@ -68,6 +68,7 @@ impl From<FindError> for Failure {
             }
             FindError::Unknown { .. } => failure.hint("see `raymond list`"),
             FindError::Ambiguous { candidates, .. } => {
+                // Ten names fit on a screen; a short prefix may match hundreds of runs.
                 let names: Vec<&str> = candidates.iter().take(10).map(RunId::as_str).collect();
                 failure.hint(format!("one of {}", names.join(", ")))
             }
@@ -81,6 +82,8 @@ impl From<journal::Error> for Failure {
             journal::Error::Disk(error) => error.into(),
             journal::Error::Damaged { ref path, ref damaged } => {
                 let failure = Self::from_error(ENVIRONMENT, &error);
+                // Record 0 is the header. Its loss loses the name of the run, and a rewind to 0
+                // would keep no record.
                 match damaged.seq.checked_sub(1) {
                     None => failure
                         .hint("restore the journal from a copy: its first line names the run"),
@@ -118,6 +121,8 @@ impl From<FoldError> for Failure {
                 failure.hint("another file has replaced it: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NO_RECORD_HINT),
+            // `RUN` is a placeholder: this error does not know its run, and `naming_run` replaces
+            // it.
             FoldError::Unreadable { seq, .. } => failure.hint(format!(
                 "`raymond resume RUN --truncate-to {}` continues before it",
                 seq - 1
@@ -131,6 +136,8 @@ impl From<lock::Error> for Failure {
         match error {
             lock::Error::Disk(error) => error.into(),
             lock::Error::Held { path, owner } => {
+                // The lock is held, but its owner has not written its name yet or the file is
+                // unreadable.
                 let Some(owner) = owner else { return Self::driven(&path, "another process") };
                 Self::driven(&path, &process_on_host(&owner)).with_suspension_hint(&owner)
             }
@@ -157,6 +164,8 @@ impl Failure {
 
     /// Replaces the hint if the owner is suspended: it does nothing until someone continues it.
     fn with_suspension_hint(self, owner: &lock::Owner) -> Self {
+        // A suspended owner (Ctrl-Z) holds the lock but answers no request, so the usual hints
+        // would hang.
         if ThisHost.life(&owner.process) != Life::Suspended {
             return self;
         }
@@ -246,6 +255,8 @@ impl From<PrepareError> for Failure {
     fn from(error: PrepareError) -> Self {
         match error {
             PrepareError::Invalid(diagnostics) => Self::invalid("the workflow", diagnostics),
+            // An unreadable file is a problem of the machine (exit code 7), not a mistake in the
+            // workflow (2).
             PrepareError::Scope(error @ ScopeError::Unreadable { .. }) => {
                 Self::from_error(ENVIRONMENT, &error)
             }

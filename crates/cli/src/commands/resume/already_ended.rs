@@ -27,6 +27,8 @@ pub(super) fn report_if_over(
 ) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
     if is_left_to_caller(run) {
+        // `--takeover` frees the lock of a dead host, which the caller of the tool cannot do
+        // itself.
         let takes_over = options.how.takeover == Takeover::OtherHost && !options.plan;
         if takes_over && seen.driven_elsewhere().is_some() {
             return leave_to_caller(project, seen, options).map(Some);
@@ -35,6 +37,8 @@ pub(super) fn report_if_over(
             format!("{} is a run of the tool crayfish: only its caller can continue it", run.id);
         return Err(Failure::usage(message).hint(call_again(&run.id)));
     }
+    // The owner may have been killed after the last record but before it ended processes and wrote
+    // the state file.
     if matches!(run.phase, Phase::Ended(_)) && !options.plan {
         end_leftover_processes(project, seen)?;
         catch_up(project, &seen.head, options)?;
@@ -93,6 +97,7 @@ fn plan_cancelled(head: &Head, options: &ResumeOptions<'_>) -> Result<u8, Failur
     let Head { run, ledger, .. } = head;
     if options.output.json {
         let mut plan = Plan::of(run, ledger, &run.settings);
+        // The general plan would list running turns as continued, but a cancel ends them.
         plan.open.clear();
         print_json(shapes::plan(&run.id, &plan, None))?;
     } else {
@@ -127,6 +132,8 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     if ledger.exhausted.is_none() || most == ralph.max_iterations {
         return Ok(());
     }
+    // The suggested command must contain the new number of iterations, so it is made from a changed
+    // copy.
     let mut anew = run.clone();
     let program = Ralph { max_iterations: most, ..ralph.clone() };
     anew.settings.program = Program::Ralph(program);

@@ -54,9 +54,11 @@ pub(super) fn decide_edits(
         }
         (Program::States | Program::Ralph(_), _) => {}
     }
+    // Unpinned states are read at every visit anyway, so there is nothing to adopt.
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }
+    // After a failure both choices are plausible: the edit may be the fix, or an unrelated change.
     let failed = run.phase == Phase::Ended(Ending::Failed);
     let current = match (prepare(run.workflow.as_ref(), &run.settings.program), edits) {
         (Ok(current), _) => current,

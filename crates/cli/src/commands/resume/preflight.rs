@@ -30,6 +30,7 @@ pub(super) fn check_requirements(
     Definitions { pinned, adopted }: Definitions<'_>,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let definition = adopted.map_or(pinned, |current| &current.definition);
+    // Without new states or another default backend, every conversation stays where it was.
     if adopted.is_some() || settings.backend != run.settings.backend {
         backend_change::check(run, definition, settings).map_err(|refusal| {
             let hint = conversation_hint(run, &refusal, adopted);
@@ -54,6 +55,7 @@ pub(super) fn check_requirements(
             || format!("or use the pinned states with `raymond resume {} --pinned`", run.id);
         return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
     }
+    // Warnings that the start of the run printed already are not repeated.
     let before = check(&backends::priced(run.settings.clone(), &config));
     let new = found.into_iter().filter(|found| !before.contains(found));
     let adopted = adopted.into_iter().flat_map(|current| current.warnings_since(pinned)).cloned();
@@ -100,6 +102,7 @@ pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), 
 pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let run = &head.run;
     let is_over = run.phase == Phase::Ended(Ending::OverBudget);
+    // The costs of a run may exceed an old cap slightly, because clients check it after spending.
     let is_new = settings.budget != run.settings.budget;
     match settings.budget {
         Some(cap) if (is_over || is_new) && cap <= run.spent => {
