@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_book_says_of_every_backend_what_it_declares() {
+    fn book_lists_the_capabilities_of_every_backend() {
         let page = include_str!("../../../docs/backends.md");
         let mut lines = page.lines().skip_while(|line| !line.starts_with("| ability |"));
         let names: Vec<&str> = cells(lines.next().unwrap()).split_off(2);

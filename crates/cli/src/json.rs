@@ -199,7 +199,7 @@ mod tests {
 
     // proves: S30
     #[test]
-    fn nothing_that_a_terminal_obeys_is_printed_and_the_value_is_the_same() {
+    fn control_characters_are_escaped_without_changing_the_value() {
         let check = |shown: &str, expected: &str| {
             let value = json!({ shown: [shown] });
             let line = text(&value, Layout::OneLine);

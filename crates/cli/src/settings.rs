@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_of_a_document_is_a_text_unless_a_colon_says_json() {
+    fn document_variable_is_text_unless_marked_json() {
         let check = |pairs: &[&str], expected: Result<Value, &str>| {
             let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
             let vars = document_vars(&pairs).map_err(|failure| failure.message_and_hint().0);

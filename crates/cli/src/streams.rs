@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_are_the_same_when_they_lead_to_the_same_place() {
+    fn same_target_makes_streams_equal() {
         let (reader, writer) = std::io::pipe().unwrap();
         let (_, other) = std::io::pipe().unwrap();
         assert!(are_same(&writer, &writer.try_clone().unwrap()));

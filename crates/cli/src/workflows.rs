@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workflow_is_called_by_what_says_most() {
+    fn workflow_gets_its_most_specific_name() {
         let top = tempfile::tempdir().unwrap();
         let check = |path: &str, expected: &str| {
             let path = top.path().join(path);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_states_may_hold_the_document_that_is_meant() {
+    fn folder_without_states_suggests_its_document() {
         let check = |files: &[(&str, &str)], expected: Option<&str>| {
             let top = tempfile::tempdir().unwrap();
             for (name, text) in files {

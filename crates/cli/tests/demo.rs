@@ -40,7 +40,7 @@ fn check_order(output: &str, lines: &[&str]) {
 }
 
 #[test]
-fn the_demo_tells_what_really_happened_and_leaves_nothing() {
+fn demo_claims_are_true_and_nothing_remains() {
     let temporary = tempfile::tempdir().unwrap();
     let played = demo(temporary.path(), &[]);
     assert_eq!((played.status.code(), text(&played.stderr).as_str()), (Some(0), ""));
@@ -84,7 +84,7 @@ fn a_kept_demo_can_be_looked_at() {
 }
 
 #[test]
-fn a_demo_that_goes_wrong_says_what_differs_and_keeps_everything() {
+fn failed_demo_reports_the_difference() {
     let temporary = tempfile::tempdir().unwrap();
     let mut command = raymond(temporary.path());
     // Without bash no script state runs.

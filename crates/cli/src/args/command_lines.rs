@@ -12,7 +12,7 @@ use clap::error::ErrorKind;
 use super::{Arguments, with_run};
 
 #[test]
-fn every_command_line_that_a_page_speaks_of_is_read() {
+fn every_documented_command_line_parses() {
     let mut lines = 0;
     for path in pages() {
         for line in spoken(&std::fs::read_to_string(&path).unwrap()) {

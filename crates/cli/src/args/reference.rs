@@ -134,7 +134,7 @@ fn run_help_lists_the_exit_codes_of_the_book() {
 }
 
 #[test]
-fn a_resume_keeps_what_the_run_has() {
+fn resume_help_shows_unchanged_defaults() {
     let mut program = Arguments::command();
     program.build();
     let resume = program.find_subcommand("resume").unwrap();

@@ -79,7 +79,7 @@ cache_read = 0.1
 "#;
 
 #[test]
-fn every_key_of_a_file_is_read_and_remembers_its_line() {
+fn every_key_is_read_with_its_line() {
     let (layer, mistakes) = file(EVERY_KEY);
     assert_eq!(mistakes, [""; 0]);
     let told: Vec<String> = told(&layer)
@@ -182,7 +182,7 @@ fn every_mistake_in_a_file_has_its_place() {
 }
 
 #[test]
-fn mistakes_are_told_in_the_order_of_the_file() {
+fn mistakes_are_in_file_order() {
     check(
         "model = 1\nbudget = true\nagents = 2\n",
         &[
@@ -194,7 +194,7 @@ fn mistakes_are_told_in_the_order_of_the_file() {
 }
 
 #[test]
-fn prices_are_tables_and_all_mistakes_come_at_once() {
+fn prices_are_tables() {
     check(
         "prices = 1",
         &["1:10: error: prices is not a table (write [prices.\"model\"] with input and output)"],
@@ -257,7 +257,7 @@ fn agents_are_tables_with_a_workspace() {
 }
 
 #[test]
-fn what_is_not_toml_is_named_by_its_place() {
+fn invalid_toml_is_reported_with_its_position() {
     let (layer, mistakes) = file("model = \"m\"\nbudget 5\n");
     assert_eq!(layer, Layer::default());
     assert_eq!(mistakes.len(), 1);
@@ -265,7 +265,7 @@ fn what_is_not_toml_is_named_by_its_place() {
 }
 
 #[test]
-fn variables_say_the_same_as_keys_and_others_are_ignored() {
+fn variables_match_keys_and_others_are_ignored() {
     let (layer, mistakes) = environment(&[
         ("RAYMOND_BUDGET", "none"),
         ("RAYMOND_NO_WAIT", "true"),
@@ -311,7 +311,7 @@ fn a_later_layer_wins_and_lists_add_up() {
 }
 
 #[test]
-fn replies_mean_the_scripted_backend_unless_the_same_place_names_another() {
+fn replies_imply_the_scripted_backend() {
     let check = |low: &str, high: &str, expected: &str| {
         let layer = file(high).0.over(file(low).0.over(Layer::default()));
         assert_eq!(layer.backend.unwrap().value, expected, "{low} {high}");

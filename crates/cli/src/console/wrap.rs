@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_too_wide_and_nothing_but_blanks_is_lost(
+        fn wrapping_loses_only_blanks(
             text in "([a-z検]{0,30}[ \n]{0,2}){0,12}",
             edge in 24_usize..60,
         ) {

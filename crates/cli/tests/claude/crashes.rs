@@ -104,7 +104,7 @@ fn completes(stage: &Stage, resumed: Running, invocations: usize) {
 
 // proves: P5, P6
 #[test]
-fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
+fn clients_of_discarded_records_are_ended_and_charged() {
     for is_damaged in [false, true] {
         let stage = stage();
         killed(&stage);
@@ -139,7 +139,7 @@ fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
 
 // proves: A24
 #[test]
-fn transcripts_of_records_that_are_cut_away_are_paid() {
+fn transcripts_of_discarded_records_are_charged() {
     for flags in ["", "--strict-budget"] {
         let stage = Stage::prompts(&[
             ("START", "fake: cost 0.90\nfake: say <goto>DEAR</goto>"),
@@ -364,7 +364,7 @@ fn the_owner_may_die_again_and_again() {
 
 // proves: P6
 #[test]
-fn stop_and_cancel_end_what_was_left() {
+fn stop_and_cancel_end_leftover_processes() {
     for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
         let stage = stage();
         killed(&stage);
@@ -377,7 +377,7 @@ fn stop_and_cancel_end_what_was_left() {
 
 // proves: P6
 #[test]
-fn a_run_that_was_asked_to_cancel_before_its_owner_died_is_cancelled_by_resume() {
+fn resume_finishes_an_interrupted_cancel() {
     let stubborn = "fake: ignore INT
         fake: ignore TERM
         fake: wait gate
@@ -405,7 +405,7 @@ fn a_run_that_was_asked_to_cancel_before_its_owner_died_is_cancelled_by_resume()
 }
 
 #[test]
-fn looking_at_what_was_left_ends_nothing() {
+fn inspecting_leftover_processes_ends_none() {
     let stage = stage();
     killed(&stage);
     for words in ["status r", "why r", "list", "show r", "resume r --plan"] {
@@ -418,7 +418,7 @@ fn looking_at_what_was_left_ends_nothing() {
 
 // proves: P6
 #[test]
-fn children_of_a_dead_client_are_ended_before_its_turn_goes_on() {
+fn children_of_dead_client_end_before_resume() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: grandchild

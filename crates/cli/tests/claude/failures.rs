@@ -63,7 +63,7 @@ fn retries_end() {
 }
 
 #[test]
-fn a_failed_agent_goes_on_in_its_session_when_the_run_is_resumed() {
+fn failed_agent_resumes_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: error 400
@@ -148,7 +148,7 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
 }
 
 #[test]
-fn a_lifted_usage_limit_lets_the_turn_go_on_and_burns_no_retry() {
+fn lifted_usage_limit_costs_no_retry() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: quota 1
@@ -205,7 +205,7 @@ fn a_client_that_tries_again_for_another_reason_is_left_alone() {
 }
 
 #[test]
-fn a_client_that_only_tries_again_is_told_once_and_by_whoever_looks() {
+fn retrying_client_is_reported_once() {
     let lines = "fake: retry 529\nfake: retry 529\nfake: wait tries\nfake: tool Bash ls\nfake: wait \
                  works\nfake: retry 503\nfake: wait end\nfake: say <result>done</result>";
     let stage = Stage::prompts(&[("START", lines)]);

@@ -191,7 +191,7 @@ fn a_document_that_is_called() {
 
 // proves: P7
 #[test]
-fn a_run_that_is_decided_otherwise_is_told_with_the_first_difference() {
+fn replay_reports_the_first_difference() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]);
     stage.run("").prints("done\n");
     // As a release would have written it that charges a cent more.

@@ -118,7 +118,7 @@ fn a_daemon_lives_until_the_run_ends() {
 
 // proves: P6
 #[test]
-fn whatever_ends_a_run_ends_its_clients_and_their_children() {
+fn every_end_of_a_run_ends_its_processes() {
     let lines = "fake: grandchild\nfake: daemon\nfake: bare-daemon\nfake: wait gate";
     let check = |end: &dyn Fn(&Stage, &crate::harness::Running), code: i32| {
         let stage = Stage::prompts(&[("START", lines)]);
@@ -166,7 +166,7 @@ fn a_stopped_turn_is_continued_in_its_session() {
 }
 
 #[test]
-fn the_failure_of_one_agent_ends_nobody_elses_client() {
+fn failure_of_one_agent_spares_other_clients() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>BAD</fork>"),
         ("BAD", "fake: grandchild\nfake: error 400"),

@@ -99,7 +99,7 @@ fn a_client_that_claims_its_cap_has_spent_it() {
 }
 
 #[test]
-fn a_capped_turn_without_an_answer_goes_on_with_a_new_share() {
+fn capped_turn_continues_with_a_new_share() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
         ("NEXT", "fake: say <result>done</result>"),
@@ -196,7 +196,7 @@ fn a_turn_that_was_killed_is_estimated_from_what_it_streamed() {
 }
 
 #[test]
-fn a_turn_that_says_nothing_is_charged_like_the_dearest() {
+fn silent_turn_is_charged_like_the_most_expensive() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.75\nfake: say <goto>END</goto>"),
         ("END", "fake[1]: kill\nfake[2]: say <result>done</result>"),
@@ -342,7 +342,7 @@ fn stopping_again_and_again_makes_no_request_free() {
 }
 
 #[test]
-fn tokens_that_are_no_whole_numbers_are_unknown() {
+fn fractional_tokens_are_unknown() {
     let usage = r#""usage":{"input_tokens":1000000.0,"output_tokens":1}"#;
     let message = format!(
         r#"{{"type":"assistant","message":{{"id":"m","model":"claude-sonnet-4-5","content":[],{usage}}},"parent_tool_use_id":null}}"#

@@ -23,7 +23,7 @@ fn words(list: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_success_is_one_whatever_the_exit_code_and_stderr_say() {
+fn success_ignores_exit_code_and_stderr() {
     check("fake: say <result>x</result>", 0, &[]);
     check("fake: say <result>x</result>\nfake: exit 1", 0, &[]);
     check("fake: say <result>x</result>\nfake: stderr Error: it broke\nfake: exit 7", 0, &[]);
@@ -47,14 +47,14 @@ fn an_api_error_has_the_kind_of_its_status() {
 }
 
 #[test]
-fn an_error_is_one_whatever_the_exit_code_says() {
+fn error_ignores_the_exit_code() {
     check("fake: exit 0\nfake: error 400", 1, &["task"]);
     check("fake: exit 0\nfake: error 529", 1, &["transient"]);
 }
 
 // proves: S35
 #[test]
-fn a_tag_in_an_error_is_no_answer() {
+fn tag_in_an_error_is_ignored() {
     check("fake: say <result>x</result>\nfake: error 529", 1, &["transient"]);
     check("fake: say <result>x</result>\nfake: error 400", 1, &["task"]);
 }
@@ -66,7 +66,7 @@ fn limits_of_the_client_and_failures_of_its_own_are_worth_another_try() {
 }
 
 #[test]
-fn an_end_without_a_result_is_worth_another_try_and_says_what_was_on_stderr() {
+fn missing_result_is_retried_with_stderr_as_reason() {
     check("fake: say <result>x</result>\nfake: no-result", 1, &["transient"]);
     check("fake: say <result>x</result>\nfake: half", 1, &["transient"]);
     check("fake: say <result>x</result>\nfake: kill", 1, &["transient"]);
@@ -81,7 +81,7 @@ fn an_end_without_a_result_is_worth_another_try_and_says_what_was_on_stderr() {
 }
 
 #[test]
-fn a_signal_from_somebody_else_is_worth_another_try() {
+fn foreign_signal_is_retried() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
         let stage = Stage::prompts(&[("START", "fake: wait gate\nfake: say <result>x</result>")]);
         let running = stage.start_run("--retries 0");
@@ -126,7 +126,7 @@ fn lines_that_cannot_be_read_are_kept_and_warn_once() {
 }
 
 #[test]
-fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
+fn refusal_of_the_client_is_quoted() {
     let said = "error: unknown option '--verbose'";
     let version = "test \"$1\" = --version && echo 2.1.325 && exit";
     let client = format!("#!/bin/sh\n{version}\necho \"{said}\" >&2\nexit 1\n");
@@ -140,7 +140,7 @@ fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
 }
 
 #[test]
-fn what_the_client_is_known_to_refuse_is_refused_before_anything_begins() {
+fn known_refusals_are_reported_before_the_start() {
     let stage = Stage::prompts(&[("START", "fake: say <result>x</result>")]);
     stage.run("--permission-mode yolo").prints("").mentions(2, &["permission mode \"yolo\""]);
     assert_eq!(stage.invocations().len(), 0);

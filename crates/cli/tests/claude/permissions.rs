@@ -118,7 +118,7 @@ fn a_resumed_run_takes_new_permissions() {
 }
 
 #[test]
-fn root_may_not_skip_permissions_and_is_told_before_anything_is_spent() {
+fn root_cannot_skip_permissions() {
     let stage = Stage::prompts(&[("START", END)]);
     let output = stage.run("--dangerously-skip-permissions");
     if getuid().is_root() {
@@ -141,13 +141,13 @@ fn a_sandbox_may_skip_permissions() {
 }
 
 #[test]
-fn a_machine_without_the_client_is_told_before_anything_begins() {
+fn missing_client_is_reported_before_the_start() {
     let stage = Stage::without_client(&[("wf/START.md", END)]);
     stage.run("").prints("").mentions(7, &["claude"]);
 }
 
 #[test]
-fn what_was_denied_in_a_turn_that_failed_is_told_too() {
+fn denied_tools_of_failed_turns_are_reported() {
     let stage = Stage::prompts(&[("START", "fake: deny Bash make all\nfake: error 400")]);
     stage
         .run("")

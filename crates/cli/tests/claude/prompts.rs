@@ -72,7 +72,7 @@ fn only_the_final_message_is_read() {
 }
 
 #[test]
-fn a_tag_in_tool_output_alone_is_no_tag() {
+fn tag_in_tool_output_is_ignored() {
     let stage = Stage::prompts(&[(
         "START",
         "fake: tool-tag <result>wrong</result>

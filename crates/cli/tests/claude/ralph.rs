@@ -3,7 +3,7 @@
 use crate::stage::Stage;
 
 #[test]
-fn every_iteration_begins_a_fresh_session_and_a_cut_off_one_goes_on_in_its_own() {
+fn iterations_use_fresh_sessions() {
     let stage = Stage::of(&[(
         "PROMPT.md",
         "PROMPT

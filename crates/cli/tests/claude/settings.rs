@@ -177,7 +177,7 @@ fn the_environment_can_be_narrowed_to_a_list() {
 }
 
 #[test]
-fn scripts_get_the_same_list_and_what_is_their_own() {
+fn scripts_get_the_environment_and_their_variables() {
     let stage = Stage::of(&[(
         "wf/START.sh",
         "echo \"<result>${COLOUR-none} ${SECRET_TOKEN-none} $RAYMOND_STATE</result>\"",
@@ -190,7 +190,7 @@ fn scripts_get_the_same_list_and_what_is_their_own() {
 
 // proves: S53
 #[test]
-fn whatever_a_run_keeps_only_its_user_can_read() {
+fn run_files_are_private() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>NEXT</goto>"),
         ("NEXT", "fake: pad 20000\nfake: more <result>done</result>"),

@@ -16,7 +16,7 @@ fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
 }
 
 #[test]
-fn goto_goes_on_in_the_same_session() {
+fn goto_continues_the_session() {
     check(
         &[
             ("START", "fake: say <goto>NEXT</goto>"),
@@ -42,7 +42,7 @@ fn reset_begins_a_fresh_session() {
 }
 
 #[test]
-fn call_branches_and_the_caller_never_sees_what_its_callee_said() {
+fn caller_never_sees_its_callees_messages() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -62,7 +62,7 @@ fn call_branches_and_the_caller_never_sees_what_its_callee_said() {
 
 // proves: P3, S34
 #[test]
-fn a_callee_that_went_on_in_its_callers_session_is_not_believed() {
+fn callee_in_the_callers_session_is_rejected() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <call return='BACK'>SUB</call>"),
         ("SUB", "fake[1]: stay\nfake: say <goto>DEEPER</goto>"),

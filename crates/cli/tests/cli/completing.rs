@@ -71,7 +71,7 @@ fn a_run_that_is_driven_is_what_stop_and_attach_are_about() {
 }
 
 #[test]
-fn what_a_flag_or_a_loop_wants_is_offered() {
+fn values_of_flags_and_prompts_are_completed() {
     let project = project();
     project.write("LOOP.md", "again");
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
@@ -166,7 +166,7 @@ fn is_here(program: &str) -> bool {
 }
 
 #[test]
-fn bash_quotes_what_it_inserts() {
+fn bash_quotes_inserted_text() {
     let project = Project::of(&[("a;touch PWNED;/START.sh", "x"), ("new\nline/START.sh", "x")]);
     let script = project.raymond("completions bash").stdout;
     let registered = script.lines().filter(|line| line.trim_start().starts_with("complete "));

@@ -66,7 +66,7 @@ fn a_project_configures_every_directory_below_it() {
 }
 
 #[test]
-fn a_resume_keeps_what_governed_the_start_and_adds_what_it_is_told() {
+fn resume_keeps_settings_and_adds_flags() {
     let project = Project::of(&[("wf/START.sh", "exit 1"), ("raymond.toml", "allow = ['A']")]);
     assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
     project.write("raymond.toml", "budget = 50\nno_wait = true");
@@ -130,7 +130,7 @@ codex                codex                    default
 
 // proves: S11
 #[test]
-fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
+fn pipe_instead_of_configuration_never_blocks() {
     let project = Project::of(&[SCRIPT]);
     assert_eq!(project.spawn("mkfifo", &["raymond.toml"]).wait().code(), 0);
     project

@@ -20,7 +20,7 @@ const FLOW: &str = r#"{
 "#;
 
 #[test]
-fn valid_documents_are_told_on_stdout() {
+fn valid_documents_are_listed_on_stdout() {
     let project = Project::of(&[("flow.json", FLOW), ("schemas/Verdict.json", "{}")]);
     let check = project.raymond("crayfish validate flow.json --schema-path schemas");
     check.says(0, "").prints("flow.json: valid, 3 steps\n");
@@ -36,7 +36,7 @@ fn valid_documents_are_told_on_stdout() {
 }
 
 #[test]
-fn what_only_looks_like_an_expression_is_warned_of() {
+fn suspicious_expression_is_a_warning() {
     let text = r#"{ "steps": [{ "id": "a", "kind": "exec", "shell": "cd {{$.vars.dir}}" }] }"#;
     let project = Project::of(&[("flow.json", text)]);
     let warning = "flow.json:1:51: warning: /steps/0/shell: `{{$.vars.dir}}` is text here; \
@@ -53,7 +53,7 @@ fn what_only_looks_like_an_expression_is_warned_of() {
 }
 
 #[test]
-fn a_backend_that_does_not_exist_is_no_mistake_of_the_document() {
+fn unknown_backend_is_not_a_document_mistake() {
     let text = r#"{ "steps": [{ "id": "a", "kind": "agent", "prompt": "p", "schema": {} }] }"#;
     let project = Project::of(&[("flow.json", text), ("r.yaml", "a: '1'")]);
     project.raymond("run flow.json --agent claud").says(
@@ -69,7 +69,7 @@ fn a_backend_that_does_not_exist_is_no_mistake_of_the_document() {
 }
 
 #[test]
-fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
+fn mistakes_have_file_line_and_pointer() {
     let project = Project::of(&[
         ("flow.json", FLOW),
         (
@@ -99,7 +99,7 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
 }
 
 #[test]
-fn mistakes_of_steps_and_schemas_stand_as_in_the_text_and_each_once() {
+fn mistakes_are_in_text_order_once() {
     let project = Project::of(&[(
         "bad.json",
         r#"{ "steps": [
@@ -122,7 +122,7 @@ fn mistakes_of_steps_and_schemas_stand_as_in_the_text_and_each_once() {
 }
 
 #[test]
-fn a_folder_is_no_document_but_may_hold_one() {
+fn folder_suggests_the_document_in_it() {
     let project = Project::of(&[("d/flow.json", FLOW), ("d/README.md", ""), ("e/x.txt", "")]);
     for command in ["validate", "explain"] {
         project.raymond(&format!("crayfish {command} d")).says(
@@ -146,7 +146,7 @@ fn a_folder_is_no_document_but_may_hold_one() {
 }
 
 #[test]
-fn a_mistyped_command_about_documents_is_told_the_nearest() {
+fn mistyped_document_command_gets_a_suggestion() {
     let project = Project::of(&[]);
     project.raymond("crayfish valdate flow.json").says(
         2,
@@ -448,7 +448,7 @@ fn a_parent_that_died_ends_the_step() {
 }
 
 #[test]
-fn whoever_does_not_read_progress_holds_up_nobody() {
+fn unread_progress_blocks_nothing() {
     let steps: Vec<Value> = (0..2_000)
         .map(|n| {
             json!({ "id": format!("s{n}_{}", "x".repeat(100)), "kind": "if",
@@ -470,7 +470,7 @@ fn whoever_does_not_read_progress_holds_up_nobody() {
 }
 
 #[test]
-fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
+fn only_the_caller_continues_a_tool_run() {
     let project = Project::of(&[]);
     let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
     project.sends(call.to_string(), "crayfish -q").says(0, "");

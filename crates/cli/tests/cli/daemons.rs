@@ -78,7 +78,7 @@ const ENDED: &str = "raymond: ended a leftover process: bash -c trap";
 
 // proves: P6
 #[test]
-fn what_a_completed_run_left_is_ended_by_whatever_asks_it_to_end_or_go_on() {
+fn leftovers_of_completed_run_are_ended() {
     for (command, code) in [("stop r", 2), ("cancel r", 2), ("resume r", 0)] {
         let project = completed_with_a_daemon();
         for look in ["resume r --plan", "status r"] {
@@ -91,7 +91,7 @@ fn what_a_completed_run_left_is_ended_by_whatever_asks_it_to_end_or_go_on() {
 }
 
 #[test]
-fn what_a_stopped_or_cancelled_run_left_is_ended_by_the_same_command() {
+fn leftovers_of_stopped_run_are_ended() {
     for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
         let project = ended_with_a_daemon("<goto>HOLD</goto>", |project| {
             until("the second state runs", || project.path("held").exists());
@@ -137,7 +137,7 @@ fn a_script_that_was_left_has_ended_when_it_is_repeated() {
 }
 
 #[test]
-fn a_run_that_was_suspended_goes_on_where_it_was() {
+fn suspended_run_continues() {
     let hold = "touch held; read < go; echo '<result>done</result>'; touch said";
     let project = Project::of(&[("wf/START.sh", hold)]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);

@@ -42,8 +42,8 @@ fn a_full_disk_does_not_lose_a_paid_outcome() {
 }
 
 #[test]
-fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
-    in_private("disks::a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on", || {
+fn full_disk_ends_the_run_until_resume() {
+    in_private("disks::full_disk_ends_the_run_until_resume", || {
         let project = filled(2_000_000);
         let tmpfs = ["-t", "tmpfs", "-o", "size=5m", "tmpfs"];
         mount(&project, "small", &tmpfs);
@@ -142,7 +142,7 @@ fn a_directory_that_may_not_be_written_is_named() {
 }
 
 #[test]
-fn a_directory_that_vanishes_under_a_living_run_is_written_anew() {
+fn vanished_directory_is_written_again() {
     let large = format!("# {}\n", "x".repeat(20_000));
     let project = Project::of(&[
         (
@@ -168,7 +168,7 @@ fn a_directory_that_vanishes_under_a_living_run_is_written_anew() {
 }
 
 #[test]
-fn a_directory_that_vanishes_just_before_the_end_is_written_anew() {
+fn late_vanished_directory_is_written_again() {
     let project = Project::of(&[("wf/START.sh", "rm -r .raymond; echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n").mentions(0, &["had vanished"]);
     project.raymond("resume r").prints("x\n");

@@ -100,7 +100,7 @@ fn codex_is_named_when_it_is_found_or_asked_for() {
 }
 
 #[test]
-fn a_home_of_codex_that_is_not_there_is_told_as_a_run_would() {
+fn missing_codex_home_is_reported() {
     let claude = ("ok", "claude 2.1.325 (/project/client)");
     let project = with_client("echo 2.1.325");
     let codex = program(&project, "codex", "echo codex-cli 0.166.0");
@@ -115,7 +115,7 @@ fn a_home_of_codex_that_is_not_there_is_told_as_a_run_would() {
 }
 
 #[test]
-fn what_a_client_says_is_not_obeyed() {
+fn client_output_is_sanitized() {
     let project = with_client("printf '\\033[2J9\\033[1m\\n'");
     let output = project.raymond("doctor");
     let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
@@ -183,7 +183,7 @@ fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
 }
 
 #[test]
-fn root_is_told_what_claude_refuses_where_there_is_a_claude() {
+fn root_is_warned_about_claude() {
     let text = "running as root: claude refuses --dangerously-skip-permissions";
     let warning: &[_] = &[("warn", text)];
     let expected = if geteuid().is_root() { warning } else { &[] };
@@ -240,7 +240,7 @@ fn git(project: &Project, words: &str) {
 }
 
 #[test]
-fn edits_that_are_not_committed_are_told() {
+fn uncommitted_edits_are_reported() {
     let project = with_client("echo 9");
     let none = "this is no repository: what agents edit cannot be told from what was there";
     check(&project, "git", &[("warn", none)]);
@@ -273,7 +273,7 @@ fn orphaned() -> Project {
 
 // proves: P6
 #[test]
-fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
+fn leftovers_are_ended_only_with_fix() {
     let project = orphaned();
     let [(verdict, text, remedy)] = &found(&project, "processes")[..] else {
         panic!("nothing left")
@@ -299,7 +299,7 @@ fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
 }
 
 #[test]
-fn what_somebody_drives_is_left_alone() {
+fn driven_run_is_left_alone() {
     let project = with_client("echo 9");
     project.write("wf/START.sh", "touch held; sleep 301");
     let running = project.start("run wf --run-id r");
@@ -347,7 +347,7 @@ fn runs_that_cannot_be_read_or_never_started_are_named() {
 }
 
 #[test]
-fn an_owner_on_another_host_is_named_with_the_way_out() {
+fn remote_owner_is_named_with_the_next_command() {
     let project = orphaned();
     let lock = ".raymond/runs/r/lock";
     let mut owner: Value = serde_json::from_str(&project.read(lock)).unwrap();
@@ -365,7 +365,7 @@ fn an_owner_on_another_host_is_named_with_the_way_out() {
 }
 
 #[test]
-fn a_ballast_that_was_given_up_is_told() {
+fn missing_ballast_is_reported() {
     let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     project.raymond("run wf").prints("x\n");
@@ -391,7 +391,7 @@ fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
 }
 
 #[test]
-fn what_a_copy_of_the_project_drives_is_left_alone() {
+fn run_of_a_copied_project_is_left_alone() {
     let (project, copy, running) = driven_with_a_copy();
     let place = project.path(".raymond/runs/r");
     let why =
@@ -410,7 +410,7 @@ fn what_a_copy_of_the_project_drives_is_left_alone() {
 }
 
 #[test]
-fn what_a_linked_run_left_is_not_ended() {
+fn leftovers_of_linked_run_are_not_ended() {
     let project = orphaned();
     let other = with_client("echo 9");
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
@@ -423,7 +423,7 @@ fn what_a_linked_run_left_is_not_ended() {
 }
 
 #[test]
-fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
+fn started_run_is_never_removed() {
     let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     let directory = project.path(".raymond/runs/r");

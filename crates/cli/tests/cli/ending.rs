@@ -48,7 +48,7 @@ fn signalled(signal: Signal) -> (Project, Output) {
 }
 
 #[test]
-fn one_signal_stops_a_run_so_that_it_can_go_on() {
+fn one_signal_stops_a_run_resumably() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let (project, output) = signalled(signal);
         output.prints("").says(
@@ -282,7 +282,7 @@ fn a_cancelled_run_is_final() {
 
 // proves: P9
 #[test]
-fn a_second_owner_is_refused_and_told_who_it_is() {
+fn second_owner_is_refused_with_the_owners_name() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     let host = project.spawn("uname", &["-n"]).wait().stdout;
@@ -305,7 +305,7 @@ fn a_second_owner_is_refused_and_told_who_it_is() {
 }
 
 #[test]
-fn garbage_in_the_inbox_is_named_and_stops_nobody() {
+fn garbage_in_the_inbox_is_reported_and_ignored() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     project.write(".raymond/runs/r/inbox/one.json", "{ nonsense");
@@ -348,7 +348,7 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
 }
 
 #[test]
-fn a_script_that_was_queued_again_is_repeated_whatever_is_said_of_interrupted_ones() {
+fn requeued_script_ignores_interrupted_scripts_setting() {
     let script = "echo x >> log; sleep 300";
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork next=\"SLOW\">SLOW</fork>'"),
@@ -405,7 +405,7 @@ fn wait_says_when_the_owner_died() {
 }
 
 #[test]
-fn what_was_stopped_or_interrupted_goes_on_as_pinned_and_says_so() {
+fn stopped_run_continues_with_pinned_states() {
     for signal in [Signal::INT, Signal::KILL] {
         let project = slow();
         let running = begun(&project, "run wf --run-id r");
@@ -451,7 +451,7 @@ fn an_owner_on_another_host_is_only_replaced_on_request() {
 
 // proves: P10
 #[test]
-fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
+fn next_command_offers_takeover_of_remote_owner() {
     let (project, pid) = driven_elsewhere();
     let unseen = format!("process {pid} on elsewhere, which cannot be seen from here");
     let why = format!("main is in turn 1 of START.sh; it is driven by {unseen}");

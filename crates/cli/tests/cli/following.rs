@@ -34,7 +34,7 @@ fn session(pid: u32) -> String {
 }
 
 #[test]
-fn attach_tells_what_happens_from_now_on_and_ends_with_the_run() {
+fn attach_follows_until_the_run_ends() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
@@ -135,7 +135,7 @@ fn a_run_that_is_over_at_once_was_started_all_the_same() {
 }
 
 #[test]
-fn what_cannot_start_in_the_background_says_why_and_leaves_nothing() {
+fn failed_background_start_leaves_nothing() {
     let project = gated();
     project.raymond("run nowhere -d").prints("").mentions(2, &["there is no nowhere"]);
     project.write("prompt/START.md", "go");
@@ -159,7 +159,7 @@ fn what_cannot_start_in_the_background_says_why_and_leaves_nothing() {
 }
 
 #[test]
-fn a_resume_in_the_background_goes_on() {
+fn background_resume_continues() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
@@ -174,7 +174,7 @@ fn a_resume_in_the_background_goes_on() {
 }
 
 #[test]
-fn whatever_was_started_in_the_background_is_named_to_somebody_in_a_hurry() {
+fn background_start_prints_the_id_despite_ctrl_c() {
     let project = Project::of(&[("wf/START.sh", "read -r < go")]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
     let running = project.start("run wf --run-id r -d");

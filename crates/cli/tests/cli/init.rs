@@ -139,7 +139,7 @@ esac"#;
 }
 
 #[test]
-fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_mend_that() {
+fn missing_tool_ends_the_rehearsal() {
     // As a shell answers for it, even where there is one.
     let absent = "echo 'tox: command not found' >&2; exit 127";
     let project = with_stand_in(&[("tox.ini", "[tox]\n")], "tox", absent);
@@ -150,7 +150,7 @@ fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_men
 }
 
 #[test]
-fn a_project_without_a_check_is_told_where_to_fill_it_in() {
+fn project_without_a_check_gets_a_hint() {
     let project = Project::of(&[]);
     project.raymond("init").mentions(0, &["add one to workflows/change/CHECK.sh"]);
     assert!(
@@ -169,7 +169,7 @@ fn a_project_without_a_check_is_told_where_to_fill_it_in() {
 }
 
 #[test]
-fn of_several_tools_the_first_is_used_and_the_others_are_comments() {
+fn first_tool_is_used_others_are_comments() {
     let project = Project::of(&[
         ("package.json", "{\"scripts\": {\"test\": \"true\", \"lint\": \"true\"}}"),
         ("Makefile", "check:\n\ttrue\n"),
@@ -208,7 +208,7 @@ fn a_loop_that_never_ends_well_gives_up_after_five_times() {
 }
 
 #[test]
-fn what_the_reviewer_rejects_is_mended() {
+fn rejected_change_is_fixed() {
     let project = Project::of(&[("Makefile", "test:\n\ttrue\n")]);
     project.raymond("init").mentions(0, &[]);
     project.write(
@@ -284,7 +284,7 @@ fn a_dry_run_says_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn what_was_found_and_written_is_one_json_object() {
+fn init_json_lists_findings_and_files() {
     let project =
         Project::of(&[("Makefile", "test:\n"), ("package.json", "{}"), (".git/HEAD", "")]);
     let expected = json!({
@@ -352,7 +352,7 @@ fn same_files(original: &Path, copy: &Path) -> usize {
 }
 
 #[test]
-fn a_copied_example_is_tried_with_the_commands_that_are_told() {
+fn copied_example_runs_with_printed_commands() {
     let project = Project::of(&[]);
     let output = project.raymond("init --from title a/b");
     output.prints(
@@ -373,7 +373,7 @@ fn a_copied_example_is_tried_with_the_commands_that_are_told() {
 }
 
 #[test]
-fn every_copied_example_runs_with_the_commands_that_are_told() {
+fn every_copied_example_runs_with_printed_commands() {
     let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
     let project = Project::of(&[]).with("PATH", path);

@@ -16,7 +16,7 @@ const FLOW: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
+fn log_on_stderr_result_on_stdout() {
     let project = Project::of(&FLOW);
     let output = project.raymond("run wf --replies replies.yaml --run-id r --input it");
     output.prints("all good\n").says(
@@ -120,7 +120,7 @@ fn input_and_variables_reach_the_first_state() {
 }
 
 #[test]
-fn a_taken_run_id_is_refused_or_gone_on_with() {
+fn taken_run_id_is_refused_or_continued() {
     let project = Project::of(&FLOW);
     project.raymond("run wf --replies replies.yaml --run-id r --quiet").says(0, "");
     let before = project.records("r");
@@ -192,7 +192,7 @@ fn of_several_ends_at_once_the_gravest_gives_the_exit_code() {
 }
 
 #[test]
-fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
+fn prompt_without_a_backend_is_refused_early() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
@@ -203,7 +203,7 @@ fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
 }
 
 #[test]
-fn a_failed_sibling_is_named_and_stops_nobody() {
+fn failed_sibling_is_named_and_stops_nothing() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork next=\"END\">BAD</fork><fork next=\"END\">BAD</fork>'"),
         ("wf/BAD.sh", "exit 1"),
@@ -293,7 +293,7 @@ fn states_that_are_adopted_are_warned_about() {
 }
 
 #[test]
-fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
+fn unpinned_run_continues_with_last_valid_states() {
     let project = Project::of(&[
         ("wf/START.sh", "rm wf/START.sh; echo '<goto>NEXT</goto>'"),
         ("wf/NEXT.sh", "echo '<result>still here</result>'"),

@@ -113,7 +113,7 @@ fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
 }
 
 #[test]
-fn what_only_states_or_only_documents_have_is_refused() {
+fn flags_of_the_other_program_are_refused() {
     let project = minimal();
     project.write("wf/START.sh", "echo '<result>x</result>'");
     project.raymond("run flow.json --input x").says(
@@ -136,7 +136,7 @@ fn what_only_states_or_only_documents_have_is_refused() {
 }
 
 #[test]
-fn mistakes_are_told_all_at_once_each_with_its_place_and_its_pointer() {
+fn all_mistakes_have_position_and_pointer() {
     let project = Project::of(&[(
         "bad.json",
         "{\n  \"steps\": [\n    { \"id\": \"a\", \"kind\": \"exce\" },\n    { \"id\": \"a\", \"kind\": \"exec\", \"shell\": \"true\", \"retries\": 9 }\n  ]\n}\n",
@@ -292,7 +292,7 @@ const PARALLEL: &str = r#"{ "vars": { "items": [1, 2, 3] }, "steps": [
     { "id": "judge", "kind": "agent", "prompt": "Judge {{locals.i}}.", "schema": { "type": "object" } } ] } ] }"#;
 
 #[test]
-fn failures_of_a_parallel_loop_are_collected_and_told() {
+fn failures_of_a_parallel_loop_are_collected() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
         ("r.yaml", "judge: '{}'\n\"each[2].judge\": '{\"third\": true}'\n"),
@@ -376,7 +376,7 @@ fn replies_know_steps_by_their_ids_and_their_keys() {
 }
 
 #[test]
-fn a_step_that_is_gone_on_with_asks_for_the_output_that_it_lacks() {
+fn resumed_step_asks_for_its_missing_output() {
     let project = minimal();
     project.write("r.yaml", "v: ['{}']\n");
     let lacks = "no reply for main / attempt 2 of v in r.yaml: add one under v";
@@ -422,7 +422,7 @@ fn a_signal_stops_the_run_and_ends_the_step() {
 }
 
 #[test]
-fn the_same_run_is_gone_on_with_only_as_it_began() {
+fn or_resume_requires_the_same_document() {
     let project = minimal();
     let run = "run flow.json --replies r.yaml --run-id r --or-resume --quiet";
     project.raymond(&format!("{run} --var count:=2")).says(0, "");

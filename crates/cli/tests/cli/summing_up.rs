@@ -13,7 +13,7 @@ fn failing(workers: usize) -> Project {
 }
 
 #[test]
-fn a_reason_stands_in_the_log_and_not_again_below_it() {
+fn reason_in_the_log_is_not_repeated() {
     let check = |workers: usize, expected: &str| {
         let output = failing(workers).raymond("run wf --run-id r");
         assert_eq!(output.stderr.matches("no way").count(), workers, "{output:?}");
@@ -27,7 +27,7 @@ fn a_reason_stands_in_the_log_and_not_again_below_it() {
 }
 
 #[test]
-fn whoever_was_not_there_is_told_the_reasons() {
+fn unwatched_run_lists_reasons() {
     let project = failing(1);
     project
         .raymond("run wf --run-id one --quiet")

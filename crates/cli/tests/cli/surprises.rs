@@ -5,7 +5,7 @@ use std::fs;
 use crate::harness::{Project, until};
 
 #[test]
-fn a_failed_unpinned_run_goes_on_with_the_edited_state() {
+fn failed_unpinned_run_uses_the_edited_state() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --unpinned --run-id r").code(), 1);
     project.write("wf/START.sh", "echo '<result>mended</result>'");
@@ -25,7 +25,7 @@ fn a_turn_that_is_always_capped_ends_with_the_budget() {
 }
 
 #[test]
-fn or_resume_never_goes_on_with_another_workflow() {
+fn or_resume_refuses_another_workflow() {
     let one = "echo '<result>one</result>'";
     let project = Project::of(&[("a/START.sh", one), ("b/START.sh", one)]);
     project.raymond("run a --run-id r").mentions(0, &[]);
@@ -40,7 +40,7 @@ fn or_resume_never_goes_on_with_another_workflow() {
 }
 
 #[test]
-fn or_resume_never_pretends_that_another_input_was_read() {
+fn or_resume_refuses_another_input() {
     let project = Project::of(&[("a/START.sh", "echo '<result>one</result>'")]);
     project.raymond("run a --run-id r --input x --var k=v").mentions(0, &[]);
     let check = |flags: &str, expected: &str| {
@@ -124,7 +124,7 @@ fn without_its_lock_file_a_run_still_has_one_owner() {
 
 // proves: S11
 #[test]
-fn a_pipe_in_place_of_a_file_keeps_nobody_waiting() {
+fn pipe_instead_of_a_file_never_blocks() {
     let start = "rm \"$RAYMOND_SCOPE/B.sh\"; mkfifo \"$RAYMOND_SCOPE/B.sh\"; echo '<goto>B</goto>'";
     let pinned = "mkfifo \".raymond/runs/$RAYMOND_RUN_ID/inbox/x.json\"; \
                   sleep 1.5; echo '<result>pinned</result>'";
@@ -138,7 +138,7 @@ fn a_pipe_in_place_of_a_file_keeps_nobody_waiting() {
 }
 
 #[test]
-fn talk_that_nobody_takes_costs_no_result() {
+fn unread_messages_cost_no_result() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>kept</result>'")]);
     let words = "exec \"$0\" run wf 2>/dev/full";
     let output = project.spawn("bash", &["-c", words, env!("CARGO_BIN_EXE_raymond")]).wait();
@@ -146,7 +146,7 @@ fn talk_that_nobody_takes_costs_no_result() {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_comes_from_a_script() {
+fn script_output_is_sanitized() {
     let project =
         Project::of(&[("wf/START.sh", "printf '\\033]0;x\\007\\033[2J evil' >&2; exit 3")]);
     let run = project.raymond("run wf --run-id r");
@@ -158,7 +158,7 @@ fn nothing_that_a_terminal_obeys_comes_from_a_script() {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_comes_from_a_denied_tool() {
+fn denied_tool_name_is_sanitized() {
     let replies = "START: { text: <result>x</result>, denied: [\"Bash(evil\\e]0;x\\a now)\"] }\n";
     let project =
         Project::of(&[("wf/START.md", "---\non_denied: fail\n---\ngo"), ("replies.yaml", replies)]);

@@ -84,7 +84,7 @@ fn prompts_are_text_and_not_empty() {
 }
 
 #[test]
-fn links_out_of_the_scope_are_no_states() {
+fn links_out_of_the_scope_are_ignored() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<goto>EVIL</goto>'"),
         ("outside.sh", "echo '<result>outside</result>'"),
@@ -107,7 +107,7 @@ fn links_out_of_the_scope_are_no_states() {
 }
 
 #[test]
-fn what_is_no_workflow_is_refused() {
+fn non_workflow_is_refused() {
     let project = Project::of(&[("a.yaml", ""), ("flow.json", "{}"), ("wf/README.md", "hello")]);
     let check = |path: &str, message: &str| {
         project.raymond(&format!("run {path}")).says(2, &format!("raymond: {message}"));

@@ -81,7 +81,7 @@ fn a_message_that_closes_no_issue_is_asked_for_again_and_not_for_ever() {
 }
 
 #[test]
-fn what_was_edited_after_the_tests_is_tested_before_it_is_committed() {
+fn late_edits_are_tested_before_commit() {
     let breaks = "  text: '<goto input=\"Words (closes #195)\">CLOSE</goto>'
   write: { stats.sh: \"exit 1\\n\" }";
     let stage = go_with("COMMIT", breaks, "not done: too many rounds");
@@ -142,7 +142,7 @@ fn table(events: &[Value]) -> String {
 }
 
 #[test]
-fn the_page_of_patterns_tells_the_conversations_as_they_are() {
+fn patterns_page_shows_the_real_conversations() {
     let stage = Way::of("eight-steps", "replies.yaml").go();
     let table = table(&stage.events());
     let page = fs::read_to_string(top().join("docs/patterns.md")).unwrap();

@@ -60,7 +60,7 @@ fn the_same_failure_three_times_begins_a_fresh_conversation_at_the_last_commit()
 }
 
 #[test]
-fn whoever_never_gets_there_stops_and_keeps_the_green_steps() {
+fn endless_fix_stops_and_keeps_green_steps() {
     let stage = go("hopeless.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: slug"]);
     let expected = ["On main: unfinished in demo", "On main: dead end of demo"];

@@ -78,7 +78,7 @@ fn a_pull_request_is_commented_on_once() {
 
 /// Held when the worktree has just been checked out: it is made anew, and nobody's work is lost.
 #[test]
-fn a_worktree_that_was_half_made_is_made_anew() {
+fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");
     hold_after(&stage, "pr checkout");
     killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
@@ -98,7 +98,7 @@ fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
 }
 
 #[test]
-fn a_package_is_committed_once_whoever_else_was_at_work() {
+fn package_is_committed_once() {
     let stage = Stage::of("migrate-batch");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
     let running = stage.start(Way::of("migrate-batch", "replies.yaml"));

@@ -44,7 +44,7 @@ fn a_script_that_does_something_stops_at_the_first_mistake() {
 }
 
 #[test]
-fn a_prompt_says_what_it_is_and_where_it_may_lead() {
+fn prompt_has_description_and_transitions() {
     for (path, text) in all() {
         if ends_with(&path, "md") && path.parent().unwrap().ends_with("workflow") {
             let name = path.display();
@@ -129,7 +129,7 @@ fn with_a_setup() -> Vec<String> {
 
 /// `a && cd b` goes on in the wrong place when `a` fails: `set -e` looks at the end of a list only.
 #[test]
-fn a_setup_never_goes_on_in_the_wrong_place() {
+fn setup_stops_in_the_wrong_directory() {
     for name in with_a_setup() {
         let text = fs::read_to_string(examples().join(&name).join("setup.sh")).unwrap();
         for list in ["&& cd ", "&& git ", "; cd "] {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::stage::Way;
 
 #[test]
-fn what_passes_is_committed_and_what_does_not_is_put_back_and_reported() {
+fn only_passing_packages_are_committed() {
     let stage = Way::of("migrate-batch", "replies.yaml").go();
     let mut commits = stage.commits("main");
     commits.sort();
@@ -38,7 +38,7 @@ fn each_commit_holds_its_own_package_only() {
 }
 
 #[test]
-fn a_second_run_takes_what_the_first_one_left() {
+fn second_run_takes_the_remaining_packages() {
     let stage = Way::of("migrate-batch", "replies.yaml").go();
     stage.write("replies.yaml", "MIGRATE: { text: <goto>CHECK</goto>, expect: packages/search }\n");
     let run = "raymond run ../workflow --replies ../replies.yaml --run-id again --quiet";

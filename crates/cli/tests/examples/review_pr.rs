@@ -23,7 +23,7 @@ Dropped because the quoted line does not exist: 2
 "#;
 
 #[test]
-fn only_findings_with_a_real_line_are_told_and_only_failing_tests_prove_them() {
+fn only_proved_findings_are_reported() {
     let stage = Way::of("review-pr", "replies.yaml").go();
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     let dropped = stage.prints("cat .work/demo/dropped/*");
@@ -34,7 +34,7 @@ fn only_findings_with_a_real_line_are_told_and_only_failing_tests_prove_them() {
 }
 
 #[test]
-fn one_reviewer_goes_on_and_the_others_end() {
+fn one_reviewer_continues_and_others_end() {
     let stage = Way::of("review-pr", "replies.yaml").go();
     let results = stage.results();
     let reviewers = ["main_review1", "main_review2", "main_review3"];
@@ -63,7 +63,7 @@ fn a_review_needs_the_number_of_a_pull_request() {
 }
 
 #[test]
-fn the_checkout_of_whoever_asks_is_left_alone() {
+fn checkout_of_the_user_is_left_alone() {
     let stage = Stage::of("review-pr");
     stage.write("try/project/cart.sh", "mine\n");
     stage.write("try/project/new.txt", "mine\n");
@@ -77,7 +77,7 @@ fn the_checkout_of_whoever_asks_is_left_alone() {
 
 /// Each reviewer finds four bugs: the worst of each are tried first, and two are left.
 #[test]
-fn what_was_not_tried_is_told_and_the_worst_come_first() {
+fn untested_findings_are_listed_worst_first() {
     let stage = Stage::of("review-pr");
     let lines: Vec<String> = (0..12).map(|number| format!("# line {number}")).collect();
     let text = lines.join("\\n");

@@ -35,7 +35,7 @@ fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
 }
 
 #[test]
-fn codex_is_asked_anew_and_claude_goes_on_in_its_own_conversation() {
+fn claude_keeps_its_conversation_beside_codex() {
     let stage = Way::of("claude-calls-codex", "replies.yaml").go();
     let years = "for year in 1900 2000 2023 2024; do sh leap.sh $year; done";
     assert_eq!(stage.prints(years), "no\nyes\nno\nyes\n");
@@ -55,7 +55,7 @@ fn codex_is_asked_anew_and_claude_goes_on_in_its_own_conversation() {
 }
 
 #[test]
-fn whoever_never_agrees_is_asked_three_times_and_the_last_objections_are_handed_over() {
+fn last_objections_are_returned_after_three_rounds() {
     let stage = Way::of("claude-calls-codex", "stubborn.yaml").go();
     let events = stage.events();
     let queued = events.iter().filter_map(|event| event.get("turn_queued"));

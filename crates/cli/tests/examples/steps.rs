@@ -114,14 +114,14 @@ One item reports a fault, the other one only asks. [s1, s2]
 ";
 
 #[test]
-fn the_digest_has_every_story_with_what_was_said_of_it() {
+fn digest_has_every_story() {
     everywhere("daily-digest", |stage| {
         assert_eq!(stage.read("try/digest-2026-03-02.md"), DIGEST);
     });
 }
 
 #[test]
-fn a_day_without_news_asks_nobody() {
+fn day_without_news_asks_no_agent() {
     let stage = Stage::of("daily-digest");
     stage.write("replies.yaml", "{}\n");
     stage.write("try/feeds/builds.jsonl", "");
@@ -132,7 +132,7 @@ fn a_day_without_news_asks_nobody() {
 }
 
 #[test]
-fn what_turned_the_tests_green_is_committed() {
+fn successful_fix_is_committed() {
     let left = everywhere("repair-loop", |stage| {
         assert_eq!(stage.commits("main"), ["start", "Mend roman.sh"]);
         assert_eq!(stage.prints("bash test.sh; git status --porcelain; git stash list"), "");
@@ -143,7 +143,7 @@ fn what_turned_the_tests_green_is_committed() {
 }
 
 #[test]
-fn what_did_not_is_put_into_the_stash() {
+fn failed_fix_is_stashed() {
     let stage = Way::of("repair-loop", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let stash = "stash@{0}: On main: roman.sh is still broken\n";
@@ -157,7 +157,7 @@ const REPORT: &str = "- colors 1.2.0 → 1.2.3: upgraded
 ";
 
 #[test]
-fn what_is_harmless_is_upgraded_and_what_fails_is_collected() {
+fn harmless_upgrades_pass_and_failures_are_collected() {
     let left = everywhere("upgrade-dependencies", |stage| {
         assert_eq!(stage.read("try/report.md"), REPORT);
         let found: Value = serde_json::from_str(&stage.read("try/dependencies.json")).unwrap();

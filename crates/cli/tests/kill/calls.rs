@@ -108,7 +108,7 @@ fn a_run_of_steps_survives_a_kill_at_any_call() {
 // proves: P2
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_client_is_asked_once_whatever_call_its_owner_is_killed_at() {
+fn kill_at_any_call_never_asks_twice() {
     check::<Client>(40);
 }
 
@@ -121,7 +121,7 @@ fn a_call_of_the_tool_that_is_killed_at_any_call_is_repeated_and_nothing_of_it()
 // proves: P6
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_that_is_asked_to_end_at_any_call_ends_and_goes_on() {
+fn stop_at_any_call_ends_resumably() {
     ends::<States>(12);
     ends::<Steps>(12);
     ends::<Client>(12);
@@ -151,7 +151,7 @@ fn ends<S: Scene>(short: u64) {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn an_owner_that_stands_still_at_any_call_is_still_the_owner() {
+fn owner_suspended_at_any_call_stays_owner() {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<States>();
     let calls = calls(States::new().stands_ready());
@@ -215,7 +215,7 @@ fn ready(project: &Project, words: &str) -> Running {
 
 // proves: P9
 #[test]
-fn whoever_comes_second_goes_on_with_the_run_that_it_finds() {
+fn second_starter_resumes_the_existing_run() {
     let expected = undisturbed::<States>();
     let moments = [
         ("create runs/r/lock", 0),

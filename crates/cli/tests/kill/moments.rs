@@ -85,7 +85,7 @@ fn a_run_of_steps_survives_a_kill_at_any_moment() {
 // proves: P4
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_client_is_asked_once_at_whatever_moment_its_owner_is_killed() {
+fn kill_at_any_moment_never_asks_twice() {
     check::<Client>(15);
 }
 
@@ -108,7 +108,7 @@ fn ends<S: Scene>(short: u64) {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_that_is_asked_to_end_at_any_moment_ends_and_goes_on() {
+fn stop_at_any_moment_ends_resumably() {
     ends::<States>(6);
     ends::<Steps>(6);
     ends::<Client>(6);

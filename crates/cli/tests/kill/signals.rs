@@ -37,7 +37,7 @@ fn check<S: Scene>(short: u64) {
 // proves: P9
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn an_owner_that_stands_still_is_still_the_owner() {
+fn suspended_owner_stays_owner() {
     check::<States>(6);
     check::<Steps>(6);
     check::<Client>(6);

@@ -89,7 +89,7 @@ fn a_server_over_http_ends_by_a_signal() {
 }
 
 #[test]
-fn nobody_else_is_listened_to_unless_it_is_said_who() {
+fn other_hosts_need_permission() {
     let stage = Stage::new();
     let line = stage.command_line();
     let output =

@@ -43,7 +43,7 @@ fn a_caller_answers_in_its_own_calls() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn progress_is_told() {
+fn progress_is_reported() {
     play("progress");
 }
 

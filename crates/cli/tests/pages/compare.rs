@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stands_for_what_it_leaves_open_and_for_nothing_else() {
+    fn placeholders_match_only_themselves() {
         let check = |shown: &str, printed: &str, expected: bool| {
             let found = matches(&lines(shown), &lines(printed));
             assert_eq!(found, expected, "{shown:?} for {printed:?}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_what_was_left_open() {
+    fn update_keeps_placeholders() {
         let found = in_words_of(&lines("id …\nold\nend"), &lines("id 7\nnew\nend"));
         assert_eq!(found, lines("id …\nnew\nend"));
         let found = in_words_of(&lines("a\nold\n…\nend"), &lines("a\nnew\nx\ny\nend"));

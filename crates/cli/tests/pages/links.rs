@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_link_is_told_with_its_line() {
+    fn broken_link_is_reported_with_its_line() {
         let place = tempfile::tempdir().unwrap();
         let book = place.path().join("docs");
         fs::create_dir(&book).unwrap();

@@ -90,23 +90,23 @@ fn check_page(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn the_readme_shows_what_happens() {
+fn readme_output_is_true() {
     check(&[top().join("README.md")]);
 }
 
 #[test]
-fn the_book_shows_what_happens() {
+fn book_output_is_true() {
     check(&pages_in("docs"));
 }
 
 #[test]
-fn the_examples_show_what_happens() {
+fn example_output_is_true() {
     let readme = |path: &PathBuf| path.file_name().unwrap() == "README.md";
     check(&pages_in("examples").into_iter().filter(readme).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_screens_are_what_a_newcomer_sees() {
+fn screens_are_true() {
     check(&pages_in("crates/cli/tests/screens"));
 }
 

@@ -216,7 +216,7 @@ fn a_tool_whose_call_was_cut_has_not_run() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_never_comes_back_fails_the_agent_and_a_resume_goes_on() {
+fn dead_server_fails_the_agent_until_resume() {
     let stage = under(failing(500, Span::Lasting));
     stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
     assert_eq!(kinds(&stage), ["transient", "transient"]);
@@ -256,7 +256,7 @@ fn a_request_that_is_too_large_is_not_tried_again() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_nobody_knows_is_not_tried_again() {
+fn unknown_model_is_not_retried() {
     let unknown = Failure::new(404).of_kind("not_found_error").saying("model: no-such-model");
     let stage = under(Weather::Failing(unknown, Span::Lasting));
     is_final(&stage, 2, "issue with the selected model");

@@ -55,7 +55,7 @@ model: say <reset>MORE</reset>",
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_calls_a_codex_function_that_resets_to_claude_and_goes_on_in_its_own_conversation() {
+fn claude_calls_codex_and_keeps_its_conversation() {
     let stage = across();
     stage.run("").prints("fine!\n").mentions(
         0,

@@ -84,7 +84,7 @@ fn a_turn_costs_what_its_requests_cost_and_not_what_its_session_has() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_that_reaches_its_share_goes_on_in_its_session_with_a_new_one() {
+fn exhausted_share_continues_in_its_session() {
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
         ("NEXT", "model: wait parent\nmodel: say <result>done</result>"),

@@ -96,7 +96,7 @@ fn a_task_in_the_background_is_waited_for_and_the_last_result_is_the_answer() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_never_ends_in_the_background_costs_neither_the_answer_nor_leaves_anything() {
+fn endless_background_task_is_ended_after_the_answer() {
     let lines = "allow: [Bash]\n---\n\
          model: tool Bash {\"command\":\"setsid sleep 601 >/dev/null 2>&1 & echo started\"}\n\
          model: tool Bash {\"command\":\"sleep 600\",\"run_in_background\":true}\n\

@@ -163,7 +163,7 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_that_did_not_wait_goes_on_when_it_is_resumed_and_burns_no_retry() {
+fn resume_after_no_wait_costs_no_retry() {
     let stage = logged_in(one_prompt());
     stage.model.set_weather(Weather::Failing(limit(now() + 2), Span::Next(1))).unwrap();
     stage.run("--no-wait --retries 0").prints("").mentions(4, &["You've hit your 5-hour limit"]);

@@ -47,7 +47,7 @@ fn claude_answers_an_agent_step_with_structured_output() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_is_told_what_was_wrong_and_answers_again_in_the_same_conversation() {
+fn claude_corrects_its_answer_in_the_conversation() {
     let script = [
         "model: say I would rather not",
         "model: then",
@@ -73,7 +73,7 @@ fn claude_is_told_what_was_wrong_and_answers_again_in_the_same_conversation() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_goes_on_in_a_conversation_that_steps_share() {
+fn steps_share_a_claude_conversation() {
     let stage = Stage::new();
     let asks = |id: &str, session: Value| {
         let prompt =

@@ -64,7 +64,7 @@ fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn json_that_nobody_asked_for_is_text() {
+fn unrequested_json_is_text() {
     let alone = Alone::claude();
     let reply = replied(&alone, r#"model: say {"grade":3}"#, None);
     assert_eq!((reply.structured, reply.text), (None, r#"{"grade":3}"#.to_owned()));

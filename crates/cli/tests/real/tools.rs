@@ -90,7 +90,7 @@ fn a_state_allows_its_own_tests_and_no_other_state() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_is_denied_stays_denied_whatever_allows_it() {
+fn deny_wins_over_allow() {
     let front = "deny: ['Bash(cargo test:*)', WebFetch]\n---\n";
     let stage = package(&[("START", &format!("{front}{TEST}\n{END}"))]);
     let words = ["run", "wf", "--run-id", "r", "--allow", RULE, "--allow", "WebFetch"];
@@ -128,7 +128,7 @@ fn each_mode_lets_its_client_write_or_not() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_state_may_have_its_agent_reminded_of_what_was_denied() {
+fn denied_tool_can_be_a_reminder() {
     let lines = format!(
         "on_denied: remind\n---\n{TEST}\n{END}\nmodel: then\nmodel: say <result>untested</result>"
     );

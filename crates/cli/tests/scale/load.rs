@@ -173,14 +173,14 @@ fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64)
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_hundred_thousand_events_in_few_records_are_gone_on_with() {
+fn large_records_are_resumed() {
     let wanted = share(100_000);
     is_gone_on_with(&few_records(wanted), wanted, 64 * 1024);
 }
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_hundred_thousand_events_in_many_records_are_gone_on_with() {
+fn many_records_are_resumed() {
     let wanted = share(100_000);
     let long = many_records(wanted);
     let records = is_gone_on_with(&long, wanted, 128 * 1024);

@@ -105,7 +105,7 @@ fn another_size_leaves_no_debris() {
 }
 
 #[test]
-fn ctrl_c_stops_the_run_and_says_how_to_go_on() {
+fn ctrl_c_stops_with_the_resume_command() {
     let project = forking(1);
     let mut terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("2 running");
@@ -232,7 +232,7 @@ fn without_colours_the_rows_stay_and_words_say_the_same() {
 }
 
 #[test]
-fn long_lines_are_broken_at_blanks_and_go_on_below_their_text() {
+fn long_lines_wrap_below_their_text() {
     let project = Project::of(&[(
         "wf/START.sh",
         "echo 'the parser, the scanner and the printer were all asked and none of them knows' >&2\n\
@@ -278,7 +278,7 @@ fn the_examples_are_listed_in_two_columns() {
 }
 
 #[test]
-fn whoever_has_no_request_to_send_is_told_how() {
+fn crayfish_on_a_terminal_prints_a_hint() {
     let project = Project::of(&[]);
     let (code, lines, _) = start(&project, "crayfish", &[]).end();
     assert_eq!(code, 2);
@@ -352,7 +352,7 @@ fn a_row_says_which_tool_is_used() {
 }
 
 #[test]
-fn whoever_attaches_sees_the_same_rows() {
+fn attach_shows_the_same_rows() {
     let project = forking(1);
     let running = project.start("run wf --run-id r");
     until("it waits", || project.events("r", "turn_started").len() == 3);
@@ -390,7 +390,7 @@ fn talkative(last: &str) -> Project {
 }
 
 #[test]
-fn a_terminal_that_is_stuck_holds_up_nobody() {
+fn stuck_terminal_blocks_nothing() {
     let project = talkative(WAIT);
     let terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("1 running");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_says_what_it_is_and_how_to_try_it() {
+    fn every_example_has_a_description_and_commands() {
         for example in EXAMPLES {
             assert!(example.about().ends_with('.'), "{}: {:?}", example.name, example.about());
             assert!(!example.try_it().is_empty(), "{} has no command", example.name);

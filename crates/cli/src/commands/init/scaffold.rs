@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheat_sheet_names_what_the_program_knows() {
+    fn cheat_sheet_lists_every_known_name() {
         assert_eq!(named("Frontmatter"), BTreeSet::from(frontmatter::KEYS));
         assert_eq!(named("Replies"), BTreeSet::from(scripted::KEYS));
         let variables: Vec<&str> =

@@ -91,7 +91,7 @@ fn three() -> Live {
 }
 
 #[test]
-fn a_row_says_agent_state_visit_activity_age_and_spend() {
+fn row_shows_agent_state_activity_age_and_cost() {
     assert_eq!(
         drawn(&three(), 80, 24),
         [
@@ -104,7 +104,7 @@ fn a_row_says_agent_state_visit_activity_age_and_spend() {
 }
 
 #[test]
-fn a_narrow_terminal_keeps_what_tells_agents_apart() {
+fn narrow_terminal_keeps_names_distinguishable() {
     assert_eq!(
         drawn(&three(), 40, 24),
         [
@@ -162,7 +162,7 @@ fn agents_that_have_no_row_are_counted() {
 }
 
 #[test]
-fn whoever_waits_says_for_what() {
+fn waiting_agent_shows_the_reason() {
     let check = |change: &dyn Fn(&mut Live), expected: &str, footer: &str| {
         let mut live = working(&[]);
         spawn(&mut live, "main", ("A.md", 1));
@@ -205,7 +205,7 @@ fn whoever_waits_says_for_what() {
 }
 
 #[test]
-fn what_is_seen_is_one_line_and_safe_to_show() {
+fn activity_is_one_sanitized_line() {
     let check = |seen: &str, expected: &str| {
         let mut live = working(&[("main", "A.md", 1)]);
         live.see(Timestamp(NOW), &"main".into(), seen);
@@ -220,7 +220,7 @@ fn what_is_seen_is_one_line_and_safe_to_show() {
 }
 
 #[test]
-fn the_last_row_says_what_ctrl_c_does() {
+fn last_row_shows_the_effect_of_ctrl_c() {
     let check = |live: &Live, interrupt: Interrupt, expected: &str| {
         let (now, zone) = (Timestamp(NOW), TimeZone::UTC);
         let scene = Scene { now, zone, size: Size { columns: 80, rows: 24 }, interrupt };

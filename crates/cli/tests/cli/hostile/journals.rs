@@ -91,7 +91,7 @@ fn a_value_that_was_replaced_is_refused() {
 
 // proves: S20
 #[test]
-fn requests_that_were_planted_stop_nobody() {
+fn planted_requests_stop_nothing() {
     let project = failed("test -e ready && echo '<result>x</result>'");
     project.write("ready", "");
     let stop = r#"{"stop":{"mode":"cancel","key":"planted"}}"#;

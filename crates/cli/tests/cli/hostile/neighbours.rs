@@ -41,7 +41,7 @@ const SLOW: &str = "until test -e ready; do sleep 0.02; done; echo '<result>x</r
 
 // proves: S53
 #[test]
-fn everything_is_private_whatever_the_umask_is() {
+fn files_are_private_with_any_umask() {
     let start = "until test -e ready; do sleep 0.01; done; echo 'said'; echo '<goto>NEXT</goto>'";
     let next = format!("# {}\necho '<result>done</result>'", "x".repeat(20_000));
     let project = Project::of(&[("wf/START.sh", start), ("wf/NEXT.sh", &next)]);
@@ -134,7 +134,7 @@ fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
 /// As in a container, whose files are often those of a user of its host.
 // proves: S57
 #[test]
-fn whoever_goes_into_the_directory_of_another_user_means_it() {
+fn entering_a_foreign_directory_is_a_choice() {
     let project = open_to_all(&[("host/x", "")]);
     fs::set_permissions(project.path("host"), fs::Permissions::from_mode(0o777)).unwrap();
     let theirs = "mkdir host/repository && cd host/repository && mkdir .git wf && touch .git/HEAD raymond.toml \
@@ -167,7 +167,7 @@ fn a_process_of_another_user_is_not_taken_for_one_of_a_run() {
 /// A signal that its receiver does not expect ends it.
 // proves: S14
 #[test]
-fn a_lock_that_was_planted_gets_nobody_signalled() {
+fn planted_lock_signals_no_process() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
     let mut bystander = project.spawn("sleep", &["300"]);

@@ -84,7 +84,7 @@ fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
 
 // proves: S7
 #[test]
-fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
+fn target_of_linked_runs_is_left_alone() {
     let project = Project::of(&[(".raymond/runs/.removed-0-all/letter", "precious")]);
     project.never_started("Mail");
     fs::rename(project.path(".raymond/runs"), project.path("home")).unwrap();
@@ -171,7 +171,7 @@ fn planted() -> Project {
 
 // proves: S1
 #[test]
-fn whoever_only_looks_runs_nothing_and_changes_nothing() {
+fn inspecting_runs_and_changes_nothing() {
     let project = planted();
     let before = everything(&project.root());
     for look in LOOKS {
@@ -230,7 +230,7 @@ fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
 
 // proves: S2
 #[test]
-fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
+fn run_from_a_repository_is_not_continued() {
     let project = planted();
     let git = |words: &[&str]| git(&project, words);
     given_away(&project);
@@ -249,7 +249,7 @@ fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
 
 // proves: P12, S2
 #[test]
-fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
+fn run_from_submodule_or_worktree_is_not_continued() {
     let project = planted();
     given_away(&project);
     git(&project, &["clone", "-q", "--bare", "theirs", "bare.git"]);
@@ -305,7 +305,7 @@ fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
 
 // proves: S19
 #[test]
-fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
+fn names_in_a_journal_are_sanitized() {
     let project = planted();
     forge(&project, |line| {
         let line = line.replace("START.sh", "ST\\u001b[2JART.sh");
@@ -320,7 +320,7 @@ fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
 
 // proves: S13
 #[test]
-fn nothing_that_a_terminal_obeys_comes_from_names_of_files() {
+fn file_names_are_sanitized() {
     let project = Project::of(&[
         ("w\u{1b}[2Jf/START.sh", "echo '<goto>N\u{1b}]0;x\u{7}</goto>'"),
         ("w\u{1b}[2Jf/N\u{1b}]0;x\u{7}.sh", "exit 1"),

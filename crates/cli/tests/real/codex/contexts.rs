@@ -111,7 +111,7 @@ fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_a_state_may_do_is_the_sandbox_of_its_commands() {
+fn permissions_become_the_sandbox() {
     let write =
         "model: tool exec_command {\"cmd\": \"echo x > here.txt; echo x > /root-of-all.txt\"}";
     let stage = Stage::prompts(&[

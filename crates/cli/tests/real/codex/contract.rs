@@ -34,7 +34,7 @@ fn the_real_client_keeps_every_rule_of_a_backend() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn json_that_a_schema_asked_for_is_there_whatever_its_shape() {
+fn structured_output_has_any_json_shape() {
     let bench = Alone::codex();
     let schema = json!({
         "type": "object",

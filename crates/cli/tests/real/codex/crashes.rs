@@ -80,7 +80,7 @@ fn an_owner_that_is_killed_leaves_a_client_that_is_adopted() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_a_client_finished_alone_is_not_asked_again() {
+fn finished_client_is_not_asked_again() {
     let stage = stage();
     let running = stage.start_run(FLAGS);
     stage.reaches("gate");
@@ -111,7 +111,7 @@ fn killed_with_its_owner(states: &[(&str, &str)], expected: &[&str]) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_thread_that_was_opened_before_the_crash_is_the_one_that_is_gone_on_in() {
+fn crash_continues_the_opened_thread() {
     let script = format!(
         "{TOOL}\nmodel: wait gate\nmodel: say x\nmodel: again\nmodel: say <result>again</result>"
     );
@@ -137,7 +137,7 @@ fn a_thread_that_was_opened_before_the_crash_is_the_one_that_is_gone_on_in() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_that_is_stopped_goes_on_in_the_thread_that_it_opened() {
+fn stopped_run_continues_its_thread() {
     let script = format!(
         "{TOOL}\nmodel: wait gate\nmodel: say x\nmodel: again\nmodel: say <result>again</result>"
     );

@@ -23,7 +23,7 @@ fn check(model: &str, flags: &str, code: i32, expected: &[Value]) -> Stage {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_passes_is_tried_again_in_the_same_thread() {
+fn transient_failure_is_retried_in_its_thread() {
     let transient = |why: &str| json!({ "transient": { "why": why } });
     let busy = "We’re currently experiencing high demand, which may cause temporary errors.";
     let stage = check("model: error 500", "", 0, &[transient(busy)]);
@@ -84,7 +84,7 @@ fn a_client_that_would_wait_for_an_hour_is_not_waited_for() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_would_be_the_same_again_fails_the_agent() {
+fn permanent_failure_fails_the_agent() {
     let check = |model: &str, why: &str| {
         let stage = Stage::prompts(&[("START", model)]);
         run(&stage, "").mentions(1, &[why]);

@@ -71,7 +71,7 @@ fn a_model_without_a_price_is_not_free() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_that_used_up_its_share_is_ended_and_goes_on_in_its_thread() {
+fn exhausted_share_continues_in_its_thread() {
     // Each request takes 50 cents; the visit has two dollars, a share of them all.
     let slow = "model: tool exec_command {\"cmd\": \"sleep 2\"}";
     let stage = Stage::prompts(&[

@@ -58,7 +58,7 @@ fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) 
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_waits_for_a_limit_restarts_meanwhile_and_goes_on_by_itself() {
+fn usage_limit_survives_restart_and_lifts() {
     let stage = Stage::prompts(&[("START", &limited("done"))]);
     let running = stage.start_run("--backend codex --retries 0");
     let next = restarts_while_it_waits(&stage, running);
@@ -68,7 +68,7 @@ fn a_run_waits_for_a_limit_restarts_meanwhile_and_goes_on_by_itself() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_goes_on_while_codex_is_held_and_another_agent_of_codex_does_not() {
+fn codex_limit_does_not_hold_claude() {
     let look = format!("backend: codex\n---\n{}", limited("looked"));
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>LOOK</fork>"),

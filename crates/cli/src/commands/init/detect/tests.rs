@@ -132,7 +132,7 @@ fn python_is_tested_by_what_the_project_declares() {
 }
 
 #[test]
-fn plain_python_is_tested_by_what_its_tests_are_written_for() {
+fn plain_python_uses_the_style_of_its_tests() {
     let unittest = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): pass\n";
     let function = "from x import y\n\ndef test_it():\n    assert y()\n";
     let fixture = "import unittest\nimport pytest\n";
@@ -158,7 +158,7 @@ fn plain_python_is_tested_by_what_its_tests_are_written_for() {
 }
 
 #[test]
-fn of_several_tools_the_first_that_can_check_is_used_and_all_are_allowed() {
+fn first_tool_with_a_check_is_used() {
     let files = [
         ("package.json", "{}"),
         ("Makefile", "test:\nlint:\n"),
