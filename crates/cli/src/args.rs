@@ -210,8 +210,8 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            // The message repeats the typed arguments, which may contain a secret. A style inside the secret
-            // would hide it, so secrets are searched in the text without styles.
+            // The message repeats the typed arguments, which may contain a secret. A style inside
+            // the secret would hide it, so secrets are searched in the text without styles.
             let (bare, coloured) = (error.render().to_string(), error.render().ansi().to_string());
             let words = match redacted(&bare) {
                 Cow::Borrowed(_) => styled(&coloured),

@@ -74,8 +74,8 @@ pub(crate) struct UsableBackends {
     pub(crate) clients: BTreeMap<BackendName, String>,
 }
 
-/// Returns the backends of all reachable prompts. Fails if one of them cannot be used, before anything
-/// is spent.
+/// Returns the backends of all reachable prompts. Fails if one of them cannot be used, before
+/// anything is spent.
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
@@ -227,7 +227,8 @@ pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
-/// Whether replies and another backend come from the same layer. A flag may override a file on purpose.
+/// Whether replies and another backend come from the same layer. A flag may override a file on
+/// purpose.
 fn has_same_origin(config: &Layer) -> bool {
     let (Some(replies), Some(backend)) = (&config.replies, &config.backend) else { return false };
     replies.origin.is_beside(&backend.origin)

@@ -39,7 +39,8 @@ pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
     write_stdout(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
 }
 
-/// Prints a text to stdout, without secrets and control characters, because it may contain foreign names.
+/// Prints a text to stdout, without secrets and control characters, because it may contain foreign
+/// names.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     write_stdout(&sanitized(text))
 }
@@ -56,7 +57,8 @@ pub(crate) fn print_error_line(text: &str) {
     }
 }
 
-/// Writes data to stdout unchanged. A closed stdout is not an error, and a stuck one is not tried twice.
+/// Writes data to stdout unchanged. A closed stdout is not an error, and a stuck one is not tried
+/// twice.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     if streams::STDOUT.is_given_up() {
         return Ok(());

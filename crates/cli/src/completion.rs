@@ -130,7 +130,8 @@ fn visible_commands() -> clap::Command {
     command
 }
 
-/// Returns the command with hidden flags: `clap_complete` offers hidden flags only as a last resort.
+/// Returns the command with hidden flags: `clap_complete` offers hidden flags only as a last
+/// resort.
 fn shown(known: &clap::Command) -> clap::Command {
     let args = known.get_arguments().filter(|arg| !arg.is_hide_set());
     let args = args.cloned().map(|arg| if arg.is_positional() { arg } else { arg.hide(true) });

@@ -1,8 +1,8 @@
 //! Configuration: the user's file, the project's file, the environment, the flags; later wins.
 //!
 //! All four are layers of one type, and every value keeps its origin. An unknown key, or a value of
-//! the wrong type, is an error with a position, because a typo must never drop a budget. The settings that a resume
-//! keeps are decided in `settings`.
+//! the wrong type, is an error with a position, because a typo must never drop a budget. The
+//! settings that a resume keeps are decided in `settings`.
 
 mod environment;
 mod file;

@@ -2,8 +2,8 @@
 //! below it that show the activity of each agent.
 //!
 //! The log is the same everywhere and scrolls away. Colour never carries information alone. Without
-//! a terminal, or on one that cannot move the cursor, there are only lines. `stderr_writer` owns the
-//! thread that writes, `rows` computes the rows, `region` draws them.
+//! a terminal, or on one that cannot move the cursor, there are only lines. `stderr_writer` owns
+//! the thread that writes, `rows` computes the rows, `region` draws them.
 
 mod events;
 mod region;

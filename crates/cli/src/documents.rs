@@ -188,8 +188,8 @@ pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'st
 
 /// Returns the line and column of each byte offset.
 ///
-/// All offsets are sorted and counted in one pass, because a large document with a thousand mistakes
-/// must not be scanned a thousand times.
+/// All offsets are sorted and counted in one pass, because a large document with a thousand
+/// mistakes must not be scanned a thousand times.
 fn line_columns(text: &str, bytes: &[usize]) -> Vec<Place> {
     let mut order: Vec<usize> = (0..bytes.len()).collect();
     order.sort_by_key(|index| bytes[*index]);

@@ -1,6 +1,7 @@
 //! The error of a command: what happened, what to do, and the exit code.
 //!
-//! `conversions` builds a `Failure` from the errors of the libraries, which know no flags or commands.
+//! `conversions` builds a `Failure` from the errors of the libraries, which know no flags or
+//! commands.
 
 mod conversions;
 

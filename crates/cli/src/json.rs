@@ -1,6 +1,7 @@
 //! The values that `--json` prints.
 //!
-//! Their shape has a version, and scripts depend on it: add fields, but do not rename or remove any.
+//! Their shape has a version, and scripts depend on it: add fields, but do not rename or remove
+//! any.
 
 use std::fmt::Write as _;
 

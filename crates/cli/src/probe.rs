@@ -112,8 +112,8 @@ fn parse_version(name: &str, said: &str) -> Result<String, String> {
     word.map(excerpt).ok_or_else(|| format!("{:?} is not a version of {name}", excerpt(line)))
 }
 
-/// Whether an answer can come from this client: it names the client, or starts with a number and names
-/// no other client.
+/// Whether an answer can come from this client: it names the client, or starts with a number and
+/// names no other client.
 fn can_be_from(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
     let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);

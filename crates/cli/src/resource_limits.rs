@@ -1,6 +1,7 @@
 //! Checks that this process may open files and start threads, before a command starts.
 //!
-//! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and tokio would panic.
+//! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and tokio would
+//! panic.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -86,8 +87,8 @@ fn threads(count: usize) -> io::Result<()> {
     })
 }
 
-/// Starts threads for blocking work in advance, because tokio panics if it cannot start the first one
-/// later.
+/// Starts threads for blocking work in advance, because tokio panics if it cannot start the first
+/// one later.
 pub(crate) fn warm_up(runtime: &tokio::runtime::Runtime) {
     let together = Arc::new(Barrier::new(THREADS));
     let tasks: Vec<_> = (0..THREADS)

@@ -1,7 +1,7 @@
 //! Makes foreign text safe for a terminal, and fits it into columns.
 //!
-//! Text of models, files and arguments may contain control sequences that change the terminal or forge
-//! lines. Secrets are removed by `secrets`.
+//! Text of models, files and arguments may contain control sequences that change the terminal or
+//! forge lines. Secrets are removed by `secrets`.
 
 use std::borrow::Cow;
 
@@ -59,8 +59,8 @@ fn style_at(text: &str) -> usize {
     if codes.split(';').all(is_ours) { text.len() - body.len() + end + 1 } else { 0 }
 }
 
-/// Whether a terminal interprets the character: control characters, and marks that change the direction
-/// of text, which could reorder a line.
+/// Whether a terminal interprets the character: control characters, and marks that change the
+/// direction of text, which could reorder a line.
 pub(crate) fn is_terminal_control(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

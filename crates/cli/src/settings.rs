@@ -96,7 +96,8 @@ pub(crate) fn layers_of_run(config: Layer, flags: &SettingFlags) -> Layer {
 
 /// Returns the layers of a resumed run: only flags, and `no_wait` of the configuration.
 ///
-/// The run keeps the settings of its start, because a file must not undo a flag that was given then.
+/// The run keeps the settings of its start, because a file must not undo a flag that was given
+/// then.
 pub(crate) fn layers_of_resume(config: Layer, flags: &SettingFlags) -> Layer {
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
     Layer::from(flags).over(waiting)

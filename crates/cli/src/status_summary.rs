@@ -41,7 +41,8 @@ pub(crate) fn continuing(owner: &Owner) -> String {
     format!("kill -CONT {}", owner.process.pid)
 }
 
-/// Returns whether the states of a run were edited. A document is pinned completely and never changes.
+/// Returns whether the states of a run were edited. A document is pinned completely and never
+/// changes.
 fn states(project: &Project, run: &Run) -> States {
     match run.settings.program {
         Program::Crayfish { .. } => States::AsPinned,
@@ -82,8 +83,8 @@ impl StatusSummary {
         }
     }
 
-    /// Adds the next command if the owner is suspended, or on another host: only the user knows whether that
-    /// host is alive.
+    /// Adds the next command if the owner is suspended, or on another host: only the user knows
+    /// whether that host is alive.
     fn with_owner(mut self, seen: &Look) -> Self {
         let run = &seen.head.run;
         if let Some(owner) = seen.suspended_owner()

@@ -1,7 +1,8 @@
 //! Whether stdout and stderr of this process still have a reader.
 //!
 //! A writer that has waited for a reader in vain gives the stream up. From then on nothing more is
-//! written to the stream, because a write would block for ever and keep a process whose run is over.
+//! written to the stream, because a write would block for ever and keep a process whose run is
+//! over.
 
 use std::io::{stderr, stdout};
 use std::os::fd::AsFd;

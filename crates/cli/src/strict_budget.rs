@@ -1,8 +1,8 @@
 //! Warns of `--strict-budget` with clients that report no costs.
 //!
-//! A strict budget charges a turn's full budget share when its cost is unknown. Raymond estimates the
-//! costs of Codex from tokens, so with Codex every turn is charged in full. The user should know that
-//! before anything is spent.
+//! A strict budget charges a turn's full budget share when its cost is unknown. Raymond estimates
+//! the costs of Codex from tokens, so with Codex every turn is charged in full. The user should
+//! know that before anything is spent.
 
 use raymond_backends::codex;
 use raymond_core::diagnostic::Diagnostic;

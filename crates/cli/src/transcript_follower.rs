@@ -1,7 +1,7 @@
 //! Reads the transcripts of running turns while another process drives the run.
 //!
-//! `attach` shows their progress, and `status` finds clients that only retry. The parsers of transcripts
-//! are in `raymond_backends::said`.
+//! `attach` shows their progress, and `status` finds clients that only retry. The parsers of
+//! transcripts are in `raymond_backends::said`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -78,7 +78,8 @@ impl OpenTranscript {
     fn read_on(&mut self) -> Vec<Sign> {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();
-        // The owner of the run handles an unreadable transcript; here it only means that there is no progress.
+        // The owner of the run handles an unreadable transcript; here it only means that there is
+        // no progress.
         let _unreadable = transcript.read_on(&mut |heard| {
             signs.extend(recount.hear(&heard).iter().filter_map(Said::sign));
         });

@@ -1,7 +1,7 @@
 //! Adds the flags of a command to the parser only when that command is called.
 //!
-//! Building the flags of all commands takes longer than parsing the arguments, and every short command
-//! would pay for it.
+//! Building the flags of all commands takes longer than parsing the arguments, and every short
+//! command would pay for it.
 
 use std::ops::Deref;
 

@@ -1,8 +1,9 @@
-//! Finds options that a client does not support, such as an unknown effort or a model without a price.
+//! Finds options that a client does not support, such as an unknown effort or a model without a
+//! price.
 //!
-//! The backend knows its options. An option of a state is reported in its file; an option of flags or
-//! configuration is reported once for each backend. With replies, the real backend is checked, because
-//! the workflow will run with it later.
+//! The backend knows its options. An option of a state is reported in its file; an option of flags
+//! or configuration is reported once for each backend. With replies, the real backend is checked,
+//! because the workflow will run with it later.
 
 use raymond_backends::{claude, codex};
 use raymond_core::budget::Micros;

@@ -76,8 +76,8 @@ async fn follow(
     let mut follower = TranscriptFollower::new(paths.transcripts);
     let mut suspension = Suspension::default();
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
-        // Read the owner before the journal: an owner that ends in between has already written its last record,
-        // so nothing is missed.
+        // Read the owner before the journal: an owner that ends in between has already written its
+        // last record, so nothing is missed.
         let owner = look::owner_and_life(project, run)?;
         let lines =
             Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;

@@ -152,7 +152,8 @@ impl StartWatcher<'_> {
                 ended = detached.exited() => Some(ended?),
                 () = tokio::time::sleep(POLL_INTERVAL) => None,
             };
-            // The process may have started the run and ended since the last read, so the journal decides.
+            // The process may have started the run and ended since the last read, so the journal
+            // decides.
             if self.has_started() {
                 return Ok(None);
             }
@@ -170,8 +171,8 @@ impl StartWatcher<'_> {
         self.new_records().iter().any(|record| record.at >= self.since && events(record))
     }
 
-    /// Returns the records since the last read. The journal may not exist yet. After a rewind the cursor is
-    /// invalid, and the journal is read from the start.
+    /// Returns the records since the last read. The journal may not exist yet. After a rewind the
+    /// cursor is invalid, and the journal is read from the start.
     fn new_records(&mut self) -> Vec<Record> {
         let Some(mut cursor) = self.cursor.take() else {
             let Ok(seen) = look(self.project, self.run) else { return Vec::new() };

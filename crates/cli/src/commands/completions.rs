@@ -22,8 +22,8 @@ pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns the program that the script calls: the name or the path by which this process was called. A
-/// path that needs quoting in a shell is replaced by the name.
+/// Returns the program that the script calls: the name or the path by which this process was
+/// called. A path that needs quoting in a shell is replaced by the name.
 fn program() -> String {
     const NAME: &str = "raymond";
     let called = std::env::args_os().next().unwrap_or_default();

@@ -64,6 +64,7 @@ fn one(project: &Project, wanted: &str, query: &CostQuery) -> Result<(String, Co
 fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure> {
     let (mut costs, mut readable) = (Costs::default(), 0_u64);
     for run in project.runs()? {
+        // A run that never started has no costs and no journal to complain about.
         if !runs::is_started(project, &run) {
             continue;
         }
@@ -72,6 +73,7 @@ fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure>
                 readable += 1;
                 costs.add(counted);
             }
+            // One unreadable run must not hide the costs of all others.
             Err(_) => crate::say!("{run}: unreadable; see `raymond status {run}`"),
         }
     }

@@ -1,7 +1,7 @@
 //! `raymond demo`: a short tour.
 //!
-//! It has three acts, run by this binary in a temporary project: a call and a function, a fork, and a
-//! `kill -9` with a resume. After each act the demo reads the journal, and it succeeds only if
+//! It has three acts, run by this binary in a temporary project: a call and a function, a fork, and
+//! a `kill -9` with a resume. After each act the demo reads the journal, and it succeeds only if
 //! everything that it claims has really happened.
 
 mod binary;
@@ -26,6 +26,8 @@ const PUBLISHED: &str = "published, 8/10: Search is twice as fast. There is a da
 pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
     let demo = DemoDirectory::set()?;
     let binary = Binary::this(demo.directory())?;
+    // Ctrl-C must remove the directory of the demo, so it is handled here and not by its default
+    // action.
     let played = crate::runtime()?.block_on(async {
         tokio::select! {
             played = play(&demo, &binary) => Some(played),

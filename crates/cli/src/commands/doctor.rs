@@ -1,7 +1,7 @@
 //! `raymond doctor`: checks whether this machine and this project can run workflows.
 //!
-//! It asks programs for their versions, sends no request to a model, and ends or removes nothing without
-//! `--fix`. Facts are collected here and judged in `raymond_core::view::health`.
+//! It asks programs for their versions, sends no request to a model, and ends or removes nothing
+//! without `--fix`. Facts are collected here and judged in `raymond_core::view::health`.
 
 mod fix;
 mod machine;

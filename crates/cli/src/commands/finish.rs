@@ -1,7 +1,7 @@
 //! Prints the end of a run: summary and result.
 //!
-//! The run handled signals itself. While the end is printed, signals end the process again, because a
-//! stuck reader of stdout must not make the process unkillable.
+//! The run handled signals itself. While the end is printed, signals end the process again, because
+//! a stuck reader of stdout must not make the process unkillable.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -23,6 +23,7 @@ pub(super) fn finish(
 ) -> Result<u8, Failure> {
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
     runtime.block_on(async {
+        // Registered before the output starts, so that no signal falls between the run and its end.
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let (told, said) = oneshot::channel();
@@ -45,6 +46,7 @@ pub(super) fn finish(
             code = said => code.unwrap_or_else(|_| {
                 Err(Failure::environment("could not report the result of the run"))
             }),
+            // A finished output wins (biased): its exit code is the truth about the run.
             _ = interrupt.recv() => Ok(INTERRUPTED),
             _ = terminate.recv() => Ok(TERMINATED),
         }

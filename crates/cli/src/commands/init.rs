@@ -1,8 +1,8 @@
 //! `raymond init`: writes a first workflow, or copies an example.
 //!
 //! The workflow checks changes with the project's own command and allows agents nothing else; its
-//! replies make it possible to try it at once. `init` never overwrites a file: it writes all its files,
-//! or none.
+//! replies make it possible to try it at once. `init` never overwrites a file: it writes all its
+//! files, or none.
 
 mod client;
 mod detect;

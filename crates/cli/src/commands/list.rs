@@ -35,8 +35,8 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns the status of a run. Searching for processes is slow, so it happens only for a run that may
-/// have some.
+/// Returns the status of a run. Searching for processes is slow, so it happens only for a run that
+/// may have some.
 fn place(project: &Project, look: &Look) -> StatusSummary {
     let place = StatusSummary::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }

@@ -1,7 +1,8 @@
 //! `raymond logs`: prints what agents and scripts wrote in each turn.
 //!
-//! Clients leave a transcript, which is read line by line, because it may be large. Scripts, replies and
-//! answers of callers are in the journal. `--follow` reads both again and again (see `follow`).
+//! Clients leave a transcript, which is read line by line, because it may be large. Scripts,
+//! replies and answers of callers are in the journal. `--follow` reads both again and again (see
+//! `follow`).
 
 mod follow;
 mod items;

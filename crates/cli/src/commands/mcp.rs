@@ -62,6 +62,8 @@ impl Host for CrayfishHost {
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
     let host = Arc::new(CrayfishHost { tool: tool(flags)? });
     let runtime = crate::runtime()?;
+    // Calls run on threads for blocking work. They start now, because tokio panics if it cannot
+    // start the first one during a call.
     resource_limits::warm_up(&runtime);
     let code = runtime.block_on(async {
         let signals = Signals::listen().map_err(|error| {

@@ -1,7 +1,7 @@
 //! `raymond prune`: deletes finished runs.
 //!
-//! The plan is complete before anything is deleted, and named runs are refused together. A run stays if
-//! it has an owner or leftover processes, or belongs to another user.
+//! The plan is complete before anything is deleted, and named runs are refused together. A run
+//! stays if it has an owner or leftover processes, or belongs to another user.
 
 mod plan;
 
@@ -29,8 +29,8 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     };
     let mut trouble = None;
     if !flags.dry_run {
-        // `discard` takes the lock of a run, and the holder of a lock may receive SIGUSR1: the runtime handles
-        // it.
+        // `discard` takes the lock of a run, and the holder of a lock may receive SIGUSR1: the
+        // runtime handles it.
         let _runtime = crate::runtime()?;
         trouble = carry_out(&project, &mut plan);
         // Also removes the rest of an interrupted prune. Files that remain do not bring a run back.

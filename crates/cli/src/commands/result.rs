@@ -39,7 +39,8 @@ pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    // A pipe gets the exact bytes; on a terminal, control characters in a result would be dangerous.
+    // A pipe gets the exact bytes; on a terminal, control characters in a result would be
+    // dangerous.
     let shown = std::io::stdout().is_terminal();
     write_stdout(&if shown { sanitized(&text) } else { text })
 }

@@ -1,8 +1,8 @@
 //! `raymond resume`: continues a run.
 //!
-//! Checks that need no owner come first (`before_opening`), then this process becomes the owner, checks
-//! the rest (`preflight`), prints the plan and drives the run. Edited states are handled in `edits`, runs
-//! that cannot continue in `already_ended`.
+//! Checks that need no owner come first (`before_opening`), then this process becomes the owner,
+//! checks the rest (`preflight`), prints the plan and drives the run. Edited states are handled in
+//! `edits`, runs that cannot continue in `already_ended`.
 
 mod already_ended;
 mod edits;
@@ -278,7 +278,8 @@ fn before_opening(
     Ok(BeforeOpening::Opening(Some(Box::new(seen))))
 }
 
-/// Returns the plan. With edited states it does not name agents, because they may enter other states.
+/// Returns the plan. With edited states it does not name agents, because they may enter other
+/// states.
 fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
     let plan = Plan::of(run, ledger, settings);
     match (states, settings.definition) {

@@ -1,7 +1,7 @@
 //! `raymond run`: starts a run, drives it and reports its end.
 //!
-//! Everything is checked before the run is created, so that a mistake leaves nothing behind. The engine
-//! drives the run (`raymond_engine::shell`); `resume` shares `drive`.
+//! Everything is checked before the run is created, so that a mistake leaves nothing behind. The
+//! engine drives the run (`raymond_engine::shell`); `resume` shares `drive`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -154,8 +154,8 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         input: flags.input.clone(),
         settings,
     };
-    // The runtime must exist before this process owns a run: other processes wake an owner with SIGUSR1,
-    // which would end a process without a handler.
+    // The runtime must exist before this process owns a run: other processes wake an owner with
+    // SIGUSR1, which would end a process without a handler.
     let runtime = crate::runtime()?;
     let (owned, start) = match Owned::create(project, prepared, launch) {
         // Another process created the run between the check and now.
@@ -403,7 +403,8 @@ fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec
     asked.into_keys().map(BackendName::as_str).collect()
 }
 
-/// Returns the backends, unless it is only Claude, and their permissions: `acceptEdits + 3 allowed`.
+/// Returns the backends, unless it is only Claude, and their permissions: `acceptEdits + 3
+/// allowed`.
 fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     let Permissions { mode, allow, deny, checks } = &settings.permissions;
     let counted = |count: usize, word: &str| match count {
@@ -425,8 +426,8 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     }
 }
 
-/// Returns `<workflow name>-<date>-<short random>`, unless an id is given; a loop has the name of its
-/// prompt.
+/// Returns `<workflow name>-<date>-<short random>`, unless an id is given; a loop has the name of
+/// its prompt.
 fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<RunId, Failure> {
     if let Some(given) = given {
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));

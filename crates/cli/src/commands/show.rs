@@ -45,7 +45,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
         }
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
-        // Log lines are short, but the final result is the purpose of the run, so it is printed completely.
+        // Log lines are short, but the final result is the purpose of the run, so it is printed
+        // completely.
         text.extend(["result of main:\n", &sanitized(result.trim_end_matches('\n')), "\n"]);
     }
     let plain = anstream::adapter::strip_str(&text).to_string();

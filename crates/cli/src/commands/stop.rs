@@ -29,6 +29,8 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     let run = runs::find(&project, wanted)?;
     let seen = runs::look(&project, &run)?;
     let answered = match seen.head.run.phase {
+        // Stopping a completed run, or twice, is not an error, but its owner may have been killed
+        // before it ended all processes.
         before @ Phase::Ended(was) if was == Ending::Completed || was == ending => {
             resume::end_leftover_processes(&project, &seen)?;
             Answered::Ended(before)
@@ -42,8 +44,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 if let RequestError::Suspended(owner) = &error {
                     return suspended(&run, mode, owner);
                 }
-                // The request cannot be recorded, but leftover processes can be ended anyway. Only an unreadable
-                // transcript is different: its client may still finish, and the file may become readable again.
+                // The request cannot be recorded, but leftover processes can be ended anyway. Only
+                // an unreadable transcript is different: its client may still finish, and the file
+                // may become readable again.
                 let is_refused = matches!(error, RequestError::Own(OwnError::Unreadable { .. }));
                 if !is_refused
                     && let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run))

@@ -1,7 +1,8 @@
 //! Completes workflows by path: directories, archives, documents and states.
 //!
-//! Every directory is offered, because it may lead to a workflow. States are offered if they belong to
-//! a workflow (their directory has an entry state), or once the user has typed a part of the name.
+//! Every directory is offered, because it may lead to a workflow. States are offered if they belong
+//! to a workflow (their directory has an entry state), or once the user has typed a part of the
+//! name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Settings in the environment, such as `RAYMOND_BUDGET` for `budget`.
 //!
-//! Other variables that start with `RAYMOND_` are ignored, because Raymond itself sets some for scripts.
+//! Other variables that start with `RAYMOND_` are ignored, because Raymond itself sets some for
+//! scripts.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -34,6 +34,8 @@ pub(super) fn read(
     whose: ConfigScope,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Result<Layer, Failure> {
+    // Another user could place a `raymond.toml` in a shared directory above, and so choose
+    // settings.
     if whose == ConfigScope::Project {
         let here = std::env::current_dir().unwrap_or_default();
         Trusted::in_directory(&Files, &here).check(&Files, path)?;
@@ -45,6 +47,8 @@ pub(super) fn read(
             let mut file = File { name, whose, text: &text, places, base, mistakes };
             Ok(file.parse())
         }
+        // `NotADirectory` means that a parent of the path is a file: there is no configuration
+        // either.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(Layer::default())
         }

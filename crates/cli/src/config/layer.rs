@@ -1,6 +1,7 @@
 //! The settings of one layer (a file, the environment or the flags), and how layers combine.
 //!
-//! A value of a later layer replaces an earlier one; lists add up. Parsing is in `value` and `keys`.
+//! A value of a later layer replaces an earlier one; lists add up. Parsing is in `value` and
+//! `keys`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -23,7 +23,7 @@ fn a_project_names_no_programs() {
     std::fs::write(&path, "retries = 1\nclaude = 'x'\ncodex = './y'\n").unwrap();
     let mut mistakes = Vec::new();
     let layer = file::read(&path, ConfigScope::Project, &mut mistakes).unwrap();
-    assert_eq!(told(&layer).len(), 1, "{:?}", told(&layer));
+    assert_eq!(set_rows(&layer).len(), 1, "{:?}", set_rows(&layer));
     let said = printed(&mistakes).concat();
     for client in ["claude", "codex"] {
         let expected = format!("error: {client}: a project cannot choose the programs");
@@ -45,8 +45,8 @@ fn printed(mistakes: &[Diagnostic]) -> Vec<String> {
     mistakes.iter().map(|found| format!("{found}{}", hint(found))).collect()
 }
 
-/// `key = value  origin`, without what nobody said.
-fn told(layer: &Layer) -> Vec<String> {
+/// Returns `key = value  origin` for each setting that is not a default.
+fn set_rows(layer: &Layer) -> Vec<String> {
     let rows = rows(layer).into_iter().filter(|row| row.origin != "default");
     rows.map(|Row { key, text, origin, .. }| format!("{key} = {text}  {origin}")).collect()
 }
@@ -82,7 +82,7 @@ cache_read = 0.1
 fn every_key_is_read_with_its_line() {
     let (layer, mistakes) = file(EVERY_KEY);
     assert_eq!(mistakes, [""; 0]);
-    let told: Vec<String> = told(&layer)
+    let told: Vec<String> = set_rows(&layer)
         .iter()
         .map(|line| {
             let (said, place) = line.split_once("  ").unwrap();
@@ -278,7 +278,7 @@ fn variables_match_keys_and_others_are_ignored() {
     ]);
     assert_eq!(mistakes, [""; 0]);
     assert_eq!(
-        told(&layer),
+        set_rows(&layer),
         [
             "budget = none  RAYMOND_BUDGET",
             "no_wait = true  RAYMOND_NO_WAIT",

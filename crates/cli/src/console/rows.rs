@@ -1,7 +1,8 @@
 //! Computes the live rows: one for each agent that works or waits, and one for the run.
 //!
-//! The rows are a pure function of the known state, the time and the size of the terminal. Every row is
-//! narrower than the terminal, because a terminal wraps longer ones and `region` would miscount lines.
+//! The rows are a pure function of the known state, the time and the size of the terminal. Every
+//! row is narrower than the terminal, because a terminal wraps longer ones and `region` would
+//! miscount lines.
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
@@ -197,8 +198,8 @@ impl Columns {
     }
 }
 
-/// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`; omits
-/// parts that do not fit.
+/// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`;
+/// omits parts that do not fit.
 fn footer(live: &Live, scene: &Scene, columns: usize) -> String {
     let Tally { running, queued, waiting } = live.tally();
     let money = match live.cap {

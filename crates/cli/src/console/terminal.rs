@@ -63,8 +63,8 @@ fn size_of(stream: &impl AsFd) -> Size {
     }
 }
 
-/// Whether this process is in the foreground of its terminal. A background job must not draw rows over
-/// the shell; it only adds lines.
+/// Whether this process is in the foreground of its terminal. A background job must not draw rows
+/// over the shell; it only adds lines.
 pub(super) fn is_ours() -> bool {
     tcgetpgrp(stderr()).map_or(true, |foreground| foreground == getpgrp())
 }

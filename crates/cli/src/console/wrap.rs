@@ -1,11 +1,12 @@
 //! Wraps lines at blanks, where a terminal would break them in the middle of a word.
 //!
-//! Continued lines are indented below the text. A command is never broken, because the user copies it:
-//! a terminal that breaks a line itself still copies it as one line.
+//! Continued lines are indented below the text. A command is never broken, because the user copies
+//! it: a terminal that breaks a line itself still copies it as one line.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Stands for a blank inside a command. Shown text contains no control characters, so it is unambiguous.
+/// Stands for a blank inside a command. Shown text contains no control characters, so it is
+/// unambiguous.
 const GLUE: char = '\u{1}';
 /// Least columns behind the indent; with fewer, the indent shrinks to `HARDLY_ANY`.
 const LEAST: usize = 20;

@@ -26,8 +26,8 @@ use crate::{runs, status_summary, workflows};
 const NO_RECORD_HINT: &str =
     "no record of it is readable; start a new run under another id with `raymond run`";
 
-/// The hint for an unreadable transcript. Raymond does not ask again, because the file may contain an
-/// answer that is already paid.
+/// The hint for an unreadable transcript. Raymond does not ask again, because the file may contain
+/// an answer that is already paid.
 const UNREADABLE_HINT: &str = "make the file readable again, then run the same command; \
                           `raymond cancel` ends the run without it";
 

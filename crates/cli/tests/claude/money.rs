@@ -1,4 +1,4 @@
-//! What turns cost, what they may cost, and what happens when nothing is left.
+//! Costs of turns, caps, and runs over budget.
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};

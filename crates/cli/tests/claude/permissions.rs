@@ -1,4 +1,4 @@
-//! What the client may do, and what becomes of what it may not.
+//! Permissions of the client, and the handling of denied tools.
 
 use rustix::process::getuid;
 use serde_json::json;

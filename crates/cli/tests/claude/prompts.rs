@@ -1,4 +1,4 @@
-//! What is sent: exactly the rendered body, on stdin, whatever it holds.
+//! The client gets exactly the rendered body on stdin, for any content.
 
 use crate::stage::Stage;
 

@@ -1,4 +1,4 @@
-//! What else a turn is started with: model, effort, cap, directory, environment.
+//! Other settings of a turn: model, effort, cap, directory, environment.
 
 use std::os::unix::fs::PermissionsExt as _;
 

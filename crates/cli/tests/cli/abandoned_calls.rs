@@ -1,7 +1,7 @@
-//! What a stateless call leaves when it is killed, and what `doctor --fix` does about it.
+//! Leftovers of a killed stateless call, and `doctor --fix`.
 //!
-//! Every call ends the processes of killed calls of its user, so a test that runs beside these may end them first.
-//! Only `doctor --fix` removes files.
+//! Every call ends the processes of killed calls of its user, so a test that runs beside these may end
+//! them first. Only `doctor --fix` removes files.
 
 use rustix::process::Signal;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `completions`: what a shell is told when somebody presses Tab.
+//! `completions`: the candidates that a shell gets.
 
 use crate::harness::Project;
 

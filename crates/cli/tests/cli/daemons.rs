@@ -1,4 +1,4 @@
-//! What a turn leaves behind lives until the run ends, and no longer; and a run that was suspended.
+//! Processes that a turn leaves behind end with the run; suspended runs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `doctor`: what it finds, what it mends, and that it changes nothing unless it is told to.
+//! `doctor`: its findings, its fixes, and that it changes nothing without `--fix`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -259,7 +259,7 @@ fn uncommitted_edits_are_reported() {
     check(&project, "git", &[("warn", ".raymond/ is not ignored: runs would be committed")]);
 }
 
-/// A run whose owner was killed, and whose script goes on.
+/// A run whose owner was killed, and whose script continues.
 fn orphaned() -> Project {
     let script = "touch held; sleep 301";
     let project = with_client("echo 9");

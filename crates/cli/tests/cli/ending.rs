@@ -23,7 +23,7 @@ fn begun(project: &Project, words: &str) -> Running {
     running
 }
 
-/// The run can go on, and comes to the end it would have had.
+/// The run can continue, and comes to the end it would have had.
 #[track_caller]
 fn goes_on(project: &Project, run: &str) {
     assert_eq!(project.processes(run), [0; 0], "nothing outlives its run");
@@ -474,7 +474,7 @@ fn next_command_offers_takeover_of_remote_owner() {
     let told = project.raymond("why r").stdout;
     assert!(told.ends_with("→ raymond run /project/wf\n"), "{told}");
     assert_eq!(project.raymond("wait r").code(), 8);
-    // Nothing of it goes on, and it can be deleted.
+    // Nothing of it continues, and it can be deleted.
     project.raymond("prune r").mentions(6, &["hint", "`raymond resume r --takeover`"]);
     assert_eq!(project.raymond("resume r --takeover").code(), 8);
     project.raymond("prune r").mentions(0, &[]);

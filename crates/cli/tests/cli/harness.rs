@@ -227,9 +227,9 @@ impl Project {
             .args(words)
             .current_dir(self.directory.path())
             .env("TZ", "UTC")
-            // Nobody's own configuration.
+            // No configuration of the user.
             .env("XDG_CONFIG_HOME", self.outputs.path())
-            // Nobody's own client.
+            // No client of the user.
             .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(stdin)

@@ -1,4 +1,4 @@
-//! Somebody who means harm: each attack of docs/security.md, tried.
+//! An attacker: every attack of docs/security.md, tried.
 
 mod callers;
 mod journals;
@@ -33,7 +33,7 @@ const LOOKS: [&str; 13] = [
     "wait r",
 ];
 
-/// Writes the journal of `r` anew, with right sums, each line as `change` makes it. That takes nothing
+/// Writes the journal of `r` again, with right sums, each line as `change` makes it. That takes nothing
 /// but knowing the format.
 fn forge(project: &Project, change: impl Fn(String) -> String) {
     let path = project.path(".raymond/runs/r/journal.jsonl");

@@ -1,4 +1,4 @@
-//! `logs`: what was said in each turn, whoever said it and whatever it holds.
+//! `logs`: the items of each turn, of any author and any content.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

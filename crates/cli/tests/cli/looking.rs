@@ -371,7 +371,7 @@ fn the_command_that_is_named_leads_out_of_every_status() {
     check("completed", |project| asks(project, "<result>done</result>", ""));
 }
 
-/// A run whose script goes on until it may end.
+/// A run whose script continues until it may end.
 fn begun(project: &Project) -> Running {
     let running = project.start("run wf --run-id r");
     until("the script runs", || project.read("log") == "begun\n");

@@ -1,4 +1,4 @@
-//! A pinned run runs the pinned text of its scripts, whatever happens to their files.
+//! A pinned run uses the pinned text of its scripts, even if their files change.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -149,7 +149,7 @@ fn the_prompt_is_read_anew_unless_it_is_pinned() {
     assert_eq!(unpinned.events("r", "definition_adopted").len(), 1);
     let pinned = check("--pinned", "Mend it.");
     assert_eq!(pinned.events("r", "definition_adopted"), [json!(null); 0]);
-    // What cannot be used is said, and the loop goes on with what it has.
+    // What cannot be used is said, and the loop continues with what it has.
     let project = prompted("PROMPT:\n  - <result>one</result>\n  - <result>two</result>\n");
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";
     ralph(&project, "", Some(remove)).prints("two\n").mentions(

@@ -1,4 +1,4 @@
-//! `resume`: what goes on, with which states, with how much money.
+//! `resume`: which turns continue, with which states and which budget.
 
 use rustix::process::Signal;
 use serde_json::json;

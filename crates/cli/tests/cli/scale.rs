@@ -1,4 +1,4 @@
-//! Many agents at once; the heavy version stands in `tests/scale.rs`.
+//! Many agents at once; the heavy version is in `tests/scale`.
 
 use crate::harness::Project;
 

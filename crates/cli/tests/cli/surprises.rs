@@ -1,4 +1,4 @@
-//! What once surprised somebody: each was seen, and must not be seen again.
+//! Bugs that once surprised a user and must not come back.
 
 use std::fs;
 

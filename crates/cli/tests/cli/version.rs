@@ -1,4 +1,4 @@
-//! What `--version` tells.
+//! The output of `--version`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What `eight-steps` does, and that the page of patterns tells its conversations as they are.
+//! The example `eight-steps`, and its conversations on the page of patterns.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -25,7 +25,7 @@ fn hold_after(stage: &Stage, call: &str) {
     stage.program("try/bin/gh", &holding(stage, &before));
 }
 
-/// Goes a way, is killed where it is held, and goes on.
+/// Goes a way, is killed where it is held, and continues.
 #[track_caller]
 fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
     let running = stage.start(way);
@@ -76,7 +76,7 @@ fn a_pull_request_is_commented_on_once() {
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
 
-/// Held when the worktree has just been checked out: it is made anew, and nobody's work is lost.
+/// Held when the worktree has just been checked out: it is made again, and nobody's work is lost.
 #[test]
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");

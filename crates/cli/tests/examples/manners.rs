@@ -1,4 +1,4 @@
-//! What every example owes to whoever copies it.
+//! Rules that every example keeps, because users copy it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -127,7 +127,7 @@ fn with_a_setup() -> Vec<String> {
     names
 }
 
-/// `a && cd b` goes on in the wrong place when `a` fails: `set -e` looks at the end of a list only.
+/// `a && cd b` continues in the wrong place when `a` fails: `set -e` looks at the end of a list only.
 #[test]
 fn setup_stops_in_the_wrong_directory() {
     for name in with_a_setup() {

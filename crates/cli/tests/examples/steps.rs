@@ -1,5 +1,5 @@
-//! The examples that are documents of steps: what they leave, whoever answers their questions. The
-//! driver is answered by `replies.yaml`, the tool by `outputs.json`, by key and attempt.
+//! The examples that are documents of steps, and their results. `replies.yaml` answers the driver,
+//! `outputs.json` answers the tool, by key and attempt.
 
 use std::collections::BTreeMap;
 

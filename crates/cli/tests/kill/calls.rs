@@ -1,6 +1,6 @@
 //! Killed before and after every call of the kernel by which it changes a disk or another process.
 //!
-//! The process that goes on is killed at a call of its own, too, before a third one comes to the end.
+//! The process that continues is killed at a call of its own, too, before a third one comes to the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,7 +72,7 @@ fn spread_with_inbox(calls: &[Call], cycles: u64, dice: &mut Dice) -> BTreeSet<u
     inbox.chain(spread(calls.len(), cycles, dice)).collect()
 }
 
-/// Each cycle is a fresh run: killed at a call of its own, killed again while it goes on, finished.
+/// Each cycle is a fresh run: killed at a call of its own, killed again while it continues, finished.
 fn check<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
@@ -164,7 +164,7 @@ fn owner_suspended_at_any_call_stays_owner() {
         let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
         let intruder = scene.goes_on().wait();
         println!("{place}: {struck:?}, {:?}", intruder.status);
-        // Before it took the lock, or after it gave it back, somebody else may go on.
+        // Before it took the lock, or after it gave it back, another process may continue.
         assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
         refused += u64::from(intruder.code() == 6);
         if struck != Struck::Never {
@@ -194,7 +194,7 @@ fn waiting() -> (Project, Running) {
     (project, owner)
 }
 
-/// A run that was asked to stop goes on, and no request is left of it.
+/// A run that was asked to stop continues, and no request is left of it.
 #[track_caller]
 fn goes_on_after_a_stop(project: &Project) {
     assert_eq!(project.raymond("status r --json").json()["status"], "stopped");

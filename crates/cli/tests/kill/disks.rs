@@ -24,7 +24,7 @@ fn fills<S: Scene>(short: u64) {
         );
         let output = scene.goes_on().wait();
         println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
-        // A script that finds no room for its files fails its agent, which can go on.
+        // A script that finds no room for its files fails its agent, which can continue.
         assert!(matches!(output.code(), 0 | 1 | 7), "{output:?}");
         if output.code() != 0 {
             let says_why = ["the disk is full", "No space left"].map(|w| output.stderr.contains(w));

@@ -2,7 +2,7 @@
 //! nothing is left running.
 //!
 //! [`calls`] kills it before and after the calls by which it changes anything, by name; [`moments`] at
-//! moments of a clock; [`signals`] stops it, lets it go on; [`disks`] takes away its room. Everything is played by
+//! moments of a clock; [`signals`] stops it, lets it continue; [`disks`] takes away its room. Everything is played by
 //! the same [`scene`]s. A seed is printed; `KILL_SEED=N` repeats it as far as a clock can, and
 //! `KILL_CYCLES=N` makes it longer.
 

@@ -47,7 +47,7 @@ pub(crate) trait Scene {
     /// Starts a program in its project.
     fn start(&self, words: &[&str]) -> Running;
 
-    /// The words that start the run, or go on with it.
+    /// The words that start the run, or continue with it.
     fn words(&self) -> &'static str;
 
     /// What a run that is over came to.
@@ -64,7 +64,7 @@ pub(crate) trait Scene {
         self.project().processes("r")
     }
 
-    /// Starts the run, or goes on with it.
+    /// Starts the run, or continues with it.
     fn goes_on(&self) -> Running {
         let words: Vec<&str> = self.words().split_whitespace().collect();
         self.start(&[&[env!("CARGO_BIN_EXE_raymond")], &words[..]].concat())

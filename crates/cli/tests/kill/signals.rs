@@ -1,4 +1,4 @@
-//! Stopped and let go at moments of a clock: whoever stands still still owns its run.
+//! Owners that are suspended and continued at random moments: a suspended owner still owns its run.
 
 use raymond_testkit::tally;
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ fn check<S: Scene>(short: u64) {
             running.signal(Signal::STOP);
             tally::count("kill", "SIGSTOP, then SIGCONT", 1);
             let intruder = scene.goes_on().wait();
-            // Before it took the lock, or after it gave it back, somebody else may go on.
+            // Before it took the lock, or after it gave it back, another process may continue.
             assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
             refused += u64::from(intruder.code() == 6);
             running.signal(Signal::CONT);

@@ -1,4 +1,4 @@
-//! The ends of the server: whatever ends it, no program is left.
+//! Every end of the server leaves no program behind.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -4,7 +4,7 @@
 //! `tests/screens`. It is played from top to bottom in a directory of its own:
 //!
 //! - a fence ```` ```LANG file=PATH ```` writes that file;
-//! - a `console` fence holds commands behind `$ ` (and `> `, where they go on), each with what it prints;
+//! - a `console` fence holds commands behind `$ ` (and `> `, where they continue), each with what it prints;
 //!   a command that fails is followed by `[exit N]`;
 //! - an `sh` fence is run, and must succeed; so must what stands in `<!-- setup: … -->`, unseen;
 //! - `skip=REASON` in the head of a fence leaves it alone; one of `text`, or of no language, is a picture.

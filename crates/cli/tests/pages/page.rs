@@ -1,4 +1,4 @@
-//! A page as what is to be done with it, from top to bottom.
+//! Parses a page into the actions of its test, from top to bottom.
 
 use crate::compare::{in_words_of, matches};
 use crate::play::Stage;

@@ -89,7 +89,7 @@ impl Stage {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TZ", "UTC")
             .env("LC_ALL", "C.UTF-8")
-            // Nobody's own client.
+            // No client of the user.
             .env("RAYMOND_CLAUDE", "no-such-client")
             .stdin(Stdio::null())
             .stdout(output.try_clone().unwrap())

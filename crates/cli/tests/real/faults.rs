@@ -1,8 +1,7 @@
-//! What goes wrong on the way to the model: how many requests it costs, and what it leads to.
+//! Failures on the way to the model: the number of requests, and the outcome.
 //!
 //! The client asks three times before it gives up (`CLAUDE_CODE_MAX_RETRIES=2`), unless an error is
-//! final or the wait too long. What it was denied is told by its stream; what it was charged, by the
-//! model.
+//! final or the wait is too long. Errors come from the client's stream, costs from the model.
 
 use raymond_core::prices::{Prices, Usage};
 use raymond_testkit::model::{Failure, Fate, Span, USUAL, Weather};
@@ -63,7 +62,7 @@ fn is_billed_once(stage: &Stage) {
     is_billed(stage);
 }
 
-/// The run paid for what was delivered. The beginning of a reply that was cut off is counted by the
+/// The run paid for what was delivered. The beginning of a reply that was interrupted is counted by the
 /// client at times.
 #[track_caller]
 fn is_billed(stage: &Stage) {
@@ -123,7 +122,7 @@ fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
     is_billed_once(&stage);
 }
 
-/// Somebody has to see to it first, after one request that is not repeated; then the run goes on.
+/// Somebody has to see to it first, after one request that is not repeated; then the run continues.
 #[track_caller]
 fn is_for_a_person(failure: Failure, why: &str) {
     let stage = under(Weather::Failing(failure, Span::Lasting));
@@ -273,7 +272,7 @@ fn an_invalid_request_is_not_tried_again() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_refusal_is_not_tried_again() {
-    // The client tells the model so, once, and goes on.
+    // The client tells the model so, once, and continues.
     let stage = Stage::prompts(&[("START", "model: refuse\nmodel: then\nmodel: refuse")]);
     is_final(&stage, 2, "the model refused");
 }

@@ -23,12 +23,12 @@ fn openings(stage: &Stage) -> Vec<Seen> {
     stage.requests().into_iter().filter(opens).collect()
 }
 
-/// The conversation that a request goes on in.
+/// The conversation that a request continues in.
 fn place(seen: &Seen) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
-/// Claude would call Codex, which would go on with Claude; both are told to begin a conversation instead.
+/// Claude would call Codex, which would continue with Claude; both are told to begin a conversation instead.
 fn across() -> Stage {
     Stage::prompts(&[
         (

@@ -1,4 +1,4 @@
-//! What turns cost, what they may cost, and what happens when nothing is left.
+//! Costs of turns, caps, and runs over budget.
 
 use raymond_core::prices::Prices;
 use raymond_testkit::model::Seen;

@@ -1,4 +1,4 @@
-//! What a state hands to its client arrives: at the model, or where tools work.
+//! Options of a state reach the model or the tools.
 
 use raymond_testkit::model::{Role, Seen};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the model is shown, and what of its words is read.
+//! The text that the model gets, and the part of its answer that Raymond reads.
 
 use std::fmt::Write as _;
 

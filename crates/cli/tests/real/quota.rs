@@ -1,7 +1,7 @@
-//! Usage limits, from the headers of the server to a run that waits and goes on by itself.
+//! Usage limits, from the headers of the server to a run that waits and continues by itself.
 //!
-//! Only a login of a person has usage limits that say when they are lifted; with a key the client
-//! hears of a limit, and not for how long.
+//! Only a personal login has usage limits with an end; with a key, the client learns of a limit but not
+//! of its duration.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What the model was shown, and in which session, as lines that a person can read.
+//! The input of the model in each session, as readable lines.
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ fn is_charged(charge: &Value, kind: Kind) {
     assert!(charge["amount"] != 0 || labelled, "{charge}");
 }
 
-/// What was said is gone on with in the same conversation: see [`holds`].
+/// What was said is continued in the same conversation: see [`holds`].
 fn a_client_is_hit_by(signal: Signal, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);

@@ -1,4 +1,4 @@
-//! What the client may do, and what it does: tools that are allowed really run, those that are not do not.
+//! Tools: allowed ones really run, others do not.
 
 use std::path::Path;
 

@@ -129,7 +129,7 @@ fn many_records(events: usize) -> (Project, &'static str) {
 /// Of a journal of more records a snapshot is kept.
 const WORTH_A_SNAPSHOT: usize = 1_000;
 
-/// Its owner is killed in its last step; it is looked at and gone on with, and takes fewer KiB than `most`.
+/// Its owner is killed in its last step; it is looked at and continued, and takes fewer KiB than `most`.
 /// Returns how many records there were.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
 fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
@@ -189,6 +189,6 @@ fn many_records_are_resumed() {
     let status = project.raymond("status r --json").json();
     let told = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
     let results = json!({ "main": "done" });
-    // The turn that was cut off is one, too.
+    // The turn that was interrupted is one, too.
     assert_eq!(told, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
 }

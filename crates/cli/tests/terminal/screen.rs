@@ -110,7 +110,7 @@ impl Terminal {
         tcsetwinsize(&self.keyboard, window(columns, rows)).unwrap();
     }
 
-    /// Lets the terminal get stuck, or go on.
+    /// Lets the terminal get stuck, or continue.
     pub(crate) fn set(&self, gate: Gate) {
         self.seen.lock().gate = gate;
         self.seen.news.notify_all();

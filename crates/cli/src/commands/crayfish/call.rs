@@ -1,7 +1,8 @@
-//! One call of the tool: reads a request from stdin, writes a reply to stdout and progress to stderr.
+//! One call of the tool: reads a request from stdin, writes a reply to stdout and progress to
+//! stderr.
 //!
-//! Every problem becomes a reply, because the caller is a program. The exception is a terminal on stdin:
-//! then a person called, who gets a hint instead.
+//! Every problem becomes a reply, because the caller is a program. The exception is a terminal on
+//! stdin: then a person called, who gets a hint instead.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -40,6 +41,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
     let runtime = crate::runtime()?;
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
     let signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
+    // `cancelled_by_caller` handles signals from here on.
     interrupts::hand_over_to(SignalOwner::Owner);
     let cancel = CancellationToken::new();
     let reply = runtime.block_on(async {
@@ -49,11 +51,14 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
             gave_up.cancel();
         });
         let reply = answer(flags, &cancel).await;
+        // The reply is complete: a caller that leaves now cancels nothing.
         watch.abort();
         reply
     });
     let code = if is_unread(&reply) { USAGE } else { 0 };
     let text = json::text(&reply.into_json(), Layout::OneLine) + "\n";
+    // A caller that stopped reading must not keep this process, so a signal can interrupt the
+    // write.
     finish(&runtime, move || write_stdout(&text).map(|()| code))
 }
 
@@ -63,6 +68,7 @@ fn is_unread(reply: &Reply) -> bool {
 }
 
 async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
+    // Biased, so that a signal wins over a request that arrives at the same moment.
     let request = tokio::select! {
         biased;
         () = cancel.cancelled() => return cancelled(),
@@ -83,9 +89,10 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     };
     let (progress, told) = mpsc::unbounded_channel();
     let follower = Follower { cancel: cancel.clone(), progress };
-    let telling = tokio::spawn(tell(told, flags.quiet));
+    let printing = tokio::spawn(print_progress(told, flags.quiet));
     let reply = tool.call(request, follower).await;
-    telling.await.ok();
+    // Wait here, so that no progress line follows the reply.
+    printing.await.ok();
     reply
 }
 
@@ -101,6 +108,7 @@ async fn request() -> Result<Value, Reply> {
         )
     })?;
     let bad = |message: String, errors| Reply::failed(ErrorCode::BadRequest, message, errors);
+    // The channel closes without a value only if the thread panicked.
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if error.to_string() == too_large() => {
@@ -131,7 +139,7 @@ pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
 }
 
 /// Prints a line for each step that starts or ends.
-async fn tell(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
+async fn print_progress(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
     let lines = Lines::open();
     while let Some(Progress { message, .. }) = told.recv().await {
         if !quiet {

@@ -1,8 +1,8 @@
 //! Detects that no process waits for the reply of a call any more.
 //!
-//! A call is cancelled by a signal, by a reader of stdout that closed it, or by a parent that died. Then
-//! the running step ends, because no process would read its result. If stdout is a file, only a
-//! signal cancels the call, because the caller may read the file later.
+//! A call is cancelled by a signal, by a reader of stdout that closed it, or by a parent that died.
+//! Then the running step ends, because no process would read its result. If stdout is a file, only
+//! a signal cancels the call, because the caller may read the file later.
 
 use std::io::stdout;
 use std::os::fd::AsFd;
@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::process::getppid;
 
-/// Pause between two checks: the caller of a cancelled call does not wait for it, so this need not be
-/// fast.
+/// Pause between two checks: the caller of a cancelled call does not wait for it, so this need not
+/// be fast.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Returns when the call is cancelled.

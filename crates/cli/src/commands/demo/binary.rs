@@ -57,8 +57,9 @@ impl Binary {
 
     /// Starts a command.
     ///
-    /// It does not go through `backends::process`, which collects the output of a turn until its end and
-    /// ends whole process trees. The demo shows every line at once, and kills one process only.
+    /// It does not go through `backends::process`, which collects the output of a turn until its
+    /// end and ends whole process trees. The demo shows every line at once, and kills one process
+    /// only.
     pub(super) fn start(&self, arguments: &[&str]) -> Result<Running, Failure> {
         directory::command(arguments);
         #[expect(clippy::disallowed_methods, reason = "an interactive child, see above")]
@@ -84,8 +85,8 @@ impl Running {
             directory::quote(&line);
             stderr.push(line);
         }
-        // The output of the demo's runs fits into a pipe buffer, so reading stdout only now cannot block the
-        // child.
+        // The output of the demo's runs fits into a pipe buffer, so reading stdout only now cannot
+        // block the child.
         let mut stdout = String::new();
         if let Some(pipe) = &mut self.child.stdout {
             pipe.read_to_string(&mut stdout).await?;
@@ -98,7 +99,8 @@ impl Running {
 
     /// Shows the lines up to the first one that is `the_moment`, then kills the child.
     ///
-    /// Raymond prints a line after its record is durable, so the journal contains the event already.
+    /// Raymond prints a line after its record is durable, so the journal contains the event
+    /// already.
     pub(super) async fn kill_when(
         mut self,
         the_moment: impl Fn(&str) -> bool,

@@ -75,16 +75,17 @@ async fn codex_client(config: &Layer) -> Finding {
 }
 
 /// A problem and its remedy.
-type Told = (String, String);
+type ProblemAndRemedy = (String, String);
 
 /// Checks a client as a run would: the program exists, reports its version and can be used.
 async fn client(
     name: &str,
     command: &str,
     need: Need,
-    found: Result<(), Told>,
-    fit: &dyn Fn(&str) -> Result<(), Told>,
+    found: Result<(), ProblemAndRemedy>,
+    fit: &dyn Fn(&str) -> Result<(), ProblemAndRemedy>,
 ) -> Finding {
+    // A missing client matters only if prompts go to it; `Need` decides that.
     if let Err(missing) = found {
         return health::missing(name, missing, need);
     }

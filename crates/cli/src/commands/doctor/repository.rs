@@ -22,8 +22,8 @@ async fn look(git: &Path, project: &Project) -> Repository {
     if inside.is_err() {
         return Repository::None;
     }
-    // `git status` must not take the lock of the index, which could disturb another git command, and must
-    // not start programs that the repository configures.
+    // `git status` must not take the lock of the index, which could disturb another git command,
+    // and must not start programs that the repository configures.
     let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false"];
     let status = [&quiet[..], &["status", "--porcelain", "--ignore-submodules"]].concat();
     let Ok(changed) = probe::output(git, &status, place).await else { return Repository::Unknown };

@@ -1,4 +1,5 @@
-//! Checks the runs of this project, one after the other, because together they may not fit into memory.
+//! Checks the runs of this project, one after the other, because together they may not fit into
+//! memory.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Chooses the client for the prompts that `init` writes.
 //!
-//! Permissions are written for that client: a list of tools for Claude Code, a sandbox for Codex, which
-//! would refuse lists. A mistake in the configuration is reported when a run starts, not here.
+//! Permissions are written for that client: a list of tools for Claude Code, a sandbox for Codex,
+//! which would refuse lists. A mistake in the configuration is reported when a run starts, not
+//! here.
 
 use raymond_backends::{claude, codex};
 

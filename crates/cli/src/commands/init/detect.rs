@@ -1,7 +1,7 @@
 //! Finds the tools that build and check a project.
 //!
-//! The result is a pure function of a directory listing and the text of a few files, so that tests are
-//! tables. It names only commands that the project declares; it guesses none, and runs nothing.
+//! The result is a pure function of a directory listing and the text of a few files, so that tests
+//! are tables. It names only commands that the project declares; it guesses none, and runs nothing.
 
 mod cargo;
 mod make;

@@ -57,8 +57,8 @@ impl Directory {
         Err(failure.hint(format!("choose another folder: {}", self.free_name_command(flags))))
     }
 
-    /// Returns the files that would be overwritten. For a new workflow, existing states count, too: a
-    /// second entry state would break both workflows.
+    /// Returns the files that would be overwritten. For a new workflow, existing states count, too:
+    /// a second entry state would break both workflows.
     fn conflicts(&self, files: &[File], flags: &Init) -> Result<Vec<String>, Failure> {
         let mut there = files::existing(&self.path, files)?;
         if flags.from.is_none() {

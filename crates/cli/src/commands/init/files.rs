@@ -62,9 +62,13 @@ impl Made {
         if let Some(folder) = path.parent() {
             self.folder(folder)?;
         }
+        // The umask of the user removes the bits that the user does not want.
         let mode = if file.executable { 0o777 } else { 0o666 };
         let mut written =
+            // `create_new` refuses an existing file even if it appeared after the check, and never
+            // follows a link.
             fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        // Noted before the content is written, so that `undo` also removes a half-written file.
         self.files.push(path.to_owned());
         written.write_all(&file.content)
     }
@@ -81,12 +85,14 @@ impl Made {
         Ok(())
     }
 
-    /// Removes what was created. A failure is ignored, because the error that led here is the one to report.
+    /// Removes what was created. A failure is ignored, because the error that led here is the one
+    /// to report.
     fn undo(self) {
         for file in self.files.iter().rev() {
             fs::remove_file(file).ok();
         }
         for folder in self.folders.iter().rev() {
+            // Fails for a folder that is not empty, so files of others survive.
             fs::remove_dir(folder).ok();
         }
     }

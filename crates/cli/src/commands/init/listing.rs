@@ -19,7 +19,8 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let Some(name) = plain_name(&entry.file_name()) else { continue };
-        // Metadata follows links, and distinguishes files from pipes without opening a pipe, which would block.
+        // Metadata follows links, and distinguishes files from pipes without opening a pipe, which
+        // would block.
         match fs::metadata(entry.path()) {
             Ok(found) if found.is_dir() => {
                 if Listing::opens(&name) {

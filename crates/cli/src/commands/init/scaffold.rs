@@ -1,7 +1,8 @@
-//! The workflow that `init` writes: an agent makes a change, a script checks it, a reviewer reads it.
+//! The workflow that `init` writes: an agent makes a change, a script checks it, a reviewer reads
+//! it.
 //!
-//! The templates are in `scaffold/`, with `@NAME@` where projects differ. Inserted values come from a
-//! closed list of commands, or are quoted for the shell, because file names are untrusted.
+//! The templates are in `scaffold/`, with `@NAME@` where projects differ. Inserted values come from
+//! a closed list of commands, or are quoted for the shell, because file names are untrusted.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The output of `logs`: lines for people, raw transcripts, or one JSON value.
 //!
-//! Everything is written as it is read. A JSON value is opened, filled turn by turn and closed, so that
-//! even a huge run needs little memory.
+//! Everything is written as it is read. A JSON value is opened, filled turn by turn and closed, so
+//! that even a huge run needs little memory.
 
 use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 
@@ -80,6 +80,7 @@ impl Page {
     pub(super) fn new(shape: Shape, naming: BackendLabels) -> Self {
         let stdout = io::stdout();
         let reader = if stdout.is_terminal() { Reader::Terminal } else { Reader::Other };
+        // Transcripts may have many megabytes, and stdout alone writes line by line.
         let out = io::BufWriter::new(stdout.lock());
         let (speaker, titled) = (None, None);
         Self { shape, naming, out, reader, speaker, titled, turns: 0, words: 0, lines: 0 }
@@ -200,7 +201,8 @@ impl Page {
         }
     }
 
-    /// Prints a line of a transcript, without secrets and, on a terminal, without control characters.
+    /// Prints a line of a transcript, without secrets and, on a terminal, without control
+    /// characters.
     pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
         let text = redacted_line(&String::from_utf8_lossy(line));
         match self.reader {

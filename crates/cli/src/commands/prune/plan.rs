@@ -110,6 +110,7 @@ impl Plan {
         let mut plan = Self { processes: marked(), ..Self::default() };
         for wanted in wanted {
             let run = runs::find(project, wanted)?;
+            // The user may name a run twice, for example by two prefixes.
             if plan.to_delete.iter().any(|run_to_delete| run_to_delete.run == run) {
                 continue;
             }
@@ -128,6 +129,7 @@ impl Plan {
                     }
                     RunToDelete::never_started(project, &run)
                 }
+                // Without a journal its processes cannot be identified, so the user must decide.
                 Examined::Lost => return Err(runs::journal_missing(project, &run)),
                 Examined::Unreadable(error) => {
                     let place = project.paths(&run).directory.display().to_string();

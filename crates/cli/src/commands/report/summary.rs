@@ -129,8 +129,8 @@ impl Summary<'_> {
         (path.visits() > 1).then(told)
     }
 
-    /// Returns the results of workers, such as `main_check1  parser: 2 mistakes`. The result of `main` is on
-    /// stdout.
+    /// Returns the results of workers, such as `main_check1 parser: 2 mistakes`. The result of
+    /// `main` is on stdout.
     fn results(&self) -> Vec<String> {
         let results = self.head.ledger.results.iter().filter(|(agent, _)| !is_main(agent));
         let mut results: Vec<(&AgentId, String)> =
@@ -181,7 +181,8 @@ impl Summary<'_> {
         })
     }
 
-    /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to continue: raymond resume R --budget 25`
+    /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to continue: raymond resume R
+    /// --budget 25`
     fn last(&self) -> String {
         let next_command = whole(&self.place.next_command);
         let next = match self.place.status {
@@ -235,7 +236,8 @@ impl Summary<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lists {
     OfAll,
-    /// Some backends do not: flags for the whole run would be refused, so states must name the tools.
+    /// Some backends do not: flags for the whole run would be refused, so states must name the
+    /// tools.
     OfSome,
 }
 

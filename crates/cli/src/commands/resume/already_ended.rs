@@ -18,8 +18,8 @@ use super::super::report::report;
 use super::super::{print_json, print_text, result};
 use super::{ResumeOptions, end_leftover_processes};
 
-/// Prints the result of a completed run, or refuses a run that cannot continue. Returns `None` if the
-/// run can continue.
+/// Prints the result of a completed run, or refuses a run that cannot continue. Returns `None` if
+/// the run can continue.
 pub(super) fn report_if_over(
     project: &Project,
     seen: &Look,

@@ -1,7 +1,7 @@
 //! Decides whether a resume uses states that were edited since the run started.
 //!
-//! Without a flag, a stopped run keeps its pinned states and reports the edits. A failed run refuses to
-//! guess, because the user may have edited a state to fix the failure.
+//! Without a flag, a stopped run keeps its pinned states and reports the edits. A failed run
+//! refuses to guess, because the user may have edited a state to fix the failure.
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
@@ -109,8 +109,8 @@ fn unusable(run: &Run, error: PrepareError) -> Failure {
 
 /// Lists the changed states, and whether they were visited.
 fn describe(head: &Head, changes: &Changes) -> String {
-    // The ledger contains the visits of ended agents. A visit whose first turn was interrupted together
-    // with its owner is only in the agent.
+    // The ledger contains the visits of ended agents. A visit whose first turn was interrupted
+    // together with its owner is only in the agent.
     let visited = |name: &StateName| {
         head.ledger.states.contains_key(name)
             || head.run.agents.values().any(|agent| agent.visits.contains_key(name))

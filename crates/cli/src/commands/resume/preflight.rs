@@ -87,8 +87,8 @@ fn conversation_hint(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -
     }
 }
 
-/// Checks that an over-budget run gets a higher cap. A new cap below the costs is a mistake, too, unless
-/// running turns are meant to be ended by it.
+/// Checks that an over-budget run gets a higher cap. A new cap below the costs is a mistake, too,
+/// unless running turns are meant to be ended by it.
 pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let is_over = head.run.phase == Phase::Ended(Ending::OverBudget);
     if is_over || in_flight(&head.run).next().is_none() {
@@ -97,8 +97,8 @@ pub(super) fn check_budget_left(head: &Head, settings: &Settings) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a new cap leaves something to spend. An unchanged cap may be used up, because scripts cost
-/// nothing and can continue.
+/// Checks that a new cap leaves something to spend. An unchanged cap may be used up, because
+/// scripts cost nothing and can continue.
 pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let run = &head.run;
     let is_over = run.phase == Phase::Ended(Ending::OverBudget);

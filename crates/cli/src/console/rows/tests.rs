@@ -1,4 +1,4 @@
-//! What a live screen shows, row by row.
+//! Rows for each activity and each size of the terminal.
 
 use raymond_core::budget::{Basis, Charge};
 use raymond_core::few::Few;

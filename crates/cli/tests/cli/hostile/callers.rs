@@ -1,4 +1,4 @@
-//! A client of the tool that sends more than anybody can answer.
+//! A client of the tool that sends more than Raymond can answer.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! A journal with right sums that was written by somebody who means harm. Sums tell damage, not
-//! malice: whoever knows the format can make them.
+//! A journal with valid checksums that an attacker wrote. Checksums detect damage, not malice: everyone
+//! who knows the format can compute them.
 
 use std::fs;
 use std::os::unix::fs::symlink;

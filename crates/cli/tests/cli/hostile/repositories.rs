@@ -1,4 +1,4 @@
-//! A repository that was just cloned, or unpacked, and was made by somebody who means harm.
+//! A cloned or unpacked repository that an attacker made.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -150,7 +150,7 @@ fn git_starts_nothing_that_the_repository_names() {
         for words in [&["init", "-q"][..], &["add", "wf"], &["config", key, &value]] {
             assert_eq!(project.spawn("git", words).wait().code(), 0);
         }
-        // Whoever compares it anew would write that down in the index.
+        // Whoever compares it again would write that down in the index.
         project.write(FLOW.0, FLOW.1);
         let told = project.raymond("doctor");
         assert!(told.stdout.contains("git"), "{told:?}");

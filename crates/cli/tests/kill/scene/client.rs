@@ -57,7 +57,7 @@ impl Scene for Client {
     }
 
     /// Where nobody but the owner is killed, every client comes to its end: not one prompt is sent
-    /// twice. A client that is ended goes on, once for each time.
+    /// twice. A client that is ended continues, once for each time.
     #[track_caller]
     fn audit(&self, expected: &Outcome, Strikes { ends, .. }: Strikes) {
         let found = self.outcome();

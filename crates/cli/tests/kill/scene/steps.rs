@@ -110,7 +110,7 @@ impl Scene for Steps {
         self.starts_few_again(IN_FLIGHT, strikes);
         let (begun, programs) = (self.0.read("begun").lines().count(), self.programs());
         assert!(begun <= programs, "{begun} programs began, {programs} were started");
-        // A program that was cut off may have come to its end: once for each time, never more.
+        // A program that was interrupted may have come to its end: once for each time, never more.
         let (repeats, cuts) = (found.ended.len() - expected.ended.len(), strikes.cuts());
         assert!(repeats <= SIDE_BY_SIDE * cuts, "{repeats} programs ended again, {cuts} cuts");
         for line in &expected.ended {

@@ -48,7 +48,7 @@ fn a_client_that_is_ended_is_continued_in_its_thread() {
         running.wait().prints("again\n").mentions(0, &[]);
         let told = told(&stage);
         assert_eq!(told[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
-        // A plan that goes on in a thread is the same when it is taken again.
+        // A plan that continues in a thread is the same when it is taken again.
         let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
         assert_eq!(told[2], expected, "{signal:?}");
         assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong on the way to the model, and what it is called.
+//! Failures on the way to the model, and their kinds.
 
 use std::time::{Duration, Instant};
 

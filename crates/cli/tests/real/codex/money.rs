@@ -1,4 +1,4 @@
-//! What turns cost, and where their shares end them.
+//! Costs of turns, and budget shares that end them.
 
 use rustix::process::Signal;
 
@@ -31,7 +31,7 @@ fn every_token_is_paid_once_in_threads_that_count_for_ever() {
         ("BACK", "model: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    // A branch that another model goes on with is summed up first, by the one before.
+    // A branch that another model continues with is summed up first, by the one before.
     let dear = 5_000 + 300 + 10_000 + 10_000;
     let expected = [("main.1.1", USUAL + dear), ("main.2.1", dear + 3_000), ("main.3.1", USUAL)];
     assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));

@@ -1,4 +1,4 @@
-//! Usage limits of Codex: a run waits for them, restarts included, and whoever asks another client does not.
+//! Usage limits of Codex: a run waits for them, even across restarts, but agents of other clients do not.
 
 use raymond_testkit::model::{Api, Seen};
 use rustix::process::Signal;
@@ -34,7 +34,7 @@ fn restarts_while_it_waits(stage: &Stage, running: Running) -> Running {
     next
 }
 
-/// The limit was met once, in a thread that was gone on with when it was lifted, and not before; nor was
+/// The limit was met once, in a thread that was continued when it was lifted, and not before; nor was
 /// any other. So many turns of another client started meanwhile.
 #[track_caller]
 fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) {

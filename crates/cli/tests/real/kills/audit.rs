@@ -1,4 +1,4 @@
-//! What holds for a run whatever was killed, and when.
+//! Invariants of a run after any kill at any time.
 
 use raymond_testkit::model::{Role, Said, Seen};
 
@@ -94,8 +94,8 @@ fn history_is_whole(scene: &Scene) {
     }
 }
 
-/// Each step has one conversation, however often it is begun: whoever goes on, goes on where it was.
-/// Only a client that was killed before it kept anything is begun anew, and then from the start.
+/// Each step has one conversation, however often it is begun: whoever continues, continues where it was.
+/// Only a client that was killed before it kept anything is begun again, and then from the start.
 #[track_caller]
 fn conversations_are_kept(scene: &Scene) {
     let requests = scene.stage.requests();

@@ -25,7 +25,7 @@ pub(crate) enum Moment {
     Kept,
     /// The model has been asked, and holds its reply.
     Asked,
-    /// The same; and the next owner is killed as soon as it has recorded that it goes on.
+    /// The same; and the next owner is killed as soon as it has recorded that it continues.
     AskedTwice,
     /// The transcript tells of the tool, which may run or not.
     Called,
@@ -65,7 +65,7 @@ pub(crate) enum Since {
 pub(crate) enum Ending {
     /// It still runs.
     Adopted,
-    /// It goes on to its end.
+    /// It continues to its end.
     Finished,
     /// It is killed, too.
     Killed,
@@ -167,7 +167,7 @@ impl Ending {
     }
 }
 
-/// An owner that has recorded that it goes on, or had nothing to do.
+/// An owner that has recorded that it continues, or had nothing to do.
 fn resumed(scene: &Scene) -> Running {
     let count = || scene.stage.events("run_resumed").len();
     let before = count();

@@ -17,7 +17,8 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     })
 }
 
-/// Returns the test command. The root package of a workspace tests only itself without `--workspace`.
+/// Returns the test command. The root package of a workspace tests only itself without
+/// `--workspace`.
 fn test(manifest: &toml::Table) -> Command {
     if manifest.contains_key("workspace") {
         Command::tests("cargo test --workspace").with_prefix("cargo test")

@@ -1,4 +1,5 @@
-//! Detects JavaScript projects: scripts of `package.json`, run by the package manager of the lock file.
+//! Detects JavaScript projects: scripts of `package.json`, run by the package manager of the lock
+//! file.
 
 use serde_json::Value;
 
@@ -61,7 +62,8 @@ fn manager(listing: &Listing, package: &Value) -> Manager {
 }
 
 impl Manager {
-    /// Returns the commands that run [`SCRIPTS`]. `bun test` would start bun's own test runner instead.
+    /// Returns the commands that run [`SCRIPTS`]. `bun test` would start bun's own test runner
+    /// instead.
     const fn commands(self) -> [Command; SCRIPTS.len()] {
         let [test, lint, build] = match self {
             Self::Npm => ["npm test", "npm run lint", "npm run build"],

@@ -89,8 +89,8 @@ fn pytest(listing: &Listing) -> Command {
     }
 }
 
-/// Returns the command for the style of the tests, if no file declares a tool. unittest does not find
-/// plain test functions, so they mean pytest.
+/// Returns the command for the style of the tests, if no file declares a tool. unittest does not
+/// find plain test functions, so they mean pytest.
 fn as_written(listing: &Listing) -> Option<Command> {
     let mut tests = listing.texts.iter().filter(|(name, _)| is_test(name)).map(|(_, text)| text);
     let for_pytest = |text: &String| {
@@ -101,7 +101,8 @@ fn as_written(listing: &Listing) -> Option<Command> {
     if tests.any(for_pytest) { Some(pytest(listing)) } else { unittest(listing) }
 }
 
-/// Returns the unittest command. Without a start folder, unittest would find only tests in packages.
+/// Returns the unittest command. Without a start folder, unittest would find only tests in
+/// packages.
 fn unittest(listing: &Listing) -> Option<Command> {
     const PREFIX: &str = "python3 -m unittest";
     let folder = FOLDERS.into_iter().find(|(folder, _)| listing.folders.contains(*folder));
