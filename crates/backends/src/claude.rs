@@ -5,18 +5,18 @@
 //! id of every session is chosen before the client starts. All that is decided here comes from typed
 //! fields of the stream; nothing is tried again.
 
+mod api_error;
 mod arguments;
-mod fault;
+mod error_class;
 mod line;
 mod outcome;
 pub mod preflight;
-mod said;
-mod shape;
 mod spending;
 mod surrogates;
 mod tools;
-mod trouble;
+mod transcript_parser;
 mod turn;
+mod wire;
 
 use std::env;
 use std::ffi::OsString;
@@ -28,12 +28,14 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
-pub(crate) use said::Recount;
+pub(crate) use transcript_parser::TranscriptParser;
 
-use turn::{Ended, Turn};
+use turn::{RoundResult, Turn};
 
-use crate::contract::{Answer, Backend, Capability, Request, Started};
-use crate::headless::{Dialect, End, Headless, Settings, Step, marker, refused};
+use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::headless::{
+    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, refused,
+};
 use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
@@ -56,17 +58,17 @@ pub const CAPABILITIES: &[Capability] = &[
 pub const OLDEST: [u32; 3] = [2, 1, 309];
 
 /// The Claude Code client, run like this.
-pub fn client(settings: Settings) -> Arc<dyn Backend> {
-    Arc::new(Headless::<Speech>::new(settings))
+pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<ClaudeProtocol>::new(settings))
 }
 
 /// How the client is started and understood.
 #[derive(Debug, Clone)]
-struct Speech {
+struct ClaudeProtocol {
     prices: Arc<Prices>,
 }
 
-impl Dialect for Speech {
+impl ClientProtocol for ClaudeProtocol {
     type Turn = Turn;
 
     const NAME: &str = NAME;
@@ -76,22 +78,24 @@ impl Dialect for Speech {
         Self { prices }
     }
 
-    fn begin(&self, started: &Started) -> Turn {
-        Turn::sparing(Some(spare(started)))
+    fn begin(&self, started: &StartedTurn) -> Turn {
+        Turn::with_spare_session(Some(spare(started)))
     }
 
     /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
     /// after the first step opens another one.
-    fn steps(&self, started: &Started) -> Vec<Step> {
+    fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
         let spare = spare(started);
-        let steps = Step::of(&started.plan).into_iter().enumerate();
-        steps.map(|(n, step)| if n == 0 { step } else { step.under(spare.clone()) }).collect()
+        let steps = SessionStep::of(&started.plan).into_iter().enumerate();
+        steps
+            .map(|(n, step)| if n == 0 { step } else { step.with_session(spare.clone()) })
+            .collect()
     }
 
     fn spec(
         &self,
         program: OsString,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
@@ -103,7 +107,7 @@ impl Dialect for Speech {
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: arguments::environment(request, |name| env::var_os(name).is_some()),
-            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
+            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,
@@ -114,25 +118,25 @@ impl Dialect for Speech {
         turn.spending.cost(&self.prices)
     }
 
-    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step, &self.prices)
     }
 
     fn is_conclusive(&self, turn: &Turn) -> bool {
         match &turn.result {
-            Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
-            None => turn.hearing.flooded.is_some() || turn.hearing.unread,
+            Some(ended) => !ended.was_interrupted() || ended.has_lost_session(),
+            None => turn.health.flooded.is_some() || turn.health.unread,
         }
     }
 
-    fn place(&self, turn: &Turn, _: &[Step]) -> usize {
-        let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
+    fn step_index(&self, turn: &Turn, _: &[SessionStep]) -> usize {
+        let lost = turn.result.as_ref().is_some_and(RoundResult::has_lost_session);
         if lost { turn.lost.saturating_sub(1) } else { turn.lost }
     }
 }
 
 /// The session of a turn whose planned one is taken.
-fn spare(started: &Started) -> SessionId {
+fn spare(started: &StartedTurn) -> SessionId {
     started.turn.spare_session(&started.nonce, started.attempt)
 }
 

@@ -7,14 +7,14 @@
 //! a turn is watched through its rollout, and ended when its share is used up.
 
 mod arguments;
-mod books;
-mod fault;
+mod error_class;
 mod line;
 mod outcome;
-mod past;
 pub mod preflight;
+mod prior_turns;
 mod rollout;
-mod said;
+mod thread_usage;
+mod transcript_parser;
 mod turn;
 
 use std::env;
@@ -27,15 +27,16 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
-pub(crate) use said::Recount;
+pub(crate) use transcript_parser::TranscriptParser;
 
-use books::Books;
-use past::Past;
+use prior_turns::PriorTurns;
+use thread_usage::ThreadUsage;
 use turn::Turn;
 
-use crate::contract::{Answer, Backend, Capability, Request, Started};
+use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
-    Dialect, End, Fold as _, Headless, Settings, Step, marker, refused, unwritable,
+    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, TurnReader as _, marker,
+    refused, unwritable_file,
 };
 use crate::process::{Inherit, Input, Spec};
 
@@ -57,17 +58,17 @@ pub const CAPABILITIES: &[Capability] = &[
 ];
 
 /// The Codex client, run like this.
-pub fn client(settings: Settings) -> Arc<dyn Backend> {
-    Arc::new(Headless::<Speech>::new(settings))
+pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<CodexProtocol>::new(settings))
 }
 
 /// How the client is started and understood.
 #[derive(Debug, Clone)]
-struct Speech {
+struct CodexProtocol {
     prices: Arc<Prices>,
 }
 
-impl Dialect for Speech {
+impl ClientProtocol for CodexProtocol {
     type Turn = Turn;
 
     const NAME: &str = NAME;
@@ -77,17 +78,17 @@ impl Dialect for Speech {
         Self { prices }
     }
 
-    fn begin(&self, started: &Started) -> Turn {
-        let past = Past::kept_in(past_file(started));
-        let books = Books::new(&home(started), Arc::clone(&self.prices), past);
+    fn begin(&self, started: &StartedTurn) -> Turn {
+        let prior_turns = PriorTurns::kept_in(prior_turns_file(started));
+        let thread_usage = ThreadUsage::new(&home(started), Arc::clone(&self.prices), prior_turns);
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
-        Turn::new(books, started.cap, form)
+        Turn::new(thread_usage, started.cap, form)
     }
 
     fn spec(
         &self,
         program: OsString,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
@@ -97,11 +98,11 @@ impl Dialect for Speech {
             )));
         }
         // States may have been edited since the start.
-        let wish = preflight::Wish::of(request);
+        let wish = preflight::RequestedOptions::of(request);
         wish.check(&self.prices).map_err(|problem| refused(problem.told()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
-            fs::write(&file, schema.to_string()).map_err(|error| unwritable(&file, &error))?;
+            fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;
         }
         let schema = request.schema.as_ref().map(|_| schema_file(&request.started));
         let home = request.started.config_home.clone();
@@ -110,7 +111,7 @@ impl Dialect for Speech {
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: own_home(home).map(|home| (HOME.into(), home.into())).into_iter().collect(),
-            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
+            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,
@@ -118,26 +119,26 @@ impl Dialect for Speech {
     }
 
     /// The client takes what is no UUID for the name of a thread, and opens one where there is none.
-    fn cannot_know(&self, step: &Step) -> bool {
-        step.needs().is_some_and(|id| !arguments::is_uuid(id.as_str()))
+    fn cannot_find_session(&self, step: &SessionStep) -> bool {
+        step.required_session().is_some_and(|id| !arguments::is_uuid(id.as_str()))
     }
 
     fn cost(&self, turn: &Turn) -> Cost {
         turn.cost()
     }
 
-    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step)
     }
 
     fn is_conclusive(&self, turn: &Turn) -> bool {
-        turn.is_complete() || turn.hearing.flooded.is_some()
+        turn.is_complete() || turn.health.flooded.is_some()
     }
 
     /// A client that does not know its thread writes no line: the one that wrote is known by its thread.
-    fn place(&self, turn: &Turn, steps: &[Step]) -> usize {
+    fn step_index(&self, turn: &Turn, steps: &[SessionStep]) -> usize {
         let Some(session) = &turn.session else { return 0 };
-        let resumes = |step: &Step| matches!(step, Step::Resume(id) if id == session);
+        let resumes = |step: &SessionStep| matches!(step, SessionStep::Resume(id) if id == session);
         steps.iter().position(resumes).unwrap_or_else(|| steps.len().saturating_sub(1))
     }
 }
@@ -148,7 +149,7 @@ const LONGEST: usize = 1 << 20;
 const HOME: &str = "CODEX_HOME";
 
 /// Where the client keeps its threads.
-fn home(started: &Started) -> PathBuf {
+fn home(started: &StartedTurn) -> PathBuf {
     let own = own_home(started.config_home.clone());
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
@@ -161,12 +162,12 @@ fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// The turns that the thread had before are kept beside the transcript.
-fn past_file(started: &Started) -> PathBuf {
+fn prior_turns_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("past.json")
 }
 
 /// The client reads the schema of its answer from a file.
-fn schema_file(started: &Started) -> PathBuf {
+fn schema_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("schema.json")
 }
 

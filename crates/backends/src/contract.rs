@@ -32,16 +32,16 @@ pub trait Backend: Send + Sync {
     /// Sends the prompt and observes the turn to its end. A cancelled token ends the turn, and with
     /// it whatever was started for it; the answer then is [`Answer::Interrupted`], unless the turn
     /// was over already.
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_>;
+    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_>;
 
     /// Looks for a turn that an earlier owner of the run started. A backend whose clients die with
     /// their owner finds nothing.
-    fn attach(&self, _: &Started) -> Attached {
-        Attached::Absent { cost: Cost::Unknown, progressed: false, session: None }
+    fn attach(&self, _: &StartedTurn) -> AttachResult {
+        AttachResult::Absent { cost: Cost::Unknown, progressed: false, session: None }
     }
 
     /// Observes a turn to its end that was found running. Whoever never finds one has nothing to do.
-    fn follow(&self, _: Started, _: Watch) -> Answering<'_> {
+    fn follow(&self, _: StartedTurn, _: TurnObserver) -> AnswerFuture<'_> {
         let (cost, progressed) = (Cost::Unknown, false);
         let answer = Answer::Interrupted { cost, progressed, session: None };
         Box::pin(std::future::ready(answer))
@@ -50,16 +50,16 @@ pub trait Backend: Send + Sync {
 
 /// How a turn is watched and ended from outside.
 #[derive(Clone)]
-pub struct Watch {
+pub struct TurnObserver {
     /// Cancelled, the turn ends.
     pub cancel: CancellationToken,
     /// Told what is seen meanwhile.
-    pub listener: Arc<dyn Fn(Sign) + Send + Sync>,
+    pub listener: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
 /// What is seen of a turn while it runs. Nothing depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sign {
+pub enum Progress {
     /// The client uses a tool.
     Tool {
         /// As permissions name it: `Bash(cargo test)`.
@@ -77,11 +77,11 @@ pub enum Sign {
 }
 
 /// An answer that is being waited for.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
 /// A turn that was started: enough to find it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct StartedTurn {
     /// The nonce of the run.
     pub nonce: Nonce,
     /// Which turn.
@@ -104,7 +104,7 @@ pub struct Started {
 
 /// What a look for a turn found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attached {
+pub enum AttachResult {
     /// It still runs: [`Backend::follow`] it.
     Running,
     /// It had finished, and this is its answer.
@@ -129,7 +129,7 @@ pub enum Attached {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The turn.
-    pub started: Started,
+    pub started: StartedTurn,
     /// The state it belongs to.
     pub state: StateName,
     /// How often the agent has entered the state, this time included; of a step, which output is asked for.
@@ -214,14 +214,14 @@ pub struct Reply {
     pub warnings: Vec<Warning>,
 }
 
-impl Watch {
+impl TurnObserver {
     /// A watch that nobody looks at.
-    pub fn unseen(cancel: CancellationToken) -> Self {
+    pub fn silent(cancel: CancellationToken) -> Self {
         Self { cancel, listener: Arc::new(|_| {}) }
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for TurnObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("cancel", &self.cancel).finish_non_exhaustive()
     }

@@ -17,9 +17,10 @@ use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
-    self, Ended, Grace, How, Identity, Inherit, Input, Left, Limits, Marker, Spec,
+    self, FinishedProcess, Grace, Identity, Inherit, Input, LeftoverPolicy, Limits, Marker,
+    ProcessEnd, Spec,
 };
-use crate::script::{describe, foreign};
+use crate::script::{describe, foreign_variables};
 
 /// The most bytes of stdout: 16 MiB.
 pub const STDOUT_MAX: usize = 16 * 1024 * 1024;
@@ -38,7 +39,7 @@ const ARGUMENT_MAX: usize = 120 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
     /// What to run.
-    pub command: Command,
+    pub command: ExecCommand,
     /// The workspace.
     pub cwd: PathBuf,
     /// What its environment has besides ours.
@@ -55,7 +56,7 @@ pub struct Exec {
 
 /// What a step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum ExecCommand {
     /// A text for the shell.
     Shell(String),
     /// A program: a name that is looked up in `PATH`, or a path from the workspace.
@@ -69,9 +70,9 @@ pub enum Command {
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ExecResult {
     /// How it ended.
-    pub end: End,
+    pub end: ExecEnd,
     /// Its stdout; bytes that are not UTF-8 are replaced.
     pub stdout: String,
     /// Whether any were.
@@ -84,7 +85,7 @@ pub struct Ran {
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum ExecEnd {
     /// With exit status 0.
     Succeeded,
     /// With another one, or by a signal: `exit status 3`, `signal 9 (SIGKILL)`.
@@ -112,7 +113,7 @@ pub enum End {
 }
 
 /// Runs an attempt to its end. A cancelled token ends it.
-pub async fn run(exec: Exec, cancel: &CancellationToken) -> Ran {
+pub async fn run(exec: Exec, cancel: &CancellationToken) -> ExecResult {
     let timeout = exec.timeout;
     run_within(exec, &limits(timeout), cancel).await
 }
@@ -123,20 +124,20 @@ fn limits(timeout: Duration) -> Limits {
         idle: None,
         output: STDOUT_MAX,
         stderr: STDERR_MAX,
-        left: Left::End,
+        leftovers: LeftoverPolicy::End,
         grace: Grace { after_exit: GRACE, ..Grace::default() },
     }
 }
 
-async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> Ran {
+async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
     // The file must be there as long as the shell reads it.
     let (spec, _file) = match specify(exec) {
         Ok(prepared) => prepared,
-        Err(why) => return Ran::not_started(why),
+        Err(why) => return ExecResult::not_started(why),
     };
     match process::launch(spec).await {
-        Ok(process) => Ran::of(process.finish(limits, cancel).await),
-        Err(why) => Ran::not_started(why),
+        Ok(process) => ExecResult::of(process.finish(limits, cancel).await),
+        Err(why) => ExecResult::not_started(why),
     }
 }
 
@@ -148,7 +149,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     }
     let mut file = None;
     let (program, arguments) = match command {
-        Command::Shell(text) if text.len() > ARGUMENT_MAX => {
+        ExecCommand::Shell(text) if text.len() > ARGUMENT_MAX => {
             let kept = scratch::keep(&text, &marker).map_err(|error| {
                 format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
             })?;
@@ -157,8 +158,8 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
             ("bash".into(), vec![path])
         }
         // A text may start with a dash.
-        Command::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
-        Command::Program { program, arguments } => {
+        ExecCommand::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
+        ExecCommand::Program { program, arguments } => {
             (found(&cwd, program), arguments.into_iter().map(Into::into).collect())
         }
     };
@@ -169,7 +170,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
         cwd,
         inherit,
         set: set.collect(),
-        unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+        unset: foreign_variables(std::env::vars_os().map(|(name, _)| name)),
         marker,
         stdin,
     };
@@ -181,10 +182,10 @@ fn found(cwd: &Path, program: String) -> OsString {
     if program.contains('/') { cwd.join(program).into() } else { program.into() }
 }
 
-impl Ran {
+impl ExecResult {
     fn not_started(why: String) -> Self {
         Self {
-            end: End::NotStarted { why },
+            end: ExecEnd::NotStarted { why },
             stdout: String::new(),
             invalid_utf8: false,
             stderr: String::new(),
@@ -192,15 +193,17 @@ impl Ran {
         }
     }
 
-    fn of(ended: Ended) -> Self {
-        let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
-        let end = match how {
-            How::Exited(status) if status.success() => End::Succeeded,
-            How::Exited(status) => End::Failed { status: describe(status) },
-            How::TimedOut { clock: _, after } => End::TimedOut { after },
-            How::TooLarge { limit } => End::TooLarge { limit },
-            How::Cancelled { progressed: _ } => End::Cancelled,
-            How::Lost(kind) => End::Failed { status: format!("its exit was not seen: {kind}") },
+    fn of(ended: FinishedProcess) -> Self {
+        let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+        let end = match end {
+            ProcessEnd::Exited(status) if status.success() => ExecEnd::Succeeded,
+            ProcessEnd::Exited(status) => ExecEnd::Failed { status: describe(status) },
+            ProcessEnd::TimedOut { clock: _, after } => ExecEnd::TimedOut { after },
+            ProcessEnd::TooLarge { limit } => ExecEnd::TooLarge { limit },
+            ProcessEnd::Cancelled { progressed: _ } => ExecEnd::Cancelled,
+            ProcessEnd::ExitUnknown(kind) => {
+                ExecEnd::Failed { status: format!("its exit was not seen: {kind}") }
+            }
         };
         Self { end, stdout: text, invalid_utf8, stderr, survivors }
     }

@@ -11,10 +11,10 @@
 mod abandoned;
 mod child;
 mod client;
-mod cut;
 mod detach;
 mod launch;
 pub mod leftovers;
+mod long_lines;
 mod marker;
 mod orphans;
 mod output;
@@ -31,21 +31,21 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
+pub use abandoned::{end_abandoned, find_abandoned, is_abandoned_in, unrecorded_nonce};
 use child::Child;
 pub use child::reap_orphans;
 pub use client::{
-    Client, Files, Heard, ROOM_NEEDED, StartError, Unreadable, adopt, is_untouched, release_room,
-    restarted_since, start_client, was_started,
+    Client, DISK_SPACE_NEEDED, Files, StartError, StreamEvent, Unreadable, adopt, is_untouched,
+    release_reserved_space, restarted_since, start_client, was_started,
 };
 pub(crate) use client::{cause, read_regular};
-pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};
 pub(crate) use launch::launch;
 pub use leftovers::Leftover;
+pub use long_lines::shorten_long_lines;
 pub use marker::Marker;
-pub use orphans::{become_subreaper, end_orphans, end_own, escaped};
-pub use running::{Ended, How, Process};
+pub use orphans::{become_subreaper, end_orphans, end_own, find_escaped};
+pub use running::{FinishedProcess, Process, ProcessEnd};
 pub use table::Identity;
 pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, last_errors, read_transcript};
 
@@ -109,7 +109,7 @@ pub struct Limits {
     /// The most that is kept of the end of stderr, in bytes.
     pub stderr: usize,
     /// What becomes of children that are there after the exit and have let go of stdout.
-    pub left: Left,
+    pub leftovers: LeftoverPolicy,
     /// How patient its end is.
     pub grace: Grace,
 }
@@ -117,10 +117,10 @@ pub struct Limits {
 /// What becomes of children that a process leaves behind. Those that hold its stdout are always ended
 /// after the grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Left {
+pub enum LeftoverPolicy {
     /// They live on: the run ends them.
     #[default]
-    Live,
+    Keep,
     /// They are ended after the grace, too.
     End,
 }
@@ -151,7 +151,7 @@ impl Default for Limits {
             idle: None,
             output: OUTPUT_MAX,
             stderr: STDERR_KEPT,
-            left: Left::default(),
+            leftovers: LeftoverPolicy::default(),
             grace: Grace::default(),
         }
     }
@@ -169,21 +169,22 @@ impl Default for Grace {
 }
 
 /// The open files of a program: pipes, a handle of the process, and what is open for a moment while it is started.
-const FILES_EACH: u8 = 5;
+const FILES_PER_PROGRAM: u8 = 5;
 
 /// The open files of the rest of this process.
-const FILES_OF_OTHERS: u8 = 40;
+const OTHER_FILES: u8 = 40;
 
 /// The open files of this process while it runs so many programs.
-pub const fn files_for(programs: u32) -> u64 {
-    FILES_OF_OTHERS as u64 + FILES_EACH as u64 * programs as u64
+pub const fn open_files_for(programs: u32) -> u64 {
+    OTHER_FILES as u64 + FILES_PER_PROGRAM as u64 * programs as u64
 }
 
 /// How many programs can run at a time: each takes some of the files that a process may have open.
-pub fn most_at_a_time() -> u32 {
+pub fn max_parallel_programs() -> u32 {
     let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let others = u64::from(FILES_OF_OTHERS);
-    let most = open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_EACH));
+    let others = u64::from(OTHER_FILES);
+    let most =
+        open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_PER_PROGRAM));
     u32::try_from(most).unwrap_or(u32::MAX).max(1)
 }
 
@@ -243,6 +244,6 @@ impl Spec {
 }
 
 #[cfg(test)]
-pub(crate) mod bench;
+pub(crate) mod test_fixture;
 #[cfg(test)]
 mod tests;

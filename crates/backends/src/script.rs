@@ -20,7 +20,9 @@ use raymond_core::workflow::environment::is_ours;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Ended, How, Identity, Inherit, Input, Limits, Marker, Spec};
+use crate::process::{
+    self, FinishedProcess, Identity, Inherit, Input, Limits, Marker, ProcessEnd, Spec,
+};
 
 /// A script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,28 +41,28 @@ pub struct Script {
 
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum ScriptEnd {
     /// Well.
-    Spoken(Spoken),
+    Succeeded(ScriptSuccess),
     /// Badly.
     Failed {
         /// How.
         failure: TurnFailure,
         /// What the failure does not tell.
-        last: LastWords,
+        output: ScriptOutput,
     },
     /// It was cancelled.
     Interrupted {
         /// Whether it had printed anything.
         progressed: bool,
         /// What it had said.
-        last: LastWords,
+        output: ScriptOutput,
     },
 }
 
 /// What a script said before it came to no good end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LastWords {
+pub struct ScriptOutput {
     /// Its stdout.
     pub stdout: String,
     /// The end of its stderr.
@@ -69,7 +71,7 @@ pub struct LastWords {
 
 /// What a script that ended well said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
+pub struct ScriptSuccess {
     /// Its stdout.
     pub text: String,
     /// Whether its stdout was not UTF-8, and bytes were replaced.
@@ -81,24 +83,24 @@ pub struct Spoken {
 }
 
 /// Runs a script to its end.
-pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> Told {
+pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> ScriptEnd {
     let spec = match specify(script) {
         Ok(spec) => spec,
         Err(why) => return not_started(why),
     };
     match process::launch(spec).await {
-        Ok(process) => told(process.finish(limits, cancel).await),
+        Ok(process) => script_end(process.finish(limits, cancel).await),
         Err(why) => not_started(why),
     }
 }
 
-fn not_started(why: String) -> Told {
-    Told::Failed { failure: TurnFailure::NotStarted { why }, last: LastWords::default() }
+fn not_started(why: String) -> ScriptEnd {
+    ScriptEnd::Failed { failure: TurnFailure::NotStarted { why }, output: ScriptOutput::default() }
 }
 
 /// Nobody changes the environment of a process that has started.
 static FOREIGN: LazyLock<Vec<OsString>> =
-    LazyLock::new(|| foreign(std::env::vars_os().map(|(name, _)| name)));
+    LazyLock::new(|| foreign_variables(std::env::vars_os().map(|(name, _)| name)));
 
 fn specify(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
@@ -148,36 +150,41 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 }
 
 /// The variables that told an outer script about its turn.
-pub(crate) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
 
-fn told(ended: Ended) -> Told {
-    let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
-    let (failure, last) = match how {
-        How::Exited(status) if status.success() => {
-            return Told::Spoken(Spoken { text, invalid_utf8, stderr, survivors });
+fn script_end(ended: FinishedProcess) -> ScriptEnd {
+    let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+    let (failure, output) = match end {
+        ProcessEnd::Exited(status) if status.success() => {
+            return ScriptEnd::Succeeded(ScriptSuccess { text, invalid_utf8, stderr, survivors });
         }
-        How::Cancelled { progressed } => {
-            return Told::Interrupted { progressed, last: LastWords { stdout: text, stderr } };
+        ProcessEnd::Cancelled { progressed } => {
+            return ScriptEnd::Interrupted {
+                progressed,
+                output: ScriptOutput { stdout: text, stderr },
+            };
         }
-        How::Exited(status) => failed(describe(status), text, stderr),
-        How::Lost(kind) => failed(format!("its exit was not seen: {kind}"), text, stderr),
-        How::TimedOut { clock, after } => {
+        ProcessEnd::Exited(status) => failed(describe(status), text, stderr),
+        ProcessEnd::ExitUnknown(kind) => {
+            failed(format!("its exit was not seen: {kind}"), text, stderr)
+        }
+        ProcessEnd::TimedOut { clock, after } => {
             let after = Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
-            (TurnFailure::Timeout { clock, after }, LastWords { stdout: text, stderr })
+            (TurnFailure::Timeout { clock, after }, ScriptOutput { stdout: text, stderr })
         }
-        How::TooLarge { limit } => {
+        ProcessEnd::TooLarge { limit } => {
             let (head, tail) = ends(&text);
             let too_large = TurnFailure::OutputTooLarge { limit: limit as u64, head, tail };
-            (too_large, LastWords { stdout: String::new(), stderr })
+            (too_large, ScriptOutput { stdout: String::new(), stderr })
         }
     };
-    Told::Failed { failure, last }
+    ScriptEnd::Failed { failure, output }
 }
 
-fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, LastWords) {
-    (TurnFailure::Script { status, stderr }, LastWords { stdout, stderr: String::new() })
+fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, ScriptOutput) {
+    (TurnFailure::Script { status, stderr }, ScriptOutput { stdout, stderr: String::new() })
 }
 
 /// The beginning and the end of a text that is too large to keep, marked where they are cut: what is

@@ -19,8 +19,8 @@
 //! the turn ends. Sessions exist because a plan names them; only `fail: lost_session` loses one.
 
 mod parse;
-mod play;
 mod replies;
+mod reply;
 mod writes;
 mod yaml;
 
@@ -35,10 +35,10 @@ use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request, Watch};
-pub use play::KEYS;
+use crate::contract::{Answer, AnswerFuture, Backend, Capability, Reply, Request, TurnObserver};
 pub use replies::Replies;
-use replies::{Act, Fail, Play, Reset, is_step, key};
+use replies::{Action, Reset, ScriptedFailure, ScriptedReply, is_step, key};
+pub use reply::KEYS;
 
 /// How workflows and flags name it.
 pub const NAME: &str = "scripted";
@@ -78,7 +78,7 @@ impl Scripted {
         if let Some(why) = unexpected(play, request) {
             return failed(TurnFailure::NotStarted { why }, play.cost);
         }
-        let progressed = matches!(&play.act, Act::Say { earlier, .. } if !earlier.is_empty());
+        let progressed = matches!(&play.act, Action::Say { earlier, .. } if !earlier.is_empty());
         let answer = async {
             if let Some(delay) = play.delay {
                 sleep(Duration::from_millis(delay.0)).await;
@@ -107,25 +107,25 @@ impl Backend for Scripted {
         CAPABILITIES
     }
 
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.play(&request, &watch.cancel).await })
+    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
+        Box::pin(async move { self.play(&request, &observer.cancel).await })
     }
 }
 
-async fn act(play: &Play, request: &Request) -> Answer {
+async fn act(play: &ScriptedReply, request: &Request) -> Answer {
     let cost = play.cost;
     match &play.act {
-        Act::Say { last, denied, .. } => {
+        Action::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
-        Act::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
-        Act::Hang => pending().await,
-        Act::Fail(fail) => failed(failure(fail, request), cost),
+        Action::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
+        Action::Hang => pending().await,
+        Action::Fail(fail) => failed(failure(fail, request), cost),
     }
 }
 
 /// What the prompt lacks.
-fn unexpected(play: &Play, request: &Request) -> Option<String> {
+fn unexpected(play: &ScriptedReply, request: &Request) -> Option<String> {
     let message = request.message();
     let missing = play.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
@@ -135,17 +135,19 @@ fn unexpected(play: &Play, request: &Request) -> Option<String> {
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
-fn failure(fail: &Fail, request: &Request) -> TurnFailure {
+fn failure(fail: &ScriptedFailure, request: &Request) -> TurnFailure {
     match fail {
-        Fail::Transient(why) => TurnFailure::Transient { why: why.clone() },
-        Fail::Timeout => TurnFailure::Timeout {
+        ScriptedFailure::Transient(why) => TurnFailure::Transient { why: why.clone() },
+        ScriptedFailure::Timeout => TurnFailure::Timeout {
             clock: Clock::Idle,
             after: request.started.idle_timeout.unwrap_or(Span::minutes(30)),
         },
-        Fail::Quota(why, reset) => TurnFailure::Quota { until: until(*reset), why: why.clone() },
-        Fail::Auth(why) => TurnFailure::Auth { why: why.clone() },
-        Fail::Task(why) => TurnFailure::Task { why: why.clone() },
-        Fail::LostSession => match needed(&request.started.plan) {
+        ScriptedFailure::Quota(why, reset) => {
+            TurnFailure::Quota { until: until(*reset), why: why.clone() }
+        }
+        ScriptedFailure::Auth(why) => TurnFailure::Auth { why: why.clone() },
+        ScriptedFailure::Task(why) => TurnFailure::Task { why: why.clone() },
+        ScriptedFailure::LostSession => match needed(&request.started.plan) {
             Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
                 why: format!("{} is to lose its session, but opens a fresh one", key(request)),

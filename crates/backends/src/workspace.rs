@@ -6,7 +6,7 @@
 //! changes meanwhile. Only regular files are read, up to [`FILE_MAX`], and a FIFO keeps nobody
 //! waiting. Hard links and mounts are what they are: whoever can make them owns the workspace.
 
-mod beneath;
+mod path_inside;
 mod schemas;
 
 use std::fs::File;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 pub use schemas::SchemaFiles;
 
-use beneath::Way;
+use path_inside::PathResolver;
 
 /// The most bytes of a file that is read: 64 MiB.
 pub const FILE_MAX: u64 = 64 * 1024 * 1024;
@@ -29,13 +29,13 @@ pub const FILE_MAX: u64 = 64 * 1024 * 1024;
 pub struct Workspace {
     path: PathBuf,
     directory: OwnedFd,
-    way: Way,
+    resolver: PathResolver,
 }
 
 /// A directory that cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the workspace {}: {source}", path.display())]
-pub struct Unopened {
+pub struct OpenError {
     /// Which.
     pub path: PathBuf,
     /// Why not.
@@ -45,16 +45,16 @@ pub struct Unopened {
 /// A path of a workspace that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {path} in the workspace: {why}")]
-pub struct Fault {
+pub struct WorkspaceError {
     /// The path as it was given.
     pub path: String,
     /// Why not.
-    pub why: Why,
+    pub why: WorkspaceErrorKind,
 }
 
 /// Why a path cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum WorkspaceErrorKind {
     /// It is absolute, or a `..` or a link leads out.
     #[error("it leads out of the workspace")]
     Escapes,
@@ -77,13 +77,13 @@ pub enum Why {
 
 impl Workspace {
     /// Opens a directory.
-    pub fn open(path: &Path) -> Result<Self, Unopened> {
-        let unopened = |source: io::Error| Unopened { path: path.to_owned(), source };
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let unopened = |source: io::Error| OpenError { path: path.to_owned(), source };
         let absolute = std::path::absolute(path).map_err(unopened)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&absolute, flags, Mode::empty());
         let directory = directory.map_err(|errno| unopened(errno.into()))?;
-        Ok(Self { path: absolute, directory, way: Way::Kernel })
+        Ok(Self { path: absolute, directory, resolver: PathResolver::Kernel })
     }
 
     /// Its absolute path, with its links.
@@ -92,52 +92,59 @@ impl Workspace {
     }
 
     /// Whether a path stays inside, as things are now; it need not exist.
-    pub fn check(&self, relative: &str) -> Result<(), Fault> {
-        let fault = |why| Fault { path: relative.to_owned(), why };
+    pub fn check(&self, relative: &str) -> Result<(), WorkspaceError> {
+        let fault = |why| WorkspaceError { path: relative.to_owned(), why };
         match self.look(relative) {
-            Ok(_) | Err(Why::Missing) => Ok(()),
+            Ok(_) | Err(WorkspaceErrorKind::Missing) => Ok(()),
             Err(why) => Err(fault(why)),
         }
     }
 
     /// All that is in a file.
-    pub fn read(&self, relative: &str) -> Result<Vec<u8>, Fault> {
-        self.read_within(FILE_MAX, relative).map_err(|why| Fault { path: relative.to_owned(), why })
+    pub fn read(&self, relative: &str) -> Result<Vec<u8>, WorkspaceError> {
+        self.read_within(FILE_MAX, relative)
+            .map_err(|why| WorkspaceError { path: relative.to_owned(), why })
     }
 
     /// What a path leads to, without opening it: a device may do something when it is opened.
-    fn look(&self, relative: &str) -> Result<FileType, Why> {
+    fn look(&self, relative: &str) -> Result<FileType, WorkspaceErrorKind> {
         if relative.is_empty() || relative.contains('\0') {
-            return Err(Why::Missing);
+            return Err(WorkspaceErrorKind::Missing);
         }
-        let found = self.way.look(&self.directory, Path::new(relative)).map_err(Why::of)?;
+        let found = self
+            .resolver
+            .look(&self.directory, Path::new(relative))
+            .map_err(WorkspaceErrorKind::of)?;
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
-    fn read_within(&self, limit: u64, relative: &str) -> Result<Vec<u8>, Why> {
+    fn read_within(&self, limit: u64, relative: &str) -> Result<Vec<u8>, WorkspaceErrorKind> {
         if self.look(relative)? != FileType::RegularFile {
-            return Err(Why::NotAFile);
+            return Err(WorkspaceErrorKind::NotAFile);
         }
         // It may be something else by now: it is opened so that it cannot block, and looked at again.
-        let file = self.way.open(&self.directory, Path::new(relative)).map_err(Why::of)?;
-        let status = fstat(&file).map_err(Why::of)?;
+        let file = self
+            .resolver
+            .open(&self.directory, Path::new(relative))
+            .map_err(WorkspaceErrorKind::of)?;
+        let status = fstat(&file).map_err(WorkspaceErrorKind::of)?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-            return Err(Why::NotAFile);
+            return Err(WorkspaceErrorKind::NotAFile);
         }
         if u64::try_from(status.st_size).is_ok_and(|size| size > limit) {
-            return Err(Why::TooLarge { limit });
+            return Err(WorkspaceErrorKind::TooLarge { limit });
         }
         let mut bytes = Vec::new();
         let read = File::from(file).take(limit + 1).read_to_end(&mut bytes);
-        read.map_err(|error| Why::Unreadable(error.to_string()))?;
+        read.map_err(|error| WorkspaceErrorKind::Unreadable(error.to_string()))?;
         if bytes.len() as u64 > limit {
-            return Err(Why::TooLarge { limit });
+            return Err(WorkspaceErrorKind::TooLarge { limit });
         }
         Ok(bytes)
     }
 }
 
-impl Why {
+impl WorkspaceErrorKind {
     fn of(errno: Errno) -> Self {
         match errno {
             Errno::XDEV => Self::Escapes,

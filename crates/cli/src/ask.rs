@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use raymond_backends::headless::program;
-use raymond_backends::process::{Grace, How, Inherit, Input, Limits, Marker, Spec, start};
+use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
 use raymond_backends::script::describe;
 use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
@@ -73,16 +73,18 @@ async fn ask_within(
     let process = started.map_err(|error| error.to_string())?;
     let ended = process.finish(&limits, asking.token()).await;
     drop(asking);
-    match ended.how {
-        How::Exited(status) if status.success() => Ok(ended.text),
-        How::Exited(status) => {
+    match ended.end {
+        ProcessEnd::Exited(status) if status.success() => Ok(ended.text),
+        ProcessEnd::Exited(status) => {
             let said = ended.stderr.lines().last().unwrap_or_else(|| first_line(&ended.text));
             let colon = if said.is_empty() { "" } else { ": " };
             Err(format!("{}{colon}{}", describe(status), cut(said)))
         }
-        How::TimedOut { after, .. } => Err(format!("it took more than {} s", after.as_secs())),
-        How::TooLarge { .. } => Err("it does not stop talking".to_owned()),
-        How::Cancelled { .. } | How::Lost(_) => Err("it was lost".to_owned()),
+        ProcessEnd::TimedOut { after, .. } => {
+            Err(format!("it took more than {} s", after.as_secs()))
+        }
+        ProcessEnd::TooLarge { .. } => Err("it does not stop talking".to_owned()),
+        ProcessEnd::Cancelled { .. } | ProcessEnd::ExitUnknown(_) => Err("it was lost".to_owned()),
     }
 }
 

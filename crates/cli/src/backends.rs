@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use raymond_backends::contract::Backend;
-use raymond_backends::headless::Settings as Client;
+use raymond_backends::headless::ClientSettings as Client;
 use raymond_backends::scripted::{self, Replies, Scripted};
 use raymond_backends::{claude, codex};
 use raymond_core::capability::BackendCatalog;
@@ -158,8 +158,9 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 
 /// Checks that Claude Code can be asked; returns its version.
 fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use claude::preflight::{Problem, check, check_version};
-    let refused = |problem: Problem| refused((state, claude::NAME), &problem, problem.remedy());
+    use claude::preflight::{PreflightProblem, check, check_version};
+    let refused =
+        |problem: PreflightProblem| refused((state, claude::NAME), &problem, problem.remedy());
     let (command, checks) = (claude_command(config), settings.permissions.checks);
     check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
     let version = versions::ask(claude::NAME, &command, state)?;
@@ -169,8 +170,9 @@ fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<St
 
 /// Checks that Codex can be asked; returns its version.
 fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use codex::preflight::{Problem, check, check_home, check_version};
-    let refused = |problem: Problem| refused((state, codex::NAME), &problem, problem.remedy());
+    use codex::preflight::{PreflightProblem, check, check_home, check_version};
+    let refused =
+        |problem: PreflightProblem| refused((state, codex::NAME), &problem, problem.remedy());
     let command = codex_command(config);
     check(command.as_ref()).map_err(refused)?;
     if settings.config_home == ConfigHome::Shared {

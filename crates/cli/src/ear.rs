@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_backends::process::Transcript;
-use raymond_backends::said::{Recount, Said};
+use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
@@ -20,7 +20,7 @@ pub(crate) struct Ear {
 struct Reading {
     turn: (TurnId, u32),
     transcript: Transcript,
-    recount: Recount,
+    recount: TranscriptParser,
     past: Past,
 }
 
@@ -37,7 +37,7 @@ impl Ear {
     }
 
     /// Tells what was seen since; of what had been said before, only the last.
-    pub(crate) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Sign)) {
+    pub(crate) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Progress)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
             run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
@@ -61,7 +61,7 @@ impl Ear {
         if self.open.get(agent).is_none_or(|reading| reading.turn != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
-            let (recount, past) = (Recount::of(backend)?, Past::Unread);
+            let (recount, past) = (TranscriptParser::of(backend)?, Past::Unread);
             let reading = Reading { turn: attempt, transcript, recount, past };
             self.open.insert(agent.clone(), reading);
         }
@@ -70,12 +70,12 @@ impl Ear {
 }
 
 impl Reading {
-    fn read_on(&mut self) -> Vec<Sign> {
+    fn read_on(&mut self) -> Vec<Progress> {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();
         // The owner of the run notices an error, and acts on it; here there is just nothing to show.
         let _unreadable = transcript.read_on(&mut |heard| {
-            signs.extend(recount.hear(&heard).iter().filter_map(Said::sign));
+            signs.extend(recount.read_event(&heard).iter().filter_map(TranscriptItem::progress));
         });
         signs
     }

@@ -1,6 +1,6 @@
 //! Where a run is, in the words that every command uses.
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
@@ -116,7 +116,7 @@ impl Place {
         let run = &seen.head.run;
         let mut told = Vec::new();
         Ear::new(project.paths(&run.id).transcripts).listen(run, |turn, sign| {
-            if let Sign::Retries { why } = sign {
+            if let Progress::Retries { why } = sign {
                 told.push(format!("the client of {} tries again: {why}", turn.agent));
             }
         });

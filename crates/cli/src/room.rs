@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 
-use raymond_backends::process::{files_for, most_at_a_time};
+use raymond_backends::process::{max_parallel_programs, open_files_for};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -24,7 +24,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Refuses to begin when there is no room for a run with one program at a time.
 pub(crate) fn check() -> Result<(), Failure> {
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    files(files_for(1)).map_err(|error| {
+    files(open_files_for(1)).map_err(|error| {
         short_of("open enough files", &error, "raise the limit: ulimit -n 1024")
     })?;
     threads(THREADS).map_err(|error| no_thread(&error))
@@ -32,7 +32,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 
 /// Makes sure that so many programs can run at a time, and raises the soft limit on open files for them.
 pub(crate) fn for_programs(most: u32) -> Result<(), Failure> {
-    let needed = files_for(most);
+    let needed = open_files_for(most);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -42,8 +42,10 @@ pub(crate) fn for_programs(most: u32) -> Result<(), Failure> {
     }
     let limit = current.unwrap_or_default();
     let why = format!("{most} programs at a time need {needed}, and the limit is {limit}");
-    let hint =
-        format!("raise the limit: ulimit -n {needed}; or use --max-parallel {}", most_at_a_time());
+    let hint = format!(
+        "raise the limit: ulimit -n {needed}; or use --max-parallel {}",
+        max_parallel_programs()
+    );
     Err(Failure::environment(format!("could not open enough files: {why}")).hint(hint))
 }
 

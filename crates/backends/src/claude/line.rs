@@ -6,10 +6,10 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::shape::{
+use super::surrogates::replace_lone_surrogates;
+use super::wire::{
     Assistant, Compaction, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
 };
-use super::surrogates::mended;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Line {
     if text.trim().is_empty() {
         return Line::Ignored;
     }
-    let text = &*mended(text);
+    let text = &*replace_lone_surrogates(text);
     let Ok(head) = serde_json::from_str::<Head>(text) else {
         return match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => unknown("none"),
@@ -78,18 +78,18 @@ pub(super) fn read(text: &str) -> Line {
     };
     let kind = head.kind.as_deref().unwrap_or("none");
     let line = match (kind, head.subtype.as_deref().unwrap_or_default()) {
-        ("assistant", _) => shaped(text).map(Line::Assistant),
-        ("user", _) => Some(Line::User(shaped(text).unwrap_or_default())),
-        ("result", _) => shaped(text).map(|result| Line::Result(Box::new(result))),
-        ("rate_limit_event", _) => shaped(text).map(Line::RateLimit),
-        ("system", "init") => shaped(text).map(Line::Init),
-        ("system", "api_retry") => shaped(text).map(Line::Retry),
-        ("system", "model_refusal_no_fallback") => shaped(text).map(Line::Refusal),
-        ("system", "task_started") => shaped(text).map(Line::TaskStarted),
-        ("system", "task_updated") => shaped(text).map(Line::TaskUpdated),
-        ("system", "task_notification") => shaped(text).map(Line::TaskEnded),
-        ("system", "background_tasks_changed") => shaped(text).map(Line::Tasks),
-        ("system", "compact_boundary") => shaped(text).map(Line::Compacted),
+        ("assistant", _) => parse_as(text).map(Line::Assistant),
+        ("user", _) => Some(Line::User(parse_as(text).unwrap_or_default())),
+        ("result", _) => parse_as(text).map(|result| Line::Result(Box::new(result))),
+        ("rate_limit_event", _) => parse_as(text).map(Line::RateLimit),
+        ("system", "init") => parse_as(text).map(Line::Init),
+        ("system", "api_retry") => parse_as(text).map(Line::Retry),
+        ("system", "model_refusal_no_fallback") => parse_as(text).map(Line::Refusal),
+        ("system", "task_started") => parse_as(text).map(Line::TaskStarted),
+        ("system", "task_updated") => parse_as(text).map(Line::TaskUpdated),
+        ("system", "task_notification") => parse_as(text).map(Line::TaskEnded),
+        ("system", "background_tasks_changed") => parse_as(text).map(Line::Tasks),
+        ("system", "compact_boundary") => parse_as(text).map(Line::Compacted),
         ("system", _) => Some(Line::Ignored),
         (ignored, _) if IGNORED.contains(&ignored) => Some(Line::Ignored),
         _ => None,
@@ -97,7 +97,7 @@ pub(super) fn read(text: &str) -> Line {
     line.unwrap_or_else(|| unknown(kind))
 }
 
-fn shaped<T: DeserializeOwned>(text: &str) -> Option<T> {
+fn parse_as<T: DeserializeOwned>(text: &str) -> Option<T> {
     serde_json::from_str(text).ok()
 }
 

@@ -6,22 +6,24 @@
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
-use super::fault::Fault;
+use super::error_class::ErrorClass;
 use super::tools;
-use super::turn::{Ended, Turn};
+use super::turn::{RoundResult, Turn};
 use crate::contract::{Answer, Reply};
-use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
+use crate::headless::{
+    ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
+};
 use crate::process::LINE_MAX;
 
 /// How the turn ended for whoever asked. The step is the one that the last client took.
-pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
+pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
-    if let Some(named) = turn.named().filter(|named| *named != step.writes()) {
-        let failure = step.strayed("session", named);
+    if let Some(named) = turn.named().filter(|named| *named != step.written_session()) {
+        let failure = step.wrong_session_failure("session", named);
         return Answer::Failed { failure, cost, denied: denied(&turn), session: None };
     }
     let session = turn.session();
-    let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
+    let complete = turn.result.as_ref().filter(|ended| !ended.was_interrupted());
     let failure = match (complete, end) {
         (Some(ended), _) => match verdict(ended, &turn) {
             Verdict::Answer(text) => {
@@ -30,16 +32,16 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
                 return replied(turn, Reply { capped, structured, ..Reply::new(text, cost) });
             }
             Verdict::Capped => {
-                let (progressed, denied) = (turn.progressed(), denied(&turn));
+                let (progressed, denied) = (turn.has_progressed(), denied(&turn));
                 return Answer::Capped { cost, progressed, denied, session };
             }
             Verdict::Failed(failure) => failure,
         },
-        (None, End::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.progressed(), session };
+        (None, ClientEnd::Cancelled) => {
+            return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
         }
-        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
-        (None, End::Hopeless) => login(turn.login().unwrap_or_default()),
+        (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, ClientEnd::Aborted) => login(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
     Answer::Failed { failure, cost, denied: denied(&turn), session }
@@ -57,7 +59,7 @@ enum Verdict {
     Failed(TurnFailure),
 }
 
-fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
+fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
     let conclusion = &ended.conclusion;
     let why = || said(conclusion.result.as_deref(), &conclusion.errors);
     Verdict::Failed(match conclusion.subtype.as_str() {
@@ -80,27 +82,27 @@ fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
 }
 
 /// The final message. Where that has several blocks of text, the result holds the last one only.
-fn whole(ended: &Ended) -> String {
+fn whole(ended: &RoundResult) -> String {
     let result = ended.conclusion.result.clone().unwrap_or_default();
     let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
     message.cloned().unwrap_or(result)
 }
 
 /// An error of the API.
-fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
+fn refused(ended: &RoundResult, turn: &Turn) -> TurnFailure {
     let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
-    if let Some(refusal) = &ended.trouble.refusal {
-        let why = refusal.explanation.as_deref().map_or(why, shortened);
+    if let Some(refusal) = &ended.api_error.refusal {
+        let why = refusal.explanation.as_deref().map_or(why, shorten);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-    match ended.trouble.fault(ended.conclusion.api_error_status) {
-        Fault::Auth => login(&why),
-        Fault::Quota => {
-            let until = ended.trouble.until().or(turn.limited_until);
+    match ended.api_error.fault(ended.conclusion.api_error_status) {
+        ErrorClass::Auth => login(&why),
+        ErrorClass::Quota => {
+            let until = ended.api_error.until().or(turn.limited_until);
             TurnFailure::Quota { until, why }
         }
-        Fault::Transient => TurnFailure::Transient { why },
-        Fault::Task => TurnFailure::Task { why },
+        ErrorClass::Transient => TurnFailure::Transient { why },
+        ErrorClass::Task => TurnFailure::Task { why },
     }
 }
 
@@ -110,19 +112,19 @@ fn replied(turn: Turn, reply: Reply) -> Answer {
         session,
         model: turn.model,
         denied,
-        warnings: turn.hearing.warnings.into_vec(),
+        warnings: turn.health.warnings.into_vec(),
         ..reply
     }))
 }
 
 /// A client that has no result that counts.
-fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
-    if let Some(limit) = turn.hearing.flooded {
-        return too_large(limit);
+fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
+    if let Some(limit) = turn.health.flooded {
+        return output_too_large(limit);
     }
     if let Some(ended) = &turn.result {
-        return match step.needs() {
-            Some(session) if ended.lost_its_session() => {
+        return match step.required_session() {
+            Some(session) if ended.has_lost_session() => {
                 TurnFailure::LostSession { session: session.clone() }
             }
             _ => {
@@ -131,10 +133,10 @@ fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
             }
         };
     }
-    if turn.hearing.unread {
-        return too_large(LINE_MAX as u64);
+    if turn.health.unread {
+        return output_too_large(LINE_MAX as u64);
     }
-    TurnFailure::Transient { why: died(end) }
+    TurnFailure::Transient { why: death_message(end) }
 }
 
 fn login(said: &str) -> TurnFailure {
@@ -147,7 +149,7 @@ fn login(said: &str) -> TurnFailure {
 fn said(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);
-    if text.is_empty() { "it does not say why".to_owned() } else { shortened(&text) }
+    if text.is_empty() { "it does not say why".to_owned() } else { shorten(&text) }
 }
 
 #[cfg(test)]

@@ -6,16 +6,19 @@ use std::ffi::OsStr;
 use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{NAME, OLDEST};
-use crate::headless::program::{Missing, dotted, find, is_older, shown};
+use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum PreflightProblem {
     /// There is no such program.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    MissingProgram(#[from] MissingProgram),
     /// It is of an older make.
-    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
+    #[error(
+        "the client {NAME} ({path}) is version {version}, and this needs {}",
+        display_version(OLDEST)
+    )]
     TooOld {
         /// Where it is.
         path: String,
@@ -46,7 +49,7 @@ pub enum Problem {
 
 /// What is asked of a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct RequestedOptions<'a> {
     /// What it may do without asking.
     pub permissions: &'a Permissions,
     /// The effort; none leaves it to the client.
@@ -59,7 +62,7 @@ const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// The mode that is another word for `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
-impl Problem {
+impl PreflightProblem {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         let remedy = match self {
@@ -70,11 +73,11 @@ impl Problem {
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
             Self::Rule { .. } => "rules look like `Edit` or `Bash(cargo test:*)`",
-            Self::Missing(Missing::NotFound(_)) => {
+            Self::MissingProgram(MissingProgram::NotFound(_)) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
                  the configuration to its path; or play replies from a file with --replies FILE"
             }
-            Self::Missing(Missing::NotExecutable(_)) => {
+            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
                 "set `claude` in the configuration to the path of the client"
             }
             Self::Bypass => {
@@ -92,7 +95,7 @@ impl Problem {
     /// The key of a state that asks for it; none when it is the machine that is wrong.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } | Self::Root => None,
+            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Root => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Rule { list, .. } => Some(list),
@@ -101,9 +104,12 @@ impl Problem {
 }
 
 /// Checks that a client that says this of its version does what is expected of it.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
+        return Err(PreflightProblem::TooOld {
+            path: display_command(command),
+            version: said.to_owned(),
+        });
     }
     Ok(())
 }
@@ -113,7 +119,7 @@ pub fn check(
     command: &OsStr,
     checks: Checks,
     environment: Option<&[String]>,
-) -> Result<(), Problem> {
+) -> Result<(), PreflightProblem> {
     let variable = |name: &str| env::var_os(name);
     find(command, variable("PATH").as_deref())?;
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
@@ -122,19 +128,19 @@ pub fn check(
     may_skip(checks, user, sandbox.as_deref())
 }
 
-impl Wish<'_> {
+impl RequestedOptions<'_> {
     /// All of it that the client would not understand.
-    pub fn problems(self) -> Vec<Problem> {
+    pub fn problems(self) -> Vec<PreflightProblem> {
         let Permissions { mode, allow, deny, .. } = self.permissions;
         let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
-        let mode = mode.map(|mode| Problem::Mode(mode.to_owned()));
+        let mode = mode.map(|mode| PreflightProblem::Mode(mode.to_owned()));
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
+        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
         let bypass = keeps_checks(self.permissions).err();
         let listed = [("allow", allow), ("deny", deny)].into_iter();
         let rules = listed.flat_map(|(list, rules)| {
             let wrong = rules.iter().filter(|rule| !is_rule(rule));
-            wrong.map(move |rule| Problem::Rule { list, rule: rule.clone() })
+            wrong.map(move |rule| PreflightProblem::Rule { list, rule: rule.clone() })
         });
         [mode, effort, bypass].into_iter().flatten().chain(rules).collect()
     }
@@ -150,9 +156,9 @@ fn is_rule(rule: &str) -> bool {
 }
 
 /// Checks that no mode skips what only a person may skip.
-pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), Problem> {
+pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), PreflightProblem> {
     match (permissions.checks, permissions.mode.as_deref()) {
-        (Checks::Kept, Some(BYPASS)) => Err(Problem::Bypass),
+        (Checks::Kept, Some(BYPASS)) => Err(PreflightProblem::Bypass),
         (Checks::Kept | Checks::Skipped, _) => Ok(()),
     }
 }
@@ -165,9 +171,11 @@ enum User {
     Other,
 }
 
-fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), Problem> {
+fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem> {
     match (checks, user) {
-        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => Err(Problem::Root),
+        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => {
+            Err(PreflightProblem::Root)
+        }
         (Checks::Skipped | Checks::Kept, User::Root | User::Other) => Ok(()),
     }
 }
@@ -181,8 +189,8 @@ mod tests {
         let check = |checks, user, sandbox: Option<&str>, expected| {
             assert_eq!(may_skip(checks, user, sandbox.map(OsStr::new)), expected);
         };
-        check(Checks::Skipped, User::Root, None, Err(Problem::Root));
-        check(Checks::Skipped, User::Root, Some("true"), Err(Problem::Root));
+        check(Checks::Skipped, User::Root, None, Err(PreflightProblem::Root));
+        check(Checks::Skipped, User::Root, Some("true"), Err(PreflightProblem::Root));
         check(Checks::Skipped, User::Root, Some("1"), Ok(()));
         check(Checks::Skipped, User::Other, None, Ok(()));
         check(Checks::Kept, User::Root, None, Ok(()));
@@ -194,7 +202,7 @@ mod tests {
             |change: fn(&mut Permissions), effort: Option<&str>, expected: &[(&str, &str)]| {
                 let mut permissions = Permissions::default();
                 change(&mut permissions);
-                let found = Wish { permissions: &permissions, effort }.problems();
+                let found = RequestedOptions { permissions: &permissions, effort }.problems();
                 let found: Vec<(&str, String)> = found
                     .iter()
                     .map(|problem| (problem.key().unwrap_or("-"), problem.to_string()))
@@ -230,7 +238,7 @@ mod tests {
         };
         check(Checks::Kept, None, Ok(()));
         check(Checks::Kept, Some("plan"), Ok(()));
-        check(Checks::Kept, Some("bypassPermissions"), Err(Problem::Bypass));
+        check(Checks::Kept, Some("bypassPermissions"), Err(PreflightProblem::Bypass));
         check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
     }
 

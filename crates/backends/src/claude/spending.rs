@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::Prices;
 
-use super::shape::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
-use message::{Conversation, Key, Known, Payment, Rest, Streamed};
+use super::wire::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
+use message::{Conversation, Key, KnownCost, Payment, Remainder, Streamed};
 use report::{Account, Tokens, accounts};
 
 /// The money of one turn so far.
@@ -59,7 +59,7 @@ enum Main {
     #[default]
     Silent,
     /// It wrote something, but not that a round began.
-    Heard,
+    StreamEvent,
     /// A round began.
     Asking,
     /// The last round is over.
@@ -82,26 +82,26 @@ enum Reports {
 
 impl Spending {
     /// The client wrote a line, whatever it says.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn note_line(&mut self) {
         if self.main == Main::Silent {
-            self.main = Main::Heard;
+            self.main = Main::StreamEvent;
         }
     }
 
     /// The client wrote something that could not be read, and that may have been a message.
-    pub(super) fn missed(&mut self) {
-        self.heard();
+    pub(super) fn note_unread_output(&mut self) {
+        self.note_line();
         self.unread = Unread::Something;
     }
 
     /// The client begins a round and asks the model now.
-    pub(super) fn begun(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.rounds += 1;
         self.main = Main::Asking;
     }
 
     /// The model refuses a client that is not logged in. A request before that may have been answered.
-    pub(super) fn turned_away(&mut self) {
+    pub(super) fn rejected(&mut self) {
         if !self.has_due() {
             self.main = Main::Done;
         }
@@ -141,7 +141,7 @@ impl Spending {
         let usage = if is_counted { usage } else { total };
         let own = self.models.get(call).map(String::as_str);
         // A subagent may have a more expensive model than the main conversation.
-        let rest = if own.is_some() { Rest::Nothing } else { Rest::Unknown };
+        let rest = if own.is_some() { Remainder::Nothing } else { Remainder::Unknown };
         let model = own.or(model).map(str::to_owned);
         let message = Message { model, usage, ..Message::default() };
         let mut message = Streamed::new(Some(call.to_owned()), &message);
@@ -152,7 +152,7 @@ impl Spending {
 
     /// A round is over; `runs` tells which tasks still run in the background.
     pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
-        let is_lost = conclusion.lost_its_session();
+        let is_lost = conclusion.has_lost_session();
         let report = conclusion.model_usage_since_last_result.as_ref();
         let used_something = report.is_some_and(|report| !report.0.is_empty());
         if is_lost && !used_something && self.main != Main::Asking && !self.has_due() {
@@ -163,13 +163,13 @@ impl Spending {
         self.rounds = self.rounds.saturating_sub(1);
         self.take_report(conclusion);
         let is_asking = std::mem::replace(&mut self.main, Main::Done) != Main::Done;
-        if conclusion.was_cut_off() {
-            let is_interrupted = is_asking && !is_lost && !conclusion.was_cut_off_in_a_tool();
+        if conclusion.was_interrupted() {
+            let is_interrupted = is_asking && !is_lost && !conclusion.was_interrupted_in_tool();
             self.interrupted.extend(is_interrupted.then_some(None));
         } else if self.rounds > 0 {
             self.main = Main::Asking;
         }
-        if conclusion.was_cut_off() || conclusion.was_capped() {
+        if conclusion.was_interrupted() || conclusion.was_capped() {
             // The client ends its subagents with itself, and reports only requests that were answered.
             self.interrupted.extend(std::mem::take(&mut self.agents).into_keys().map(Some));
         }
@@ -180,7 +180,7 @@ impl Spending {
     fn take_report(&mut self, conclusion: &Conclusion) {
         let report = accounts(conclusion);
         // An interrupted client reports only answered requests: one may have been under way.
-        let may_be_asking = conclusion.was_cut_off() && self.main != Main::Done;
+        let may_be_asking = conclusion.was_interrupted() && self.main != Main::Done;
         let used_nothing = !self.has_due() && !may_be_asking;
         let is_lost = self.lost_a_result(conclusion.result_index);
         let is_complete = report.as_ref().filter(|_| !is_lost).is_some_and(|report| {
@@ -224,7 +224,7 @@ impl Spending {
 
     /// Returns the conversations that may have a request under way that is in no report.
     fn in_flight(&self) -> impl Iterator<Item = Conversation> {
-        let main = matches!(self.main, Main::Heard | Main::Asking).then_some(None);
+        let main = matches!(self.main, Main::StreamEvent | Main::Asking).then_some(None);
         let agents = self.agents.keys().cloned().map(Some);
         self.interrupted.iter().cloned().chain(main).chain(agents)
     }
@@ -241,12 +241,12 @@ impl Spending {
             return Cost::Reported(self.reported);
         }
         // Nothing is known about the first request of a round, not even how much it reads.
-        let is_first = matches!(self.main, Main::Heard | Main::Asking) && !self.has_due();
+        let is_first = matches!(self.main, Main::StreamEvent | Main::Asking) && !self.has_due();
         let has_example = in_flight.is_empty() || (!is_first && !priced.is_empty());
-        let guessed: Vec<Known> =
+        let guessed: Vec<KnownCost> =
             self.guessed.iter().map(|(model, tokens)| tokens.price(model, prices)).collect();
         let mut known = priced.iter().map(|(_, known)| known).chain(&guessed);
-        let is_priced = known.all(|known| known.rest == Rest::Nothing);
+        let is_priced = known.all(|known| known.rest == Remainder::Nothing);
         let guessed = guessed.iter().map(|known| known.amount);
         let examples = Examples::of(&priced);
         let requests = in_flight.iter().map(|conversation| examples.another(conversation));
@@ -258,7 +258,7 @@ impl Spending {
     }
 }
 
-type Priced<'a> = (&'a Streamed, Known);
+type Priced<'a> = (&'a Streamed, KnownCost);
 
 /// The most expensive messages, by which requests in flight are priced.
 struct Examples {

@@ -6,19 +6,21 @@
 use std::borrow::Cow;
 
 /// The same line, with U+FFFD for every half that stands alone.
-pub(super) fn mended(line: &str) -> Cow<'_, str> {
-    let mut mended = String::new();
+pub(super) fn replace_lone_surrogates(line: &str) -> Cow<'_, str> {
+    let mut fixed = String::new();
     let mut copied = 0;
     let mut rest = 0;
     while let Some(found) = line[rest..].find('\\') {
         let at = rest + found;
         // Whatever else is escaped is one byte.
-        rest = match half(line, at) {
+        rest = match surrogate_at(line, at) {
             None => (at + 2).min(line.len()),
-            Some(Half::First) if half(line, at + ESCAPE) == Some(Half::Second) => at + 2 * ESCAPE,
-            Some(Half::First | Half::Second) => {
-                mended.push_str(&line[copied..at]);
-                mended.push_str("\\ufffd");
+            Some(Surrogate::High) if surrogate_at(line, at + ESCAPE) == Some(Surrogate::Low) => {
+                at + 2 * ESCAPE
+            }
+            Some(Surrogate::High | Surrogate::Low) => {
+                fixed.push_str(&line[copied..at]);
+                fixed.push_str("\\ufffd");
                 copied = at + ESCAPE;
                 copied
             }
@@ -30,25 +32,25 @@ pub(super) fn mended(line: &str) -> Cow<'_, str> {
     if copied == 0 {
         return Cow::Borrowed(line);
     }
-    mended.push_str(&line[copied..]);
-    Cow::Owned(mended)
+    fixed.push_str(&line[copied..]);
+    Cow::Owned(fixed)
 }
 
 /// How long `\ud83d` is.
 const ESCAPE: usize = 6;
 
 #[derive(PartialEq)]
-enum Half {
-    First,
-    Second,
+enum Surrogate {
+    High,
+    Low,
 }
 
 /// The half that is escaped there, if one is.
-fn half(line: &str, at: usize) -> Option<Half> {
+fn surrogate_at(line: &str, at: usize) -> Option<Surrogate> {
     let digits = line.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
     match u16::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::First),
-        0xdc00..=0xdfff => Some(Half::Second),
+        0xd800..=0xdbff => Some(Surrogate::High),
+        0xdc00..=0xdfff => Some(Surrogate::Low),
         _ => None,
     }
 }
@@ -59,7 +61,8 @@ mod tests {
 
     #[test]
     fn a_half_that_stands_alone_is_replaced() {
-        let check = |line: &str, expected: &str| assert_eq!(mended(line), expected);
+        let check =
+            |line: &str, expected: &str| assert_eq!(replace_lone_surrogates(line), expected);
         check("", "");
         check(r#"{"a":"plain \n \u00e9 é"}"#, r#"{"a":"plain \n \u00e9 é"}"#);
         check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
@@ -80,7 +83,7 @@ mod tests {
         for first in (0..=0xffff_u32).step_by(0x80) {
             for second in [0x41, 0xd83d, 0xde00] {
                 let line = format!("\"\\u{first:04x}\\u{second:04x}\"");
-                let read = serde_json::from_str::<String>(&mended(&line));
+                let read = serde_json::from_str::<String>(&replace_lone_surrogates(&line));
                 let units = [first, second].map(|unit| u16::try_from(unit).unwrap());
                 assert_eq!(read.unwrap(), String::from_utf16_lossy(&units), "{line}");
             }

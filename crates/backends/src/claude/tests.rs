@@ -18,25 +18,30 @@ use rustix::fs::{CWD, FileType, Mode as FileMode, mknodat};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-mod ends;
-mod left;
-mod rooms;
-mod starts;
-mod talks;
+mod conversations;
+mod disk_space;
+mod ending;
+mod recovery;
+mod starting;
 
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
 use crate::conformance::{self, Situation, planned};
-use crate::contract::{Attached, Reply, Sign, Watch};
-use crate::headless::{Clocks, not_started};
-use crate::process::{Files, Grace, leftovers, release_room};
+use crate::contract::{AttachResult, Progress, Reply, TurnObserver};
+use crate::headless::{ClientTimeouts, not_started};
+use crate::process::{Files, Grace, leftovers, release_reserved_space};
 
 const LONG: Duration = Duration::from_mins(10);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// Would turn any wait that should not be into a test that is ended as too slow.
-const PATIENT: Clocks =
-    Clocks { first_output: LONG, idle: LONG, silent: LONG, after_result: LONG, start: LONG };
+const PATIENT: ClientTimeouts = ClientTimeouts {
+    first_output: LONG,
+    idle: LONG,
+    silent: LONG,
+    after_result: LONG,
+    start: LONG,
+};
 
 /// Whoever is asked to go may take its time.
 const GRACE: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
@@ -44,14 +49,14 @@ const GRACE: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG,
 /// For those who do not listen.
 const IMPATIENT: Grace = Grace { interrupt: SHORT, terminate: SHORT, ..GRACE };
 
-struct Bench {
+struct Harness {
     directory: TempDir,
-    claude: Headless<Speech>,
+    claude: Headless<ClaudeProtocol>,
 }
 
-impl Bench {
+impl Harness {
     /// A client that is this script. `say LINE…` writes lines; `$prompt` is what it was sent.
-    fn new(script: &str, clocks: Clocks) -> Self {
+    fn new(script: &str, timeouts: ClientTimeouts) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let command = directory.path().join("claude");
         let prelude = "#!/bin/bash\nsay() { printf '%s\\n' \"$@\"; }\nprompt=$(cat)\n";
@@ -59,7 +64,7 @@ impl Bench {
         fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
         let fifo = directory.path().join("go");
         mknodat(CWD, &fifo, FileType::Fifo, FileMode::RWXU, 0).unwrap();
-        let settings = Settings { clocks, grace: GRACE, ..Settings::of(command) };
+        let settings = ClientSettings { timeouts, grace: GRACE, ..ClientSettings::of(command) };
         Self { directory, claude: Headless::new(settings) }
     }
 
@@ -74,7 +79,7 @@ impl Bench {
 
     fn request(&self, prompt: &str) -> Request {
         Request {
-            started: Started {
+            started: StartedTurn {
                 nonce: self.nonce(),
                 turn: "main.1.1".parse::<TurnId>().unwrap(),
                 attempt: 1,
@@ -100,7 +105,8 @@ impl Bench {
     }
 
     async fn ask(&self, request: Request) -> Answer {
-        let answer = self.claude.answer(request, Watch::unseen(CancellationToken::new())).await;
+        let answer =
+            self.claude.answer(request, TurnObserver::silent(CancellationToken::new())).await;
         assert_eq!(leftovers::find(&self.nonce()), []);
         answer
     }
@@ -116,9 +122,9 @@ impl Bench {
     }
 }
 
-async fn answered(script: &str, clocks: Clocks) -> Answer {
-    let bench = Bench::new(script, clocks);
-    bench.ask(bench.request("hello")).await
+async fn answered(script: &str, timeouts: ClientTimeouts) -> Answer {
+    let harness = Harness::new(script, timeouts);
+    harness.ask(harness.request("hello")).await
 }
 
 /// Writes these lines.
@@ -128,15 +134,15 @@ fn say(lines: &[String]) -> String {
 }
 
 /// Cancels the turn when the client is seen to do this.
-fn cancelling(cue: fn(&Sign) -> bool) -> Watch {
+fn cancelling(cue: fn(&Progress) -> bool) -> TurnObserver {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    let listener = move |sign: Sign| {
+    let listener = move |sign: Progress| {
         if cue(&sign) {
             token.cancel();
         }
     };
-    Watch { cancel, listener: Arc::new(listener) }
+    TurnObserver { cancel, listener: Arc::new(listener) }
 }
 
 /// A failure that cost nothing.
@@ -160,9 +166,9 @@ fn opened(answer: Answer, id: &SessionId) -> Answer {
     }
 }
 
-struct Stage(Bench);
+struct Stage(Harness);
 
-impl conformance::Bench for Stage {
+impl conformance::Harness for Stage {
     fn backend(&self) -> &dyn Backend {
         &self.0.claude
     }
@@ -182,7 +188,7 @@ impl conformance::Bench for Stage {
         });
         // Turns at once have transcripts of their own.
         let transcript = request.started.transcript.with_file_name(format!("{situation:?}.jsonl"));
-        Request { started: Started { transcript, ..request.started }, ..request }
+        Request { started: StartedTurn { transcript, ..request.started }, ..request }
     }
 
     fn shown(&self) -> Option<Vec<String>> {
@@ -220,7 +226,7 @@ esac"#,
         differs = reply.replace("done", "other"),
         error = say(&[init(), sample::api_error("STATUS")]),
     );
-    let mut stage = Stage(Bench::new(&script, PATIENT));
+    let mut stage = Stage(Harness::new(&script, PATIENT));
     // A shell that is about to become another program may miss a signal.
     stage.0.claude.grace.interrupt = Duration::from_secs(2);
     assert_eq!(conformance::violations(&stage).await, []);

@@ -1,6 +1,6 @@
 //! How a tool call is named.
 
-use super::shape::ToolInput;
+use super::wire::ToolInput;
 
 /// As permissions name it: `Bash(cargo test --all)`, `WebFetch`.
 pub(super) fn permission(tool: &str, input: &ToolInput) -> String {

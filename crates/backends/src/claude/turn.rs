@@ -9,16 +9,18 @@ use std::collections::BTreeSet;
 use raymond_core::ids::SessionId;
 use raymond_core::time::Timestamp;
 
-use super::fault::Fault;
+use super::api_error::ApiError;
+use super::error_class::ErrorClass;
 use super::line::{self, Line};
-use super::said;
-use super::shape::{
-    Assistant, Compaction, Conclusion, Denial, Init, Message, Retry, Task, Tokens, User,
-};
 use super::spending::Spending;
 use super::tools;
-use super::trouble::Trouble;
-use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, is_name};
+use super::transcript_parser;
+use super::wire::{
+    Assistant, Compaction, Conclusion, Denial, Init, Message, Retry, Task, Tokens, User,
+};
+use crate::headless::{
+    Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_name,
+};
 
 /// A turn, as far as it was heard.
 #[derive(Debug, Default)]
@@ -31,18 +33,18 @@ pub(super) struct Turn {
     /// The model that spoke last, or that the client named.
     pub(super) model: Option<String>,
     /// The last result that counts.
-    pub(super) result: Option<Ended>,
+    pub(super) result: Option<RoundResult>,
     /// The calls that were denied, in order, as far as they are listed.
     pub(super) denied: Vec<Denial>,
     /// When the usage limit is lifted.
     pub(super) limited_until: Option<Timestamp>,
     /// How often the client said that it knows no such session.
     pub(super) lost: usize,
-    pub(super) hearing: Hearing,
+    pub(super) health: StreamHealth,
     /// The ids of calls that are listed.
     denied_calls: BTreeSet<String>,
-    last: Spoken,
-    error: Trouble,
+    last: JoinedMessage,
+    error: ApiError,
     login: Option<String>,
     /// Those that run in the background.
     tasks: BTreeSet<String>,
@@ -52,18 +54,18 @@ pub(super) struct Turn {
 
 /// A round that ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ended {
+pub(super) struct RoundResult {
     /// How the client concludes it.
     pub(super) conclusion: Conclusion,
     /// Its last message, when that calls no tool.
     pub(super) message: Option<String>,
     /// What went wrong in it.
-    pub(super) trouble: Trouble,
+    pub(super) api_error: ApiError,
 }
 
 /// A message, joined from its lines.
 #[derive(Debug, Default)]
-struct Spoken {
+struct JoinedMessage {
     id: String,
     text: String,
     calls_tools: bool,
@@ -72,24 +74,24 @@ struct Spoken {
 /// The model of messages that the client makes up itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-impl Fold for Turn {
-    fn hearing(&mut self) -> &mut Hearing {
-        &mut self.hearing
+impl TurnReader for Turn {
+    fn health(&mut self) -> &mut StreamHealth {
+        &mut self.health
     }
 
-    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
+    fn read(&mut self, line: &str) -> Result<Vec<TranscriptItem>, UnknownLine> {
         if !line.trim().is_empty() {
-            self.spending.heard();
+            self.spending.note_line();
         }
         let read = line::read(line);
         if matches!(read, Line::NotJson) && is_damaged(line) {
-            self.spending.missed();
+            self.spending.note_unread_output();
         }
         self.take(read)
     }
 
-    fn missed(&mut self) {
-        self.spending.missed();
+    fn note_unread_output(&mut self) {
+        self.spending.note_unread_output();
     }
 
     fn stage(&self) -> Stage {
@@ -101,14 +103,14 @@ impl Fold for Turn {
     }
 
     fn is_complete(&self) -> bool {
-        self.result.as_ref().is_some_and(|ended| !ended.was_cut_off())
+        self.result.as_ref().is_some_and(|ended| !ended.was_interrupted())
     }
 
-    fn progressed(&self) -> bool {
+    fn has_progressed(&self) -> bool {
         self.spoke
     }
 
-    fn is_hopeless(&self) -> bool {
+    fn should_abort(&self) -> bool {
         self.login.is_some()
     }
 
@@ -117,13 +119,13 @@ impl Fold for Turn {
     }
 
     fn successor(&self) -> Self {
-        Self { spending: self.spending.clone(), ..Self::sparing(self.spare.clone()) }
+        Self { spending: self.spending.clone(), ..Self::with_spare_session(self.spare.clone()) }
     }
 }
 
 impl Turn {
     /// A turn of which nothing was heard yet, and the session that it has to spare.
-    pub(super) fn sparing(session: Option<SessionId>) -> Self {
+    pub(super) fn with_spare_session(session: Option<SessionId>) -> Self {
         Self { spare: session, ..Self::default() }
     }
 
@@ -137,7 +139,7 @@ impl Turn {
         self.login.as_deref()
     }
 
-    fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
+    fn take(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
             Line::Init(init) => self.begin(init),
             Line::Assistant(line) => return Ok(self.listen(line)),
@@ -157,40 +159,45 @@ impl Turn {
             Line::Compacted(compaction) => self.compacted(&compaction),
             Line::Result(conclusion) => return Ok(self.conclude(*conclusion)),
             Line::Ignored => {}
-            Line::NotJson => return Err(Nonsense::NotJson),
+            Line::NotJson => return Err(UnknownLine::NotJson),
             Line::Unknown { kind } => {
                 // A known type without the shape that it should have.
                 if matches!(kind.as_str(), "assistant" | "result" | "system") {
-                    self.spending.missed();
+                    self.spending.note_unread_output();
                 }
-                return Err(Nonsense::Unknown(kind));
+                return Err(UnknownLine::Unknown(kind));
             }
         }
         Ok(Vec::new())
     }
 
-    fn answered(&mut self, user: User) -> Vec<Said> {
-        self.hearing.unread = false;
+    fn answered(&mut self, user: User) -> Vec<TranscriptItem> {
+        self.health.unread = false;
         let call = user.message.content.iter().find_map(|answer| answer.call.clone());
         if let Some(call) = call {
             self.spending.agent_finished(&call, &user.totals, self.model.as_deref());
         }
         let errors = user.message.content.into_iter().filter(|answer| answer.kind == "tool_result");
-        errors.filter_map(|answer| answer.error).map(|why| Said::ToolFailed { why }).collect()
+        errors
+            .filter_map(|answer| answer.error)
+            .map(|why| TranscriptItem::ToolFailed { why })
+            .collect()
     }
 
     fn begin(&mut self, init: Init) {
-        self.spending.begun();
+        self.spending.begin();
         self.stage = Stage::Working;
-        self.hearing.unread = false;
+        self.health.unread = false;
         // Another client follows one that was cut off, and speaks for itself.
-        self.result = self.result.take().filter(|ended| !ended.was_cut_off());
+        self.result = self.result.take().filter(|ended| !ended.was_interrupted());
         self.is_in(init.session_id);
         self.model = init.model.or_else(|| self.model.take());
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
                 let (name, status) = (server.name, server.status);
-                self.hearing.warnings.say(format!("the MCP server {name} is not there: {status}"));
+                self.health
+                    .warnings
+                    .add_message(format!("the MCP server {name} is not there: {status}"));
             }
         }
     }
@@ -208,14 +215,14 @@ impl Turn {
             None => {}
             Some(id) if is_name(&id) => self.session = Some(SessionId::new(id)),
             Some(_) => {
-                self.hearing
+                self.health
                     .warnings
-                    .say("the client names a session in a way that cannot be used");
+                    .add_message("the client names a session in a way that cannot be used");
             }
         }
     }
 
-    fn listen(&mut self, line: Assistant) -> Vec<Said> {
+    fn listen(&mut self, line: Assistant) -> Vec<TranscriptItem> {
         let own = line.parent_tool_use_id.is_none();
         let is_synthetic = line.message.model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
@@ -223,19 +230,19 @@ impl Turn {
         }
         if line.error.is_some() || is_synthetic {
             if own {
-                self.error.tell(&line);
+                self.error.emit(&line);
             }
             let texts = line.message.content.into_iter().map(|block| block.text);
             let texts = texts.filter(|text| !text.is_empty());
-            return texts.map(|text| Said::Text { by: Speaker::Client, text }).collect();
+            return texts.map(|text| TranscriptItem::Text { by: Speaker::Client, text }).collect();
         }
         let message = line.message;
-        (self.spoke, self.hearing.unread) = (true, false);
+        (self.spoke, self.health.unread) = (true, false);
         let mut said = Vec::new();
         if own {
             if self.last.id != message.id {
-                self.last = Spoken { id: message.id, ..Spoken::default() };
-                self.error = Trouble::default();
+                self.last = JoinedMessage { id: message.id, ..JoinedMessage::default() };
+                self.error = ApiError::default();
             }
             self.model = message.model.or_else(|| self.model.take());
         }
@@ -243,14 +250,16 @@ impl Turn {
             match block.kind.as_str() {
                 "tool_use" => {
                     self.last.calls_tools |= own;
-                    said.push(Said::Tool { name: tools::shown(&block.name, &block.input) });
+                    said.push(TranscriptItem::Tool {
+                        name: tools::shown(&block.name, &block.input),
+                    });
                 }
                 "text" => {
                     let by = if own { Speaker::Agent } else { Speaker::Subagent };
                     if own {
                         self.last.text.push_str(&block.text);
                     }
-                    said.push(Said::Text { by, text: block.text });
+                    said.push(TranscriptItem::Text { by, text: block.text });
                 }
                 _ => {}
             }
@@ -258,19 +267,19 @@ impl Turn {
         said
     }
 
-    fn retried(&mut self, retry: &Retry) -> Said {
+    fn retried(&mut self, retry: &Retry) -> TranscriptItem {
         let kind = retry.error.as_deref().unwrap_or("no answer");
         let status = retry.error_status.map(|status| format!(" ({status})")).unwrap_or_default();
         let why = format!("{kind}{status}, retry {} of {}", retry.attempt, retry.max_retries);
-        match Fault::of(retry.error_status, retry.error.as_deref()) {
-            Fault::Auth => {
-                self.spending.turned_away();
+        match ErrorClass::of(retry.error_status, retry.error.as_deref()) {
+            ErrorClass::Auth => {
+                self.spending.rejected();
                 self.login = Some(format!("{kind}{status}"));
             }
-            Fault::Quota => self.error.throttled(retry),
-            Fault::Transient | Fault::Task => {}
+            ErrorClass::Quota => self.error.throttled(retry),
+            ErrorClass::Transient | ErrorClass::Task => {}
         }
-        Said::Retries { why }
+        TranscriptItem::Retries { why }
     }
 
     fn task_started(&mut self, task: Task) {
@@ -303,44 +312,46 @@ impl Turn {
     }
 
     /// Every result tells of all calls so far that were denied: those that are new.
-    fn deny(&mut self, denial: &Denial) -> Option<Said> {
+    fn deny(&mut self, denial: &Denial) -> Option<TranscriptItem> {
         const MOST: usize = 1000;
         let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
         if denial.tool.is_empty() || is_listed {
             return None;
         }
         if self.denied.len() == MOST {
-            self.hearing
+            self.health
                 .warnings
-                .say(format!("more than {MOST} calls were denied; the rest is not listed"));
+                .add_message(format!("more than {MOST} calls were denied; the rest is not listed"));
             return None;
         }
         self.denied_calls.extend(denial.call.clone());
         self.denied.push(denial.clone());
-        Some(Said::Denied { tool: tools::permission(&denial.tool, &denial.input) })
+        Some(TranscriptItem::Denied { tool: tools::permission(&denial.tool, &denial.input) })
     }
 
-    fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
+    fn conclude(&mut self, conclusion: Conclusion) -> Vec<TranscriptItem> {
         self.spending.concluded(&conclusion, |task| self.tasks.contains(task));
         self.stage = Stage::Done;
-        self.hearing.unread = false;
+        self.health.unread = false;
         let denials = conclusion.permission_denials.iter();
-        let mut said: Vec<Said> = denials.filter_map(|denial| self.deny(denial)).collect();
+        let mut said: Vec<TranscriptItem> =
+            denials.filter_map(|denial| self.deny(denial)).collect();
         let last = std::mem::take(&mut self.last);
         if self.error.kind.is_none() {
-            said.extend(said::unheard(&conclusion, &last.text));
+            said.extend(transcript_parser::unheard(&conclusion, &last.text));
         }
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
-        let trouble = std::mem::take(&mut self.error);
-        let ended = Ended { conclusion, message, trouble };
-        if ended.lost_its_session() {
+        let api_error = std::mem::take(&mut self.error);
+        let ended = RoundResult { conclusion, message, api_error };
+        if ended.has_lost_session() {
             // The session that it names is none that it opened.
             self.lost += 1;
         } else {
             self.is_in(ended.conclusion.session_id.clone());
         }
         // A later round that was cut off takes nothing from an answer that was complete.
-        if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
+        if !ended.was_interrupted() || self.result.as_ref().is_none_or(RoundResult::was_interrupted)
+        {
             self.result = Some(ended);
         }
         said
@@ -356,15 +367,15 @@ fn is_damaged(line: &str) -> bool {
         || line.contains(['\0', char::REPLACEMENT_CHARACTER])
 }
 
-impl Ended {
+impl RoundResult {
     /// Whether the client stopped in the middle.
-    pub(super) fn was_cut_off(&self) -> bool {
-        self.conclusion.was_cut_off()
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.conclusion.was_interrupted()
     }
 
     /// Whether the client does not know the session.
-    pub(super) fn lost_its_session(&self) -> bool {
-        self.conclusion.lost_its_session()
+    pub(super) fn has_lost_session(&self) -> bool {
+        self.conclusion.has_lost_session()
     }
 }
 

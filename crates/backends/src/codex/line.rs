@@ -25,7 +25,7 @@ pub(super) enum Line {
     /// The turn failed.
     Failed(String),
     /// A request failed, and is tried again; or the turn is about to fail.
-    Trouble(String),
+    AbortReason(String),
     /// Of no interest.
     Ignored,
     /// Of a type that is not known.
@@ -60,14 +60,14 @@ struct Shape {
     kind: String,
     thread_id: String,
     item: Value,
-    error: Option<Said>,
+    error: Option<ItemText>,
     message: String,
     usage: Value,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct ItemText {
     message: String,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn read(text: &str) -> Line {
         "item.completed" => Line::Done(item(&shape.item)),
         "turn.completed" => Line::Completed(usage(&shape.usage)),
         "turn.failed" => Line::Failed(shape.error.unwrap_or_default().message),
-        "error" => Line::Trouble(shape.message),
+        "error" => Line::AbortReason(shape.message),
         _ => unknown(&kind),
     }
 }

@@ -13,16 +13,19 @@ use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
-use crate::headless::program::{Missing, dotted, find, is_older, shown};
+use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum PreflightProblem {
     /// There is no such program.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    MissingProgram(#[from] MissingProgram),
     /// It is of an older make.
-    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
+    #[error(
+        "the client {NAME} ({path}) is version {version}, and this needs {}",
+        display_version(OLDEST)
+    )]
     TooOld {
         /// Where it is.
         path: String,
@@ -57,7 +60,7 @@ pub enum Problem {
 
 /// What is asked of a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct RequestedOptions<'a> {
     /// What it may do without asking.
     pub permissions: &'a Permissions,
     /// The effort; none leaves it to the client.
@@ -83,7 +86,7 @@ pub(super) fn sandbox(mode: Option<&str>) -> &'static str {
     known.map_or("workspace-write", |(_, sandbox)| sandbox)
 }
 
-impl Problem {
+impl PreflightProblem {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         let remedy = match self {
@@ -91,11 +94,11 @@ impl Problem {
                 return format!("the modes are {}", MODES.map(|mode| mode.0).join(", "));
             }
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
-            Self::Missing(Missing::NotFound(_)) => {
+            Self::MissingProgram(MissingProgram::NotFound(_)) => {
                 "install Codex (npm install -g @openai/codex), or set `codex` in the configuration to \
                  its path; or play replies from a file with --replies FILE"
             }
-            Self::Missing(Missing::NotExecutable(_)) => {
+            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
                 "set `codex` in the configuration to the path of the client"
             }
             Self::TooOld { .. } => {
@@ -131,7 +134,9 @@ impl Problem {
     /// The key of a state that asks for it; none when it is the machine that is wrong.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => None,
+            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => {
+                None
+            }
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Deny(_) => Some("deny"),
@@ -142,20 +147,20 @@ impl Problem {
 }
 
 /// Checks that a client can be started.
-pub fn check(command: &OsStr) -> Result<(), Problem> {
+pub fn check(command: &OsStr) -> Result<(), PreflightProblem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
 
 /// Checks that the directory is there that the client is told to use: it makes none itself.
-pub fn check_home() -> Result<(), Problem> {
+pub fn check_home() -> Result<(), PreflightProblem> {
     is_there(own_home(None))
 }
 
-fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
+fn is_there(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
     match home {
-        Some(home) if !home.is_dir() => Err(Problem::Home(home)),
-        Some(home) if !is_writable(&home) => Err(Problem::Unwritable(home)),
+        Some(home) if !home.is_dir() => Err(PreflightProblem::Home(home)),
+        Some(home) if !is_writable(&home) => Err(PreflightProblem::Unwritable(home)),
         Some(_) | None => Ok(()),
     }
 }
@@ -175,14 +180,17 @@ pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
 }
 
 /// Checks that a client that says this of its version does what is expected of it.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
+        return Err(PreflightProblem::TooOld {
+            path: display_command(command),
+            version: said.to_owned(),
+        });
     }
     Ok(())
 }
 
-impl<'a> Wish<'a> {
+impl<'a> RequestedOptions<'a> {
     /// What a request asks.
     pub(super) fn of(request: &'a Request) -> Self {
         let Request { permissions, effort, extras, model, .. } = request;
@@ -191,25 +199,25 @@ impl<'a> Wish<'a> {
     }
 
     /// Checks that it can be done.
-    pub(super) fn check(self, prices: &Prices) -> Result<(), Problem> {
+    pub(super) fn check(self, prices: &Prices) -> Result<(), PreflightProblem> {
         self.problems(prices).into_iter().next().map_or(Ok(()), Err)
     }
 
     /// All of it that cannot be done.
-    pub fn problems(self, prices: &Prices) -> Vec<Problem> {
+    pub fn problems(self, prices: &Prices) -> Vec<PreflightProblem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
         let mode = match (checks, mode.as_deref()) {
-            (Checks::Kept, Some(BYPASS)) => Some(Problem::Bypass),
+            (Checks::Kept, Some(BYPASS)) => Some(PreflightProblem::Bypass),
             (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
             (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
-            (_, Some(mode)) => Some(Problem::Mode(mode.to_owned())),
+            (_, Some(mode)) => Some(PreflightProblem::Mode(mode.to_owned())),
         };
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
-        let deny = deny.first().map(|rule| Problem::Deny(rule.clone()));
-        let mcp = self.extras.mcp_config.as_ref().map(|_| Problem::Mcp);
+        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+        let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
+        let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
         let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
-        let unpriced = unpriced.map(|model| Problem::Unpriced(model.to_owned()));
+        let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
         [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
     }
 }
@@ -223,46 +231,48 @@ mod tests {
     use super::*;
 
     /// Of a client that may do as it likes.
-    fn nothing(extras: &Extras) -> Wish<'_> {
+    fn nothing(extras: &Extras) -> RequestedOptions<'_> {
         static USUAL: LazyLock<Permissions> = LazyLock::new(Permissions::default);
-        Wish { permissions: &USUAL, effort: None, extras, model: None, cap: None }
+        RequestedOptions { permissions: &USUAL, effort: None, extras, model: None, cap: None }
     }
 
     #[test]
     fn what_the_client_cannot_be_asked_for_is_refused_with_the_reason() {
-        let check =
-            |permissions: Permissions, effort: Option<&str>, expected: Result<(), Problem>| {
-                let extras = Extras::default();
-                let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
-                assert_eq!(wish.check(&Prices::default()), expected);
-            };
+        let check = |permissions: Permissions,
+                     effort: Option<&str>,
+                     expected: Result<(), PreflightProblem>| {
+            let extras = Extras::default();
+            let wish = RequestedOptions { permissions: &permissions, effort, ..nothing(&extras) };
+            assert_eq!(wish.check(&Prices::default()), expected);
+        };
         let mode = |mode: &str| Permissions { mode: Some(mode.into()), ..Permissions::default() };
         check(Permissions::default(), None, Ok(()));
         check(mode("acceptEdits"), Some("high"), Ok(()));
         check(mode("default"), Some("ultra"), Ok(()));
         check(mode("plan"), None, Ok(()));
-        check(mode("dontAsk"), None, Err(Problem::Mode("dontAsk".into())));
-        check(mode(BYPASS), None, Err(Problem::Bypass));
+        check(mode("dontAsk"), None, Err(PreflightProblem::Mode("dontAsk".into())));
+        check(mode(BYPASS), None, Err(PreflightProblem::Bypass));
         check(Permissions { checks: Checks::Skipped, ..mode(BYPASS) }, None, Ok(()));
-        check(mode("plan"), Some("hgih"), Err(Problem::Effort("hgih".into())));
+        check(mode("plan"), Some("hgih"), Err(PreflightProblem::Effort("hgih".into())));
         let rules = vec!["Bash(rm:*)".to_owned()];
         let deny = Permissions { deny: rules.clone(), ..Permissions::default() };
-        check(deny, None, Err(Problem::Deny("Bash(rm:*)".into())));
+        check(deny, None, Err(PreflightProblem::Deny("Bash(rm:*)".into())));
         // Whatever its sandbox lets it do needs no list.
         check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
-        assert_eq!(nothing(&extras).check(&Prices::default()), Err(Problem::Mcp));
+        assert_eq!(nothing(&extras).check(&Prices::default()), Err(PreflightProblem::Mcp));
     }
 
     #[test]
     fn a_model_without_a_price_is_refused_where_there_is_a_cap() {
         let extras = Extras::default();
-        let check = |model: Option<&str>, cap: Option<Micros>, expected: Result<(), Problem>| {
-            let wish = Wish { model, cap, ..nothing(&extras) };
-            assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
-        };
+        let check =
+            |model: Option<&str>, cap: Option<Micros>, expected: Result<(), PreflightProblem>| {
+                let wish = RequestedOptions { model, cap, ..nothing(&extras) };
+                assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
+            };
         let cap = Some(Micros(50_000));
-        let unpriced = Problem::Unpriced("house-model".into());
+        let unpriced = PreflightProblem::Unpriced("house-model".into());
         check(Some("house-model"), cap, Err(unpriced.clone()));
         check(Some("house-model"), None, Ok(()));
         check(Some("gpt-5.5"), cap, Ok(()));
@@ -271,7 +281,7 @@ mod tests {
         let one = Micros(1);
         let price = Price { input: one, output: one, cache_write: one, cache_read: one };
         let prices = Prices::default().with([("house".to_owned(), price)]);
-        let wish = Wish { model: Some("house-model"), cap, ..nothing(&extras) };
+        let wish = RequestedOptions { model: Some("house-model"), cap, ..nothing(&extras) };
         assert_eq!(wish.check(&prices), Ok(()));
         let told = "the model \"house-model\" has no price, so codex cannot be held to a budget: \
                     put [prices.\"house-model\"] into the configuration, or run it with --budget \
@@ -284,8 +294,12 @@ mod tests {
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
         let permissions = Permissions { mode: Some("auto".into()), ..Permissions::default() };
         let effort = Some("hgih");
-        let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
-        let expected = [Problem::Mode("auto".into()), Problem::Effort("hgih".into()), Problem::Mcp];
+        let wish = RequestedOptions { permissions: &permissions, effort, ..nothing(&extras) };
+        let expected = [
+            PreflightProblem::Mode("auto".into()),
+            PreflightProblem::Effort("hgih".into()),
+            PreflightProblem::Mcp,
+        ];
         assert_eq!(wish.problems(&Prices::default()), expected);
         let keys = expected.map(|problem| problem.key());
         assert_eq!(keys, [Some("permission_mode"), Some("effort"), Some("mcp_config")]);
@@ -293,11 +307,13 @@ mod tests {
 
     #[test]
     fn an_older_client_is_told_by_its_version() {
-        let check = |said: &str, expected: Result<(), Problem>| {
+        let check = |said: &str, expected: Result<(), PreflightProblem>| {
             assert_eq!(check_version("/opt/codex".as_ref(), said), expected, "{said}");
         };
-        let too_old =
-            |said: &str| Problem::TooOld { path: "/opt/codex".into(), version: said.to_owned() };
+        let too_old = |said: &str| PreflightProblem::TooOld {
+            path: "/opt/codex".into(),
+            version: said.to_owned(),
+        };
         let old = |said: &str| Err(too_old(said));
         check("0.166.0", Ok(()));
         check("0.166.1-alpha.2", Ok(()));
@@ -316,17 +332,17 @@ mod tests {
     #[test]
     fn a_home_that_is_named_must_be_there() {
         let directory = tempfile::tempdir().unwrap();
-        let check = |home: Option<PathBuf>, expected: Result<(), Problem>| {
+        let check = |home: Option<PathBuf>, expected: Result<(), PreflightProblem>| {
             assert_eq!(is_there(home), expected);
         };
         let nowhere = directory.path().join("nowhere");
         check(None, Ok(()));
         check(Some(directory.path().to_owned()), Ok(()));
-        check(Some(nowhere.clone()), Err(Problem::Home(nowhere)));
+        check(Some(nowhere.clone()), Err(PreflightProblem::Home(nowhere)));
         let proc = PathBuf::from("/proc");
-        check(Some(proc.clone()), Err(Problem::Unwritable(proc)));
+        check(Some(proc.clone()), Err(PreflightProblem::Unwritable(proc)));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-        assert_eq!(Problem::Home(PathBuf::new()).key(), None);
+        assert_eq!(PreflightProblem::Home(PathBuf::new()).key(), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use raymond_core::prices::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::process::{Heard, TRANSCRIPT_MAX, Transcript};
+use crate::process::{StreamEvent, TRANSCRIPT_MAX, Transcript};
 
 /// A thread's file, read from where it was left.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) enum Entry {
     /// A usage limit that is reached, and when it is lifted, in seconds.
     Limited { resets_at: u64 },
     /// A turn is over.
-    Ends { error: Option<Problem> },
+    Ends { error: Option<RolloutError> },
     /// A turn was broken off.
     BrokenOff,
     /// Damaged: it may have been any of these.
@@ -65,7 +65,7 @@ pub(super) enum Entry {
 
 /// An error, by its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Problem {
+pub(super) struct RolloutError {
     /// Its name.
     pub(super) kind: String,
     /// The status of the answer, where there was one.
@@ -83,7 +83,7 @@ impl Rollout {
     }
 
     /// Tells what was written since the last look.
-    pub(super) fn read_on(&mut self, tell: &mut dyn FnMut(Entry)) {
+    pub(super) fn read_on(&mut self, emit: &mut dyn FnMut(Entry)) {
         if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
@@ -99,17 +99,17 @@ impl Rollout {
                 return;
             }
         }
-        let mut tell = |heard| {
-            if let Heard::Line(line) = heard {
-                tell(entry(&line));
+        let mut emit = |event| {
+            if let StreamEvent::Line(line) = event {
+                emit(entry(&line));
             }
         };
-        if file.read_on(&mut tell).is_err() {
+        if file.read_on(&mut emit).is_err() {
             (self.file, self.size) = (None, Size::Unreadable);
             return;
         }
         // No beginning of an object is one: the client may have been ended before it ended the line.
-        file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut tell);
+        file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut emit);
     }
 
     /// Whether there is a file, and it can be read: one that is longer than a transcript may be is not.
@@ -123,7 +123,7 @@ impl Rollout {
     }
 
     /// Whether its last entry is not whole: it may have been a request.
-    pub(super) fn ends_in_an_entry(&self) -> bool {
+    pub(super) fn ends_in_entry(&self) -> bool {
         self.file.as_ref().is_some_and(Transcript::has_partial_line)
     }
 
@@ -222,14 +222,14 @@ fn limits(value: &Value) -> Entry {
 }
 
 /// The type of an error is a word, or a word with the status of an answer.
-fn problem(error: &Value) -> Option<Problem> {
+fn problem(error: &Value) -> Option<RolloutError> {
     let info = &error["codex_error_info"];
     if let Some(kind) = info.as_str() {
-        return Some(Problem { kind: kind.to_owned(), status: None });
+        return Some(RolloutError { kind: kind.to_owned(), status: None });
     }
     let (kind, more) = info.as_object()?.iter().next()?;
     let status = more["http_status_code"].as_u64().and_then(|status| u16::try_from(status).ok());
-    Some(Problem { kind: kind.clone(), status })
+    Some(RolloutError { kind: kind.clone(), status })
 }
 
 #[cfg(test)]

@@ -11,19 +11,20 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
 use tokio::time::Instant;
 
-use super::books::{Books, Ending};
-use super::fault::{Fault, Retry};
+use super::error_class::{ErrorClass, Retry};
 use super::line::{self, Item, Line};
-use super::past_file;
+use super::prior_turns_file;
+use super::thread_usage::{Ending, ThreadUsage};
 use crate::contract::Request;
 use crate::headless::{
-    Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened, unwritable,
+    SessionStep, Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_name,
+    shorten, unwritable_file,
 };
 
 /// A turn, as far as it was heard.
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) books: Books,
+    pub(super) thread_usage: ThreadUsage,
     /// The thread that the client names.
     pub(super) session: Option<SessionId>,
     /// The last message.
@@ -31,11 +32,11 @@ pub(super) struct Turn {
     /// How the client concludes.
     pub(super) result: Option<Conclusion>,
     /// Why the client is ended before that.
-    pub(super) trouble: Option<Trouble>,
+    pub(super) abort_reason: Option<AbortReason>,
     /// The calls that were declined.
     pub(super) denied: Vec<String>,
     pub(super) form: Form,
-    pub(super) hearing: Hearing,
+    pub(super) health: StreamHealth,
     cap: Option<Micros>,
     begun: Begun,
     /// Since when there is something to see in the books that cannot be seen.
@@ -75,7 +76,7 @@ pub(super) enum Conclusion {
 
 /// Why nothing good can follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum AbortReason {
     /// Nobody is logged in.
     LoggedOut(String),
     /// A usage limit is reached.
@@ -83,9 +84,9 @@ pub(super) enum Trouble {
     /// The share is used up, and another request would follow.
     Capped,
     /// There is a share, and what the client spends cannot be seen.
-    Unseen,
+    UnknownSpending,
     /// It writes another thread than it should.
-    Strayed { from: SessionId, to: SessionId },
+    WrongThread { from: SessionId, to: SessionId },
     /// There is a share, and a model whose price is not known: it cannot be kept.
     Unpriced(String),
 }
@@ -99,7 +100,7 @@ enum Begun {
 
 /// How often the books are read while there is a cap: a request that follows upon one that used up the
 /// share is stopped before it is much older than this.
-const GLANCE: Duration = Duration::from_millis(50);
+const USAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Since when something is so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,31 +111,31 @@ impl Since {
         self.0 = if is_so { self.0.or_else(|| Some(Instant::now())) } else { None };
     }
 
-    fn lasts(&self, span: Duration) -> bool {
+    fn has_lasted(&self, span: Duration) -> bool {
         self.0.is_some_and(|since| since.elapsed() >= span)
     }
 }
 
 /// A request that is younger may not have been sent.
-const SENT: Duration = Duration::from_millis(500);
+const MIN_REQUEST_AGE: Duration = Duration::from_millis(500);
 
 /// How long the client may take to write down what goes with an answer: its tokens, the end of the turn.
-pub(super) const SETTLED: Duration = Duration::from_secs(1);
+pub(super) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a client that works may keep no books.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const USAGE_FILE_WAIT: Duration = Duration::from_secs(3);
 
 impl Turn {
-    pub(super) fn new(books: Books, cap: Option<Micros>, form: Form) -> Self {
+    pub(super) fn new(thread_usage: ThreadUsage, cap: Option<Micros>, form: Form) -> Self {
         Self {
-            books,
+            thread_usage,
             session: None,
             message: None,
             result: None,
-            trouble: None,
+            abort_reason: None,
             denied: Vec::new(),
             form,
-            hearing: Hearing::default(),
+            health: StreamHealth::default(),
             cap,
             begun: Begun::NotYet,
             unseen: Since::default(),
@@ -153,8 +154,9 @@ impl Turn {
     /// Returns what is known of the cost. Tokens are counted, and priced by the list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
-        let is_empty = self.books.are_open() && self.books.is_empty();
-        let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
+        let is_empty = self.thread_usage.are_open() && self.thread_usage.is_empty();
+        let turned_away =
+            matches!(self.abort_reason, Some(AbortReason::LoggedOut(_) | AbortReason::Limited(_)));
         let is_refused = !self.broke_off && (turned_away || self.was_refused());
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
@@ -162,17 +164,19 @@ impl Turn {
             // have been answered in part, also if the client tried it again and only that was refused.
             (Some(Conclusion::Failed { .. }) | None, _) if is_empty && is_refused => free,
             // The books may not have got further than the turn before.
-            (None, _) if self.books.may_be_behind() => Cost::Unknown,
-            (Some(Conclusion::Completed), _) if self.books.is_empty() => {
+            (None, _) if self.thread_usage.may_be_behind() => Cost::Unknown,
+            (Some(Conclusion::Completed), _) if self.thread_usage.is_empty() => {
                 self.told().map_or(Cost::Unknown, Cost::Estimated)
             }
-            (Some(Conclusion::Failed { .. }) | None, _) if self.books.is_empty() => Cost::Unknown,
-            (Some(Conclusion::Completed), _) => self.books.bill(Ending::Reported).cost(),
+            (Some(Conclusion::Failed { .. }) | None, _) if self.thread_usage.is_empty() => {
+                Cost::Unknown
+            }
+            (Some(Conclusion::Completed), _) => self.thread_usage.bill(Ending::Reported).cost(),
             (Some(Conclusion::Failed { .. }) | None, _) if is_refused => {
-                self.books.bill(Ending::Reported).cost()
+                self.thread_usage.bill(Ending::Reported).cost()
             }
             (Some(Conclusion::Failed { .. }) | None, _) => {
-                self.books.bill(Ending::Interrupted).cost()
+                self.thread_usage.bill(Ending::Interrupted).cost()
             }
         }
     }
@@ -181,7 +185,7 @@ impl Turn {
     fn was_refused(&self) -> bool {
         match &self.result {
             Some(Conclusion::Failed { message }) => {
-                Fault::is_refusal(self.books.problem(), message)
+                ErrorClass::is_refusal(self.thread_usage.problem(), message)
             }
             Some(Conclusion::Completed) | None => false,
         }
@@ -194,18 +198,20 @@ impl Turn {
 
     /// What the stream says, where the books say nothing.
     fn told(&self) -> Option<Micros> {
-        let model = self.opens.as_ref().filter(|_| self.books.is_empty())?;
-        self.books.price(model, self.told.as_ref()?)
+        let model = self.opens.as_ref().filter(|_| self.thread_usage.is_empty())?;
+        self.thread_usage.price(model, self.told.as_ref()?)
     }
 
     /// Whether there is a share to keep, and nobody knows how much of it is left.
     pub(super) fn is_unseen(&self) -> bool {
-        let is_over = self.result.is_some() || !self.books.are_open() || self.books.lacks_tokens();
-        let is_known = self.cost() != Cost::Unknown && self.books.is_priced();
+        let is_over = self.result.is_some()
+            || !self.thread_usage.are_open()
+            || self.thread_usage.lacks_tokens();
+        let is_known = self.cost() != Cost::Unknown && self.thread_usage.is_priced();
         self.cap.is_some() && is_over && !is_known
     }
 
-    fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
+    fn take(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
             Line::Thread(id) => self.is_in(&id),
             Line::Begins => self.begun = Begun::Already,
@@ -217,19 +223,19 @@ impl Turn {
                 self.result = Some(Conclusion::Completed);
             }
             Line::Failed(message) => {
-                let said = Said::Final { by: Speaker::Client, text: message.clone() };
+                let said = TranscriptItem::Final { by: Speaker::Client, text: message.clone() };
                 self.result = Some(Conclusion::Failed { message });
                 return Ok(vec![said]);
             }
-            Line::Trouble(message) => return Ok(self.troubled(&message)),
+            Line::AbortReason(message) => return Ok(self.troubled(&message)),
             Line::Ignored => {}
             Line::NotJson => {
-                self.missed();
-                return Err(Nonsense::NotJson);
+                self.note_unread_output();
+                return Err(UnknownLine::NotJson);
             }
             Line::Unknown(kind) => {
-                self.missed();
-                return Err(Nonsense::Unknown(kind));
+                self.note_unread_output();
+                return Err(UnknownLine::Unknown(kind));
             }
         }
         Ok(Vec::new())
@@ -238,32 +244,36 @@ impl Turn {
     /// The thread that the client names will be an argument of the next client.
     fn is_in(&mut self, id: &str) {
         if !is_name(id) {
-            self.hearing.warnings.say("the client names a thread in a way that cannot be used");
+            self.health
+                .warnings
+                .add_message("the client names a thread in a way that cannot be used");
             return;
         }
         let id = SessionId::new(id);
         match self.session.as_ref().or(self.resumes.as_ref()).filter(|known| **known != id) {
-            Some(from) => self.trouble = Some(Trouble::Strayed { from: from.clone(), to: id }),
+            Some(from) => {
+                self.abort_reason = Some(AbortReason::WrongThread { from: from.clone(), to: id })
+            }
             None => {
-                self.books.add(id.as_str());
+                self.thread_usage.add(id.as_str());
                 self.session = Some(id);
             }
         }
     }
 
-    fn doing(&mut self, item: &Item) -> Vec<Said> {
+    fn doing(&mut self, item: &Item) -> Vec<TranscriptItem> {
         (self.spoke, self.retries) = (true, false);
         self.begun = Begun::Already;
         self.enlist(item);
         match item {
-            Item::Command { command, .. } => vec![Said::Tool { name: shell(command) }],
-            Item::Tool { name, .. } => vec![Said::Tool { name: name.clone() }],
-            Item::Agents { tool, .. } => vec![Said::Tool { name: tool.clone() }],
+            Item::Command { command, .. } => vec![TranscriptItem::Tool { name: shell(command) }],
+            Item::Tool { name, .. } => vec![TranscriptItem::Tool { name: name.clone() }],
+            Item::Agents { tool, .. } => vec![TranscriptItem::Tool { name: tool.clone() }],
             Item::Message(_) | Item::Files { .. } | Item::Note(_) | Item::Other => Vec::new(),
         }
     }
 
-    fn done(&mut self, item: Item) -> Vec<Said> {
+    fn done(&mut self, item: Item) -> Vec<TranscriptItem> {
         self.enlist(&item);
         if !matches!(item, Item::Note(_)) {
             (self.spoke, self.retries) = (true, false);
@@ -271,28 +281,28 @@ impl Turn {
         }
         match item {
             Item::Message(text) => {
-                self.hearing.unread = false;
+                self.health.unread = false;
                 self.message = Some(text.clone());
-                vec![Said::Text { by: Speaker::Agent, text }]
+                vec![TranscriptItem::Text { by: Speaker::Agent, text }]
             }
             Item::Command { command, status, .. } if status == "declined" => {
                 self.deny(format!("the command {}", line(&command)))
             }
             Item::Command { status, output, .. } if status == "failed" => {
-                vec![Said::ToolFailed { why: output }]
+                vec![TranscriptItem::ToolFailed { why: output }]
             }
             Item::Files { paths, status } => {
                 let paths = paths.join(", ");
                 if status == "declined" {
                     self.deny(format!("the edit of {paths}"))
                 } else {
-                    vec![Said::Tool { name: format!("Edit({paths})") }]
+                    vec![TranscriptItem::Tool { name: format!("Edit({paths})") }]
                 }
             }
-            Item::Tool { failed: Some(why), .. } => vec![Said::ToolFailed { why }],
+            Item::Tool { failed: Some(why), .. } => vec![TranscriptItem::ToolFailed { why }],
             Item::Note(message) => {
-                self.hearing.warnings.say(format!("the client says: {message}"));
-                vec![Said::Unread { what: shortened(&message) }]
+                self.health.warnings.add_message(format!("the client says: {message}"));
+                vec![TranscriptItem::Unread { what: shorten(&message) }]
             }
             Item::Command { .. } | Item::Tool { .. } | Item::Agents { .. } | Item::Other => {
                 Vec::new()
@@ -304,44 +314,44 @@ impl Turn {
     fn enlist(&mut self, item: &Item) {
         if let Item::Agents { threads, .. } = item {
             let threads = threads.iter().filter(|_| self.session.is_some());
-            threads.for_each(|thread| self.books.add(thread));
+            threads.for_each(|thread| self.thread_usage.add(thread));
         }
     }
 
     /// Not in the words of a rule: no list would allow it.
-    fn deny(&mut self, call: String) -> Vec<Said> {
+    fn deny(&mut self, call: String) -> Vec<TranscriptItem> {
         const MOST: usize = 1000;
         if self.denied.len() < MOST {
             self.denied.push(call.clone());
         }
-        vec![Said::Denied { tool: call }]
+        vec![TranscriptItem::Denied { tool: call }]
     }
 
-    fn troubled(&mut self, message: &str) -> Vec<Said> {
-        let why = shortened(message);
+    fn troubled(&mut self, message: &str) -> Vec<TranscriptItem> {
+        let why = shorten(message);
         self.broke_off |= Retry::follows_a_break(message);
         match Retry::of(message) {
             // What it fails with is told again when it does.
             None => return Vec::new(),
             Some(Retry::Useful) => self.retries = true,
-            Some(Retry::LoggedOut) => self.trouble = Some(Trouble::LoggedOut(why.clone())),
-            Some(Retry::Limited) => self.trouble = Some(Trouble::Limited(why.clone())),
+            Some(Retry::LoggedOut) => self.abort_reason = Some(AbortReason::LoggedOut(why.clone())),
+            Some(Retry::Limited) => self.abort_reason = Some(AbortReason::Limited(why.clone())),
         }
-        vec![Said::Retries { why }]
+        vec![TranscriptItem::Retries { why }]
     }
 }
 
-impl Fold for Turn {
-    fn hearing(&mut self) -> &mut Hearing {
-        &mut self.hearing
+impl TurnReader for Turn {
+    fn health(&mut self) -> &mut StreamHealth {
+        &mut self.health
     }
 
-    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
+    fn read(&mut self, line: &str) -> Result<Vec<TranscriptItem>, UnknownLine> {
         self.take(line::read(line))
     }
 
     /// The unread part may have been the start of the turn.
-    fn missed(&mut self) {
+    fn note_unread_output(&mut self) {
         self.begun = Begun::Already;
     }
 
@@ -353,12 +363,12 @@ impl Fold for Turn {
         self.result.is_some()
     }
 
-    fn progressed(&self) -> bool {
-        self.spoke || !self.books.is_empty()
+    fn has_progressed(&self) -> bool {
+        self.spoke || !self.thread_usage.is_empty()
     }
 
-    fn is_hopeless(&self) -> bool {
-        self.trouble.is_some() && self.result.is_none()
+    fn should_abort(&self) -> bool {
+        self.abort_reason.is_some() && self.result.is_none()
     }
 
     fn session(&self) -> Option<SessionId> {
@@ -367,84 +377,90 @@ impl Fold for Turn {
 
     /// One that does not know its thread has spent nothing.
     fn successor(&self) -> Self {
-        Self::new(self.books.anew(), self.cap, self.form)
+        Self::new(self.thread_usage.for_next_client(), self.cap, self.form)
     }
 
-    fn starts(&mut self, step: &Step, request: &Request) -> Result<(), TurnFailure> {
-        let past = past_file(&request.started);
-        let closed = self.books.close(step.needs().map(SessionId::as_str));
-        closed.map_err(|error| unwritable(&past, &error))?;
+    fn before_start(&mut self, step: &SessionStep, request: &Request) -> Result<(), TurnFailure> {
+        let prior_turns = prior_turns_file(&request.started);
+        let closed = self.thread_usage.close(step.required_session().map(SessionId::as_str));
+        closed.map_err(|error| unwritable_file(&prior_turns, &error))?;
         if request.schema.is_some() {
             self.form = Form::Json;
         }
-        if let Step::Open(_) = step {
+        if let SessionStep::Open(_) = step {
             self.opens.clone_from(&request.model);
         }
-        if let Step::Resume(id) = step {
-            self.books.add(id.as_str());
+        if let SessionStep::Resume(id) = step {
+            self.thread_usage.add(id.as_str());
             self.resumes = Some(id.clone());
-            let told = |text: &String| !self.books.was_told(id.as_str(), text);
+            let told = |text: &String| !self.thread_usage.was_instructed(id.as_str(), text);
             if request.extras.append_system_prompt.as_ref().is_some_and(told) {
                 let why = "the client keeps the system prompt that a thread was opened with";
-                self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
+                self.health
+                    .warnings
+                    .add_message(format!("append_system_prompt was not heard: {why}"));
             }
         }
         Ok(())
     }
 
-    fn ends(&mut self) {
-        self.look();
+    fn before_end(&mut self) {
+        self.poll();
         // A share that is used up is charged in full. For every other reason to end the client, the
         // request counts: no matter how often a turn is stopped and resumed, none is free.
-        if self.trouble == Some(Trouble::Capped) && !self.asking.lasts(SENT) {
-            self.books.withdraw();
+        if self.abort_reason == Some(AbortReason::Capped)
+            && !self.asking.has_lasted(MIN_REQUEST_AGE)
+        {
+            self.thread_usage.withdraw();
         }
-        self.books.ends();
+        self.thread_usage.before_end();
     }
 
-    fn is_getting_nowhere(&self) -> bool {
+    fn is_stalled(&self) -> bool {
         self.retries
     }
 
-    fn look_every(&self) -> Option<Duration> {
+    fn poll_interval(&self) -> Option<Duration> {
         let is_watched = self.session.is_some() || self.begun == Begun::Already;
-        self.cap.filter(|_| is_watched).map(|_| GLANCE)
+        self.cap.filter(|_| is_watched).map(|_| USAGE_POLL_INTERVAL)
     }
 
-    fn look(&mut self) {
-        self.books.read_on();
-        if !self.books.is_empty() && !self.books.may_be_behind() {
+    fn poll(&mut self) {
+        self.thread_usage.read_on();
+        if !self.thread_usage.is_empty() && !self.thread_usage.may_be_behind() {
             self.begun = Begun::Already;
         }
-        self.asking.note(self.books.is_asking());
-        self.look_for_books();
-        if self.books.may_be_behind() {
+        self.asking.note(self.thread_usage.is_asking());
+        self.find_usage_file();
+        if self.thread_usage.may_be_behind() {
             return;
         }
         // Also of a turn that is done: else a run of short ones would never meet its cap.
-        let unpriced = self.cap.and_then(|_| self.books.unpriced()).map(str::to_owned);
-        if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
-            self.trouble = Some(Trouble::Unpriced(model));
+        let unpriced = self.cap.and_then(|_| self.thread_usage.unpriced()).map(str::to_owned);
+        if let Some(model) = unpriced.filter(|_| self.abort_reason.is_none()) {
+            self.abort_reason = Some(AbortReason::Unpriced(model));
         }
-        let used_up =
-            self.cap.is_some_and(|cap| !self.books.is_empty() && self.books.spent() >= cap);
-        self.finishing.note(self.books.is_finishing());
-        let follows = !self.books.is_finishing() || self.finishing.lasts(SETTLED);
-        if used_up && follows && self.trouble.is_none() {
-            self.trouble = Some(Trouble::Capped);
+        let used_up = self
+            .cap
+            .is_some_and(|cap| !self.thread_usage.is_empty() && self.thread_usage.spent() >= cap);
+        self.finishing.note(self.thread_usage.is_finishing());
+        let follows = !self.thread_usage.is_finishing() || self.finishing.has_lasted(SETTLE_TIME);
+        if used_up && follows && self.abort_reason.is_none() {
+            self.abort_reason = Some(AbortReason::Capped);
         }
     }
 }
 
 impl Turn {
     /// What cannot be seen cannot be kept below a share.
-    fn look_for_books(&mut self) {
+    fn find_usage_file(&mut self) {
         let is_watched = self.cap.is_some() && self.begun == Begun::Already;
-        self.unseen.note(is_watched && !self.books.are_open());
-        self.uncounted.note(is_watched && self.books.lacks_tokens());
-        let is_unseen = self.unseen.lasts(PATIENCE) || self.uncounted.lasts(SETTLED);
-        if is_unseen && self.trouble.is_none() {
-            self.trouble = Some(Trouble::Unseen);
+        self.unseen.note(is_watched && !self.thread_usage.are_open());
+        self.uncounted.note(is_watched && self.thread_usage.lacks_tokens());
+        let is_unseen =
+            self.unseen.has_lasted(USAGE_FILE_WAIT) || self.uncounted.has_lasted(SETTLE_TIME);
+        if is_unseen && self.abort_reason.is_none() {
+            self.abort_reason = Some(AbortReason::UnknownSpending);
         }
     }
 }

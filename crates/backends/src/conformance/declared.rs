@@ -3,8 +3,8 @@
 use raymond_core::budget::{Cost, Micros};
 use serde_json::{Value, json};
 
-use super::{Bench, Situation, Verdict, ask, holds};
-use crate::contract::{Answer, Capability, Request, Started};
+use super::{Harness, Situation, Verdict, ask, holds};
+use crate::contract::{Answer, Capability, Request, StartedTurn};
 
 /// What [`Situation::Complies`] has to give.
 fn answer() -> Value {
@@ -20,8 +20,8 @@ fn schema() -> Value {
     })
 }
 
-pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
-    if !bench.backend().capabilities().contains(&Capability::Schema) {
+pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
+    if !harness.backend().capabilities().contains(&Capability::Schema) {
         return Ok(());
     }
     let rows = [
@@ -30,8 +30,8 @@ pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
         (Situation::Replies, None, None),
     ];
     for (situation, schema, expected) in rows {
-        let request = Request { schema, ..bench.request(situation) };
-        let found = ask(bench, request).await?;
+        let request = Request { schema, ..harness.request(situation) };
+        let found = ask(harness, request).await?;
         let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
         let rule = "JSON is there when it was asked for and the model complied, and only then";
         holds(rule, good, &(situation, found))?;
@@ -39,13 +39,13 @@ pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
     Ok(())
 }
 
-pub(super) async fn stops_at_its_cap(bench: &dyn Bench) -> Verdict {
-    if !bench.backend().capabilities().contains(&Capability::Cap) {
+pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
+    if !harness.backend().capabilities().contains(&Capability::Cap) {
         return Ok(());
     }
-    let request = bench.request(Situation::SpendsTooMuch);
-    let started = Started { cap: Some(Micros(1)), ..request.started };
-    let found = ask(bench, Request { started, ..request }).await?;
+    let request = harness.request(Situation::SpendsTooMuch);
+    let started = StartedTurn { cap: Some(Micros(1)), ..request.started };
+    let found = ask(harness, Request { started, ..request }).await?;
     let good = match &found {
         Answer::Capped { cost, .. } => match cost {
             Cost::Reported(amount) | Cost::Estimated(amount) | Cost::AtLeast(amount) => {

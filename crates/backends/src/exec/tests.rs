@@ -8,8 +8,8 @@ use raymond_core::ids::{Nonce, TurnId};
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::bench::peak_memory;
 use crate::process::leftovers;
+use crate::process::test_fixture::peak_memory;
 
 /// Would turn any wait that should not be into a test that is ended as too slow.
 const LONG: Duration = Duration::from_mins(10);
@@ -36,7 +36,7 @@ impl Bench {
         Nonce::new(name.replace('.', "test"))
     }
 
-    fn exec(&self, command: Command) -> Exec {
+    fn exec(&self, command: ExecCommand) -> Exec {
         let turn = "main.1.1".parse::<TurnId>().unwrap();
         Exec {
             command,
@@ -50,11 +50,11 @@ impl Bench {
     }
 
     fn shell(&self, text: &str) -> Exec {
-        self.exec(Command::Shell(text.to_owned()))
+        self.exec(ExecCommand::Shell(text.to_owned()))
     }
 
     /// Runs a step, after which nothing of it may be left.
-    async fn ran(&self, exec: Exec) -> Ran {
+    async fn ran(&self, exec: Exec) -> ExecResult {
         let ran = run_within(exec, &self.limits, &CancellationToken::new()).await;
         self.nothing_is_left();
         ran
@@ -73,13 +73,13 @@ impl Bench {
     }
 }
 
-fn program(program: &str, arguments: &[&str]) -> Command {
+fn program(program: &str, arguments: &[&str]) -> ExecCommand {
     let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-    Command::Program { program: program.to_owned(), arguments }
+    ExecCommand::Program { program: program.to_owned(), arguments }
 }
 
-fn ran(end: End, stdout: &str, stderr: &str) -> Ran {
-    Ran {
+fn ran(end: ExecEnd, stdout: &str, stderr: &str) -> ExecResult {
+    ExecResult {
         end,
         stdout: stdout.to_owned(),
         invalid_utf8: false,
@@ -88,25 +88,25 @@ fn ran(end: End, stdout: &str, stderr: &str) -> Ran {
     }
 }
 
-fn failed(status: &str) -> End {
-    End::Failed { status: status.to_owned() }
+fn failed(status: &str) -> ExecEnd {
+    ExecEnd::Failed { status: status.to_owned() }
 }
 
 #[tokio::test]
 async fn a_shell_text_is_run_by_bash_without_login() {
     let bench = Bench::new();
-    let check = async |text: &str, end: End, stdout: &str, stderr: &str| {
+    let check = async |text: &str, end: ExecEnd, stdout: &str, stderr: &str| {
         assert_eq!(bench.ran(bench.shell(text)).await, ran(end, stdout, stderr), "{text}");
     };
-    check("echo out; echo err >&2", End::Succeeded, "out\n", "err").await;
-    check("[[ ${BASH_VERSION} ]] && ! shopt -q login_shell", End::Succeeded, "", "").await;
-    check("echo $0 $#", End::Succeeded, "bash 0\n", "").await;
-    check("", End::Succeeded, "", "").await;
+    check("echo out; echo err >&2", ExecEnd::Succeeded, "out\n", "err").await;
+    check("[[ ${BASH_VERSION} ]] && ! shopt -q login_shell", ExecEnd::Succeeded, "", "").await;
+    check("echo $0 $#", ExecEnd::Succeeded, "bash 0\n", "").await;
+    check("", ExecEnd::Succeeded, "", "").await;
     check("-x", failed("exit status 127"), "", "bash: line 1: -x: command not found").await;
     check("echo part; exit 3", failed("exit status 3"), "part\n", "").await;
     check("kill -9 $$", failed("signal 9 (SIGKILL)"), "", "").await;
     check("kill -TERM $$", failed("signal 15 (SIGTERM)"), "", "").await;
-    check("cat", End::Succeeded, "", "").await;
+    check("cat", ExecEnd::Succeeded, "", "").await;
 }
 
 #[tokio::test]
@@ -114,8 +114,8 @@ async fn a_program_is_a_name_or_a_path_from_the_workspace_with_its_arguments() {
     let bench = Bench::new();
     fs::create_dir(bench.directory.path().join("bin")).unwrap();
     bench.write("bin/tool", "#!/bin/sh\necho \"$# $1\"\n", 0o755);
-    let check = async |command: Command, stdout: &str| {
-        assert_eq!(bench.ran(bench.exec(command)).await, ran(End::Succeeded, stdout, ""));
+    let check = async |command: ExecCommand, stdout: &str| {
+        assert_eq!(bench.ran(bench.exec(command)).await, ran(ExecEnd::Succeeded, stdout, ""));
     };
     check(program("printf", &["%s|", "a b", "$HOME", "", "'"]), "a b|$HOME||'|").await;
     check(program("bin/tool", &["x y"]), "1 x y\n").await;
@@ -134,7 +134,7 @@ async fn a_step_is_given_its_place_its_environment_and_its_input() {
     let place = bench.directory.path().canonicalize().unwrap();
     let marker = exec.marker.clone();
     let expected = format!("{}\na b|xx|path|{marker}\n{{\"x\":1}}", place.display());
-    assert_eq!(bench.ran(exec).await, ran(End::Succeeded, &expected, ""));
+    assert_eq!(bench.ran(exec).await, ran(ExecEnd::Succeeded, &expected, ""));
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn input_that_nobody_reads_holds_up_nothing() {
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     for (text, expected) in [("echo deaf", "deaf\n"), ("exec wc -c", "3145728\n")] {
         let exec = Exec { stdin: Input::Bytes(bytes.clone()), ..bench.shell(text) };
-        assert_eq!(bench.ran(exec).await, ran(End::Succeeded, expected, ""));
+        assert_eq!(bench.ran(exec).await, ran(ExecEnd::Succeeded, expected, ""));
     }
 }
 
@@ -160,7 +160,7 @@ async fn a_timeout_ends_the_tree_and_keeps_what_was_said() {
         bench.limits.wall = Some(after);
         let found = bench.ran(bench.shell(text)).await;
         let (end, stdout) = (found.end, found.stdout);
-        assert_eq!((end, stdout.as_str()), (End::TimedOut { after }, "before\n"), "{text}");
+        assert_eq!((end, stdout.as_str()), (ExecEnd::TimedOut { after }, "before\n"), "{text}");
     }
 }
 
@@ -173,7 +173,11 @@ async fn children_that_are_left_are_ended_after_the_grace() {
         "setsid sleep 600 >/dev/null 2>&1 & echo done",
         "(setsid bash -c 'trap \"\" INT TERM; sleep 600; sleep 600' &) >/dev/null 2>&1; echo done",
     ] {
-        assert_eq!(bench.ran(bench.shell(text)).await, ran(End::Succeeded, "done\n", ""), "{text}");
+        assert_eq!(
+            bench.ran(bench.shell(text)).await,
+            ran(ExecEnd::Succeeded, "done\n", ""),
+            "{text}"
+        );
     }
     let text = "sleep 600 >/dev/null 2>&1 & exit 3";
     assert_eq!(bench.ran(bench.shell(text)).await.end, failed("exit status 3"));
@@ -187,7 +191,7 @@ async fn children_that_end_within_the_grace_are_waited_for() {
     // The FIFO is open until its reader has read, so nothing is lost.
     let text = format!("{text}; while read -t 0 -u 3; do :; done; echo done");
     let found = bench.ran(bench.shell(&text)).await;
-    assert_eq!(found, ran(End::Succeeded, "done\n", ""));
+    assert_eq!(found, ran(ExecEnd::Succeeded, "done\n", ""));
     assert_eq!(fs::read_to_string(bench.directory.path().join("file")).unwrap(), "late\n");
 }
 
@@ -195,7 +199,7 @@ async fn children_that_end_within_the_grace_are_waited_for() {
 async fn an_exit_without_children_costs_no_grace() {
     let mut bench = Bench::new();
     bench.limits.grace.after_exit = LONG;
-    assert_eq!(bench.ran(bench.shell("echo x")).await, ran(End::Succeeded, "x\n", ""));
+    assert_eq!(bench.ran(bench.shell("echo x")).await, ran(ExecEnd::Succeeded, "x\n", ""));
 }
 
 #[tokio::test]
@@ -203,7 +207,7 @@ async fn a_gigabyte_of_output_is_cut_off() {
     let bench = Bench::new();
     let before = peak_memory();
     let found = bench.ran(bench.shell("head -c 1000000000 /dev/zero; echo never > file")).await;
-    assert_eq!(found.end, End::TooLarge { limit: STDOUT_MAX });
+    assert_eq!(found.end, ExecEnd::TooLarge { limit: STDOUT_MAX });
     assert!(found.stdout.len() <= STDOUT_MAX + 64 * 1024);
     assert!(!bench.directory.path().join("file").exists());
     let grown = peak_memory() - before;
@@ -223,8 +227,8 @@ async fn the_end_of_stderr_is_kept() {
 async fn what_is_not_utf_8_is_replaced_and_told() {
     let bench = Bench::new();
     let found = bench.ran(bench.shell("printf 'a\\xffb'; printf 'c\\xff' >&2")).await;
-    let expected = ran(End::Succeeded, "a\u{fffd}b", "c\u{fffd}");
-    assert_eq!(found, Ran { invalid_utf8: true, ..expected });
+    let expected = ran(ExecEnd::Succeeded, "a\u{fffd}b", "c\u{fffd}");
+    assert_eq!(found, ExecResult { invalid_utf8: true, ..expected });
 }
 
 #[tokio::test]
@@ -268,7 +272,7 @@ async fn what_cannot_be_started_says_why() {
     let place = bench.directory.path().display().to_string();
     let check = async |exec: Exec, why: &str| {
         let why = why.replace("HERE", &place);
-        assert_eq!(bench.ran(exec).await, ran(End::NotStarted { why }, "", ""));
+        assert_eq!(bench.ran(exec).await, ran(ExecEnd::NotStarted { why }, "", ""));
     };
     check(
         bench.exec(program("ls -la", &[])),
@@ -328,7 +332,7 @@ async fn cancelling_ends_the_tree() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let found = run_within(bench.shell("sleep 600 & sleep 600"), &bench.limits, &cancel).await;
-    assert_eq!(found, ran(End::Cancelled, "", ""));
+    assert_eq!(found, ran(ExecEnd::Cancelled, "", ""));
     bench.nothing_is_left();
 }
 
@@ -339,6 +343,6 @@ async fn the_clock_of_a_step_is_its_own() {
     let exec = Exec { timeout: after, ..bench.shell("sleep 600") };
     let start = Instant::now();
     let found = run(exec, &CancellationToken::new()).await;
-    assert_eq!(found.end, End::TimedOut { after });
+    assert_eq!(found.end, ExecEnd::TimedOut { after });
     assert!(start.elapsed() < Duration::from_mins(1));
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Why there is no program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
+pub enum MissingProgram {
     /// It is not installed, or not where it was said to be.
     #[error("{}", not_found(.0))]
     NotFound(OsString),
@@ -18,19 +18,20 @@ pub enum Missing {
 
 /// The program of a command: a path, or a name that is looked up. The client may get another `PATH`
 /// than ours, so it is looked up here.
-pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Missing> {
+pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, MissingProgram> {
     let path = Path::new(command);
     if is_path(path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return match (is_program(&absolute), absolute.exists()) {
             (true, _) => Ok(absolute),
-            (false, true) => Err(Missing::NotExecutable(absolute)),
-            (false, false) => Err(Missing::NotFound(absolute.into_os_string())),
+            (false, true) => Err(MissingProgram::NotExecutable(absolute)),
+            (false, false) => Err(MissingProgram::NotFound(absolute.into_os_string())),
         };
     }
     let mut found = env::split_paths(search.unwrap_or_default()).map(|place| place.join(path));
-    let found =
-        found.find(|path| is_program(path)).ok_or_else(|| Missing::NotFound(command.to_owned()))?;
+    let found = found
+        .find(|path| is_program(path))
+        .ok_or_else(|| MissingProgram::NotFound(command.to_owned()))?;
     // An entry of `PATH` may be relative, and the client works elsewhere.
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
@@ -45,13 +46,13 @@ pub fn is_older(version: &str, than: [u32; 3]) -> bool {
 }
 
 /// Where a command leads, for people: what cannot be found is told as it was given.
-pub(crate) fn shown(command: &OsStr) -> String {
+pub(crate) fn display_command(command: &OsStr) -> String {
     let found = find(command, env::var_os("PATH").as_deref());
     found.map_or_else(|_| command.display().to_string(), |path| path.display().to_string())
 }
 
 /// A version as people write it.
-pub(crate) fn dotted(version: [u32; 3]) -> String {
+pub(crate) fn display_version(version: [u32; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
@@ -88,10 +89,10 @@ mod tests {
             fs::set_permissions(place.join(name), Mode::from_mode(mode)).unwrap();
         }
         let search = env::join_paths([Path::new("/nowhere"), place]).unwrap();
-        let check = |command: &OsStr, expected: Result<PathBuf, Missing>| {
+        let check = |command: &OsStr, expected: Result<PathBuf, MissingProgram>| {
             assert_eq!(find(command, Some(&search)), expected);
         };
-        let missing = |command: &OsStr| Err(Missing::NotFound(command.to_owned()));
+        let missing = |command: &OsStr| Err(MissingProgram::NotFound(command.to_owned()));
         check("claude".as_ref(), Ok(place.join("claude")));
         check(place.join("claude").as_os_str(), Ok(place.join("claude")));
         check("plain".as_ref(), missing("plain".as_ref()));
@@ -102,15 +103,15 @@ mod tests {
         check("./claude".as_ref(), missing(here.as_os_str()));
         check(place.join("gone").as_os_str(), missing(place.join("gone").as_os_str()));
         let plain = place.join("plain");
-        check(plain.as_os_str(), Err(Missing::NotExecutable(plain.clone())));
-        check(place.as_os_str(), Err(Missing::NotExecutable(place.to_owned())));
+        check(plain.as_os_str(), Err(MissingProgram::NotExecutable(plain.clone())));
+        check(place.as_os_str(), Err(MissingProgram::NotExecutable(place.to_owned())));
         assert_eq!(find("claude".as_ref(), None), missing("claude".as_ref()));
     }
 
     #[test]
     fn what_is_missing_is_told_by_how_it_was_looked_for() {
         let check = |command: &str, expected: &str| {
-            assert_eq!(Missing::NotFound(command.into()).to_string(), expected);
+            assert_eq!(MissingProgram::NotFound(command.into()).to_string(), expected);
         };
         check("claude", "cannot find the client claude on PATH");
         check("/opt/claude", "there is no program at /opt/claude");

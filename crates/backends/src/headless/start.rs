@@ -12,15 +12,15 @@ use std::path::Path;
 
 use raymond_core::failure::TurnFailure;
 
-use super::{Dialect, Fold as _, Headless, Step, files, program};
+use super::{ClientProtocol, Headless, SessionStep, TurnReader as _, files, program};
 use crate::contract::Request;
 use crate::process::{Client, StartError, cause, start_client};
 
-impl<D: Dialect> Headless<D> {
+impl<D: ClientProtocol> Headless<D> {
     /// Starts the client that takes this step.
     pub(crate) fn start(
         &self,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
         turn: &mut D::Turn,
@@ -28,21 +28,21 @@ impl<D: Dialect> Headless<D> {
         let started = &request.started;
         let transcripts = started.transcript.parent();
         for place in started.config_home.as_deref().into_iter().chain(transcripts) {
-            private_directory(place).map_err(|error| unwritable(place, &error))?;
+            private_directory(place).map_err(|error| unwritable_file(place, &error))?;
         }
-        turn.starts(step, request)?;
+        turn.before_start(step, request)?;
         let program = program::find(&self.command, env::var_os("PATH").as_deref());
         let program = program.map_err(|problem| refused(problem.to_string()))?.into_os_string();
-        let spec = self.dialect.spec(program.clone(), step, request, message)?;
+        let spec = self.protocol.spec(program.clone(), step, request, message)?;
         start_client(spec, &files(started)).map_err(|error| match error {
             StartError::Environment(why) => TurnFailure::Environment { why },
-            StartError::Program(error) => refused(not_run(&program, &error)),
+            StartError::Program(error) => refused(spawn_error_message(&program, &error)),
         })
     }
 }
 
 /// A file or directory that the client needs cannot be written.
-pub(crate) fn unwritable(path: &Path, error: &io::Error) -> TurnFailure {
+pub(crate) fn unwritable_file(path: &Path, error: &io::Error) -> TurnFailure {
     let why = format!("could not write {}: {}", path.display(), cause(error));
     TurnFailure::Environment { why }
 }
@@ -56,7 +56,7 @@ fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn not_run(program: &OsStr, error: &io::Error) -> String {
+fn spawn_error_message(program: &OsStr, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
         _ => "",

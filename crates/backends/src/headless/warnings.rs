@@ -11,7 +11,7 @@ impl Warnings {
     pub(crate) const MOST: usize = 16;
 
     /// What is quoted in it may be of any length.
-    pub(crate) fn say(&mut self, message: impl Into<String>) {
+    pub(crate) fn add_message(&mut self, message: impl Into<String>) {
         const LONGEST: usize = 500;
         let mut message = message.into();
         if message.len() > LONGEST {

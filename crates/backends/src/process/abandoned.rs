@@ -15,7 +15,7 @@ const PREFIX: &str = "unrecorded";
 
 /// A nonce for a run that this process drives and nobody records. `project` says where, in letters and digits;
 /// `random` tells it from others.
-pub fn unrecorded(project: &str, random: &Nonce) -> Nonce {
+pub fn unrecorded_nonce(project: &str, random: &Nonce) -> Nonce {
     let pid = std::process::id().cast_signed();
     let start_time = table::identity(pid).map_or(0, |own| own.start_time);
     let namespace = table::namespace();
@@ -30,7 +30,7 @@ pub async fn end_abandoned(grace: &Grace) -> Vec<Leftover> {
 }
 
 /// What runs without a record have left in this project whose drivers are dead.
-pub fn abandoned_in(project: &str) -> Vec<Leftover> {
+pub fn find_abandoned(project: &str) -> Vec<Leftover> {
     leftovers_of(|driver| driver.is_dead() && driver.project == project)
 }
 
@@ -41,7 +41,7 @@ pub fn is_abandoned_in(project: &str, nonce: &Nonce) -> bool {
 
 fn leftovers_of(is_meant: impl Fn(&Driver<'_>) -> bool) -> Vec<Leftover> {
     let runs: BTreeSet<Nonce> =
-        leftovers::marked().into_iter().flat_map(|marked| marked.runs).collect();
+        leftovers::find_marked().into_iter().flat_map(|find_marked| find_marked.runs).collect();
     let meant = runs.iter().filter(|nonce| Driver::of(nonce).as_ref().is_some_and(&is_meant));
     meant.flat_map(leftovers::find).collect()
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_run_without_a_record_names_its_driver() {
-        let nonce = unrecorded("abc", &Nonce::new("c0ffee".to_owned()));
+        let nonce = unrecorded_nonce("abc", &Nonce::new("c0ffee".to_owned()));
         let own = Driver::of(&nonce).unwrap();
         assert_eq!((own.process.pid, own.project), (std::process::id().cast_signed(), "abc"));
         assert!(!own.is_dead() && !is_abandoned_in("abc", &nonce));

@@ -15,18 +15,18 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::table::{self, Identity};
 
-static STARTED: Mutex<Started> =
-    Mutex::new(Started { followed: BTreeSet::new(), dropped: BTreeSet::new() });
+static STARTED: Mutex<StartedChildren> =
+    Mutex::new(StartedChildren { followed: BTreeSet::new(), dropped: BTreeSet::new() });
 
 /// The children whose exits others take.
-struct Started {
+struct StartedChildren {
     /// By their numbers: none is given away before its exit was taken.
     followed: BTreeSet<i32>,
     /// Those that are waited for behind the scenes, nobody knows until when.
     dropped: BTreeSet<Identity>,
 }
 
-fn started() -> MutexGuard<'static, Started> {
+fn started() -> MutexGuard<'static, StartedChildren> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

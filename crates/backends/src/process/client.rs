@@ -6,10 +6,10 @@
 //! its children hold open.
 
 mod adopted;
+mod disk_reservation;
 mod exit;
 mod followed;
 mod regular;
-mod room;
 mod start;
 
 use std::collections::VecDeque;
@@ -20,17 +20,17 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::{adopt, restarted_since, was_started};
+pub(crate) use disk_reservation::cause;
+pub use disk_reservation::{DISK_SPACE_NEEDED, is_untouched, release_reserved_space};
 pub(super) use regular::open_to_read;
 pub(crate) use regular::read_regular;
-pub(crate) use room::cause;
-pub use room::{ROOM_NEEDED, is_untouched, release_room};
 pub use start::{Files, StartError, start_client};
 pub(super) use start::{append, private};
 
+use disk_reservation::DiskReservations;
 use exit::Exit;
 pub(super) use followed::Followed;
 pub use followed::Unreadable;
-use room::Rooms;
 
 use super::Grace;
 use super::output::Tail;
@@ -45,19 +45,19 @@ pub struct Client {
     identity: Identity,
     exit: Exit,
     tree: Tree,
-    life: Life,
+    client_life: ClientLife,
     /// Whether it may live on when this is dropped.
     left: bool,
     stdout: Followed,
     stderr: Followed,
-    rooms: Rooms,
+    reservations: DiskReservations,
     /// Whether it was told that there is no room.
     shortage: Shortage,
     chunk: Vec<u8>,
     lines: Lines,
     tail: Tail,
     flood: Flood,
-    heard: VecDeque<Heard>,
+    event: VecDeque<StreamEvent>,
     pause: Duration,
     /// The deadline that has passed, and what had been written by then.
     passed: Option<(Instant, Extent)>,
@@ -65,24 +65,24 @@ pub struct Client {
 
 /// What is heard of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamEvent {
     /// A line of its stdout without its newline; the last one may have had none.
     Line(Vec<u8>),
     /// A line that was too long to keep.
-    Cut {
+    LongLine {
         /// Its length in bytes.
         length: u64,
     },
     /// It wrote to stderr.
     Stderr,
     /// It has written more than is put up with; told once.
-    Flooded {
+    TooLarge {
         /// The limit in bytes, for stdout and stderr each.
         limit: u64,
     },
     /// This process did not run for that long, and could not look: clocks that were set before are
     /// to be moved. A machine that sleeps does not show here, because its clock stands still too.
-    Woke {
+    Suspended {
         /// How long.
         gap: Duration,
     },
@@ -91,14 +91,14 @@ pub enum Heard {
     /// The deadline has passed, and all that was written by then was heard.
     Deadline,
     /// The client must be ended: its files cannot be read, or there is no room for what it writes.
-    Broken {
+    Unreadable {
         /// A sentence.
         why: String,
     },
 }
 
 #[derive(Debug)]
-enum Life {
+enum ClientLife {
     Running,
     /// What is written later is not by the client.
     Over {
@@ -128,13 +128,13 @@ struct Extent {
 }
 
 /// What a look at the files came to.
-enum Looked {
-    Heard,
-    Nothing(Then),
+enum PollResult {
+    StreamEvent,
+    Nothing(AfterOutput),
 }
 
 /// What is to be done when all has been heard.
-enum Then {
+enum AfterOutput {
     Exited(Option<ExitStatus>),
     Deadline,
     Wait,
@@ -149,23 +149,23 @@ impl Client {
         identity: Identity,
         tree: Tree,
         [stdout, stderr]: [Followed; 2],
-        rooms: Rooms,
+        reservations: DiskReservations,
     ) -> Self {
         Self {
             identity,
             exit,
             tree,
-            life: Life::Running,
+            client_life: ClientLife::Running,
             left: false,
             stdout,
             stderr,
-            rooms,
+            reservations,
             shortage: Shortage::Unseen,
             chunk: vec![0; CHUNK],
             lines: Lines::default(),
             tail: Tail::default(),
             flood: Flood::Unseen,
-            heard: VecDeque::new(),
+            event: VecDeque::new(),
             pause: SHORTEST_PAUSE,
             passed: None,
         }
@@ -183,33 +183,33 @@ impl Client {
 
     /// What happens next. Nothing is lost when the waiting is given up. After its exit, that is told
     /// again and again.
-    pub async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+    pub async fn next(&mut self, deadline: Option<Instant>) -> StreamEvent {
         loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return heard;
+            if let Some(event) = self.event.pop_front() {
+                return event;
             }
             self.notice_exit().await;
-            let then = match self.look_once(deadline) {
-                Ok(Looked::Heard) => {
+            let then = match self.poll_once(deadline) {
+                Ok(PollResult::StreamEvent) => {
                     self.pause = SHORTEST_PAUSE;
                     // One that never stops writing must not keep all others waiting.
                     tokio::task::consume_budget().await;
                     continue;
                 }
-                Ok(Looked::Nothing(then)) => then,
-                Err(why) => return Heard::Broken { why },
+                Ok(PollResult::Nothing(then)) => then,
+                Err(why) => return StreamEvent::Unreadable { why },
             };
             match then {
-                Then::Exited(status) => {
-                    return self.lines.finish().unwrap_or(Heard::Exited(status));
+                AfterOutput::Exited(status) => {
+                    return self.lines.finish().unwrap_or(StreamEvent::Exited(status));
                 }
-                Then::Deadline => {
+                AfterOutput::Deadline => {
                     self.passed = None;
-                    return Heard::Deadline;
+                    return StreamEvent::Deadline;
                 }
-                Then::Wait => {
+                AfterOutput::Wait => {
                     if let Some(gap) = self.wait(deadline).await {
-                        return Heard::Woke { gap };
+                        return StreamEvent::Suspended { gap };
                     }
                 }
             }
@@ -221,9 +221,9 @@ impl Client {
     pub async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
         let survivors = self.tree.end(grace).await;
         if !survivors.contains(&self.identity) {
-            let status = match self.life {
-                Life::Running => self.exit.seen().await,
-                Life::Over { status, .. } => status,
+            let status = match self.client_life {
+                ClientLife::Running => self.exit.seen().await,
+                ClientLife::Over { status, .. } => status,
             };
             self.over(status);
         }
@@ -237,7 +237,7 @@ impl Client {
 
     /// One whose children never stop writing is never waited for.
     async fn notice_exit(&mut self) {
-        if let Life::Running = self.life {
+        if let ClientLife::Running = self.client_life {
             tokio::select! {
                 biased;
                 status = self.exit.seen() => self.over(status),
@@ -247,56 +247,56 @@ impl Client {
     }
 
     /// Hears a piece of what has been written, and keeps room for more. An error is a sentence.
-    fn look_once(&mut self, deadline: Option<Instant>) -> Result<Looked, String> {
+    fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
         let unreadable = |error: Unreadable| error.to_string();
         let (extent, then) = self.horizon(deadline).map_err(unreadable)?;
         if self.look(extent).map_err(unreadable)? {
-            return Ok(Looked::Heard);
+            return Ok(PollResult::StreamEvent);
         }
-        self.keep_room(extent)?;
-        Ok(Looked::Nothing(then))
+        self.keep_space_reserved(extent)?;
+        Ok(PollResult::Nothing(then))
     }
 
     /// A shortage is told once: the client is ended then, and its last words fit into the reserve.
-    fn keep_room(&mut self, extent: Extent) -> Result<(), String> {
-        match (&self.life, self.shortage) {
-            (Life::Running, Shortage::Unseen) => {}
-            (Life::Running, Shortage::Told) | (Life::Over { .. }, _) => return Ok(()),
+    fn keep_space_reserved(&mut self, extent: Extent) -> Result<(), String> {
+        match (&self.client_life, self.shortage) {
+            (ClientLife::Running, Shortage::Unseen) => {}
+            (ClientLife::Running, Shortage::Told) | (ClientLife::Over { .. }, _) => return Ok(()),
         }
         let Extent { stdout, stderr } = extent;
-        self.rooms.keep_ahead(stdout, stderr).inspect_err(|_| self.shortage = Shortage::Told)
+        self.reservations.keep_ahead(stdout, stderr).inspect_err(|_| self.shortage = Shortage::Told)
     }
 
     /// Why another client could not write either, if the machine is to blame.
-    pub fn find_shortage(&mut self) -> Option<String> {
-        self.rooms.check().err()
+    pub fn find_disk_shortage(&mut self) -> Option<String> {
+        self.reservations.check().err()
     }
 
     /// Releases the space that was reserved for what is not written any more.
-    pub fn release_room(&mut self) {
-        self.rooms.release();
+    pub fn release_reserved_space(&mut self) {
+        self.reservations.release();
     }
 
     /// How far is to be heard, and what comes then. Once a clock has run out or the client has
     /// exited, what is written later must not put that off.
-    fn horizon(&mut self, deadline: Option<Instant>) -> Result<(Extent, Then), Unreadable> {
-        if let Life::Over { status, extent } = self.life {
+    fn horizon(&mut self, deadline: Option<Instant>) -> Result<(Extent, AfterOutput), Unreadable> {
+        if let ClientLife::Over { status, extent } = self.client_life {
             let extent = match extent {
                 Some(extent) => extent,
                 None => self.extent()?,
             };
-            return Ok((extent, Then::Exited(status)));
+            return Ok((extent, AfterOutput::Exited(status)));
         }
         let passed = deadline.filter(|at| *at <= Instant::now());
         let Some(deadline) = passed else {
-            return Ok((self.extent()?, Then::Wait));
+            return Ok((self.extent()?, AfterOutput::Wait));
         };
         let extent = match self.passed {
             Some((at, extent)) if at == deadline => extent,
             _ => self.extent()?,
         };
         self.passed = Some((deadline, extent));
-        Ok((extent, Then::Deadline))
+        Ok((extent, AfterOutput::Deadline))
     }
 
     fn extent(&mut self) -> Result<Extent, Unreadable> {
@@ -307,21 +307,21 @@ impl Client {
 
     /// Hears a piece of what has been written; says whether there was any.
     fn look(&mut self, extent: Extent) -> Result<bool, Unreadable> {
-        let heard = &mut self.heard;
+        let event = &mut self.event;
         if self.flood == Flood::Unseen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
             self.flood = Flood::Told;
-            heard.push_back(Heard::Flooded { limit: TRANSCRIPT_MAX });
+            event.push_back(StreamEvent::TooLarge { limit: TRANSCRIPT_MAX });
         }
         let piece = self.stdout.read(extent.stdout, &mut self.chunk)?;
-        self.lines.push(piece, &mut |line| heard.push_back(line));
+        self.lines.push(piece, &mut |line| event.push_back(line));
         let spoke = !piece.is_empty();
         self.stderr.skip_to_last(extent.stderr, self.tail.length() as u64);
         let piece = self.stderr.read(extent.stderr, &mut self.chunk)?;
         if !piece.is_empty() {
             self.tail.push(piece);
-            heard.push_back(Heard::Stderr);
+            event.push_back(StreamEvent::Stderr);
         }
-        Ok(spoke || !heard.is_empty())
+        Ok(spoke || !event.is_empty())
     }
 
     /// Waits until it is time for another look. Returns how much later than that it is, if notably.
@@ -334,26 +334,26 @@ impl Client {
             status = self.exit.seen() => self.over(status),
             () = sleep_until(asked) => {}
         }
-        late(asked, Instant::now())
+        suspended_for(asked, Instant::now())
     }
 
     fn over(&mut self, status: Option<ExitStatus>) {
         self.tree.leader_was_reaped();
-        self.life = Life::Over { status, extent: self.extent().ok() };
+        self.client_life = ClientLife::Over { status, extent: self.extent().ok() };
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        match self.life {
-            Life::Running if !self.left => self.tree.kill_now(),
-            Life::Running | Life::Over { .. } => {}
+        match self.client_life {
+            ClientLife::Running if !self.left => self.tree.kill_now(),
+            ClientLife::Running | ClientLife::Over { .. } => {}
         }
     }
 }
 
 /// By how much something came late, when a busy machine does not explain it.
-fn late(asked: Instant, came: Instant) -> Option<Duration> {
+fn suspended_for(asked: Instant, came: Instant) -> Option<Duration> {
     const USUAL: Duration = Duration::from_secs(5);
     let gap = came.saturating_duration_since(asked);
     (gap > USUAL).then_some(gap)

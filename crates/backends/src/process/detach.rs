@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 
 use super::child::{self, Child};
 use super::client::{Files, append};
-use super::marker::Marks;
+use super::marker::MarkerList;
 use super::{Marker, command};
 
 /// What to start in the background.
@@ -36,7 +36,7 @@ pub fn detach(background: &Background) -> io::Result<Detached> {
     let Background { program, arguments, cwd, files } = background;
     let mut command = command(program, arguments, cwd);
     // Not in a group of its own: whoever leads a group cannot make a session.
-    command.env(Marker::VARIABLE, Marks::detached()).stdin(Stdio::null());
+    command.env(Marker::VARIABLE, MarkerList::detached()).stdin(Stdio::null());
     command.stdout(append(&files.stdout)?).stderr(append(&files.stderr)?);
     Ok(Detached(child::spawn(command)?))
 }

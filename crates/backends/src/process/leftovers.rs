@@ -30,23 +30,23 @@ impl Leftover {
 
 /// The processes of this user that carry a marker of the run. This process is never among them.
 pub fn find(nonce: &Nonce) -> Vec<Leftover> {
-    let marked = |Entry { identity, .. }: Entry| {
+    let find_marked = |Entry { identity, .. }: Entry| {
         let marker = table::marks(identity).innermost_of(nonce)?;
         Some(Leftover { identity, marker: Some(marker), command: table::command(identity) })
     };
-    table::snapshot(None).into_iter().filter_map(marked).collect()
+    table::snapshot(None).into_iter().filter_map(find_marked).collect()
 }
 
 /// A process that some run started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
+pub struct MarkedProcess {
     /// The runs, by the nonces that they started with: more than one when they are nested.
     pub runs: BTreeSet<Nonce>,
     /// Its command line.
     pub command: String,
 }
 
-impl Marked {
+impl MarkedProcess {
     /// Whether the run with this nonce started it, before or after it was cut back.
     pub fn is_of(&self, run: &Nonce) -> bool {
         self.runs.contains(&run.first())
@@ -54,13 +54,13 @@ impl Marked {
 }
 
 /// The processes of this user that carry a marker of any run: one look for many runs.
-pub fn marked() -> Vec<Marked> {
-    let marked = table::snapshot(None).into_iter().map(|entry| {
+pub fn find_marked() -> Vec<MarkedProcess> {
+    let find_marked = table::snapshot(None).into_iter().map(|entry| {
         let marks = table::marks(entry.identity);
         let runs = marks.list().map(|marker| marker.run()).collect();
-        Marked { runs, command: table::command(entry.identity) }
+        MarkedProcess { runs, command: table::command(entry.identity) }
     });
-    marked.filter(|marked: &Marked| !marked.runs.is_empty()).collect()
+    find_marked.filter(|find_marked: &MarkedProcess| !find_marked.runs.is_empty()).collect()
 }
 
 /// The files whose path ends so and that other processes hold open, as far as that can be seen.

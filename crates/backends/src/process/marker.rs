@@ -22,9 +22,9 @@ const DETACHED: &str = "detached";
 
 /// What a process has in the variable of the markers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Marks(String);
+pub(super) struct MarkerList(String);
 
-impl Marks {
+impl MarkerList {
     pub(super) fn new(value: String) -> Self {
         Self(value)
     }
@@ -108,7 +108,7 @@ mod tests {
         let check = |outer: Option<&str>, expected: &str, markers: &[&str]| {
             let value = marker.within(outer.map(OsString::from));
             assert_eq!(value, expected);
-            let marks = Marks::new(expected.to_owned());
+            let marks = MarkerList::new(expected.to_owned());
             let list: Vec<_> = marks.list().map(|m| m.to_string()).collect();
             assert_eq!(list, markers);
             assert_eq!(marks.innermost().as_ref(), Some(&marker));
@@ -123,7 +123,7 @@ mod tests {
         );
         check(Some("junk"), &format!("junk:{own}"), &[own]);
         assert_eq!(marker.run(), "c0ffee".into());
-        let marks = Marks::new("c0ffee~beef/main.1.1.1".to_owned());
+        let marks = MarkerList::new("c0ffee~beef/main.1.1.1".to_owned());
         for nonce in ["c0ffee", "c0ffee~beef", "c0ffee~f00d"] {
             assert!(marks.innermost_of(&nonce.into()).is_some(), "the same run, cut back: {nonce}");
         }
@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn what_was_detached_belongs_to_its_own_run_only() {
         let check = |value: &str, from: &str, expected: bool| {
-            let marks = Marks::new(value.to_owned());
+            let marks = MarkerList::new(value.to_owned());
             let runs = BTreeSet::from([Nonce::from(from), Nonce::from("f00d")]);
             assert_eq!(marks.are_detached_from(&runs), expected, "{value} {from}");
         };
         let turn = "main.1.1".parse::<TurnId>().unwrap();
-        let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(Marks::detached()));
+        let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(MarkerList::detached()));
         let inside = inside.to_str().unwrap();
         check("detached", "beef", true);
         check(inside, "beef", true);

@@ -49,7 +49,7 @@ fn own() -> i32 {
 
 /// The processes of a living owner that no turn in flight accounts for: they carry the marker of a
 /// turn that is over, or they are below the owner and carry none.
-pub fn escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<Leftover> {
+pub fn find_escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<Leftover> {
     let table = table::snapshot(None);
     let mut found = belonging(&table, owner, nonce);
     let is_in_flight =

@@ -22,7 +22,7 @@ use super::child::Child;
 use super::output::{Output, Tail, TooLarge};
 use super::table::Identity;
 use super::tree::Tree;
-use super::{Input, Left, Limits, Marker};
+use super::{Input, LeftoverPolicy, Limits, Marker};
 
 /// A running process. Dropped before its end, its tree is killed.
 #[derive(Debug)]
@@ -44,9 +44,9 @@ pub struct Process {
 
 /// A process that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedProcess {
     /// How.
-    pub how: How,
+    pub end: ProcessEnd,
     /// Its stdout.
     pub text: String,
     /// Whether its stdout was not UTF-8, and bytes were replaced.
@@ -59,7 +59,7 @@ pub struct Ended {
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum ProcessEnd {
     /// By itself.
     Exited(ExitStatus),
     /// A clock ran out.
@@ -80,7 +80,7 @@ pub enum How {
         progressed: bool,
     },
     /// Its exit could not be observed.
-    Lost(io::ErrorKind),
+    ExitUnknown(io::ErrorKind),
 }
 
 /// What happens next to a running process.
@@ -136,29 +136,29 @@ impl Process {
     }
 
     /// Follows the process to its end, which a clock, a limit or the token may bring about.
-    pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> Ended {
+    pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> FinishedProcess {
         let mut buffers =
             Buffers { stdout: Vec::with_capacity(64 * 1024), stderr: Vec::with_capacity(8 * 1024) };
         self.tail = Tail::of(limits.stderr);
-        let how = loop {
+        let end = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
                 self.drain_stderr(&mut buffers.stderr);
-                break How::Exited(status);
+                break ProcessEnd::Exited(status);
             }
             let next = self.next(limits, cancel, &mut buffers).await;
-            if let Some(how) = self.advance(next, &mut buffers, limits) {
-                break how;
+            if let Some(end) = self.advance(next, &mut buffers, limits) {
+                break end;
             }
         };
-        let orderly = matches!(how, How::Exited(_)) && self.stdout.is_none();
-        let survivors = match limits.left {
-            Left::Live if orderly => Vec::new(),
-            Left::End if orderly && self.left_alone(limits, cancel).await => Vec::new(),
-            Left::Live | Left::End => self.end_tree(limits, &mut buffers).await,
+        let orderly = matches!(end, ProcessEnd::Exited(_)) && self.stdout.is_none();
+        let survivors = match limits.leftovers {
+            LeftoverPolicy::Keep if orderly => Vec::new(),
+            LeftoverPolicy::End if orderly && self.left_alone(limits, cancel).await => Vec::new(),
+            LeftoverPolicy::Keep | LeftoverPolicy::End => self.end_tree(limits, &mut buffers).await,
         };
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
-        Ended { how, text, invalid_utf8, stderr: self.tail.text(), survivors }
+        FinishedProcess { end, text, invalid_utf8, stderr: self.tail.text(), survivors }
     }
 
     async fn next(
@@ -180,16 +180,21 @@ impl Process {
     }
 
     /// Takes in what happened; says how the process ends when this is its end.
-    fn advance(&mut self, next: Next, buffers: &mut Buffers, limits: &Limits) -> Option<How> {
-        let exited = self.exit.map(|(_, status)| How::Exited(status));
+    fn advance(
+        &mut self,
+        next: Next,
+        buffers: &mut Buffers,
+        limits: &Limits,
+    ) -> Option<ProcessEnd> {
+        let exited = self.exit.map(|(_, status)| ProcessEnd::Exited(status));
         match next {
             Next::Cancelled => {
                 self.take_stdout(&mut buffers.stdout, limits);
                 let progressed = !self.output.is_empty();
-                Some(exited.unwrap_or(How::Cancelled { progressed }))
+                Some(exited.unwrap_or(ProcessEnd::Cancelled { progressed }))
             }
             Next::Due(Due::Clock(clock, after)) => {
-                Some(exited.unwrap_or(How::TimedOut { clock, after }))
+                Some(exited.unwrap_or(ProcessEnd::TimedOut { clock, after }))
             }
             Next::Due(Due::GraceOver) => exited,
             Next::Exited(Ok(status)) => {
@@ -197,12 +202,12 @@ impl Process {
                 self.tree.leader_was_reaped();
                 None
             }
-            Next::Exited(Err(error)) => Some(How::Lost(error.kind())),
+            Next::Exited(Err(error)) => Some(ProcessEnd::ExitUnknown(error.kind())),
             Next::Stdout(Ok(1..)) => {
                 self.last_output = Instant::now();
                 match self.output.push(&buffers.stdout, limits.output) {
                     Ok(()) => None,
-                    Err(TooLarge) => Some(How::TooLarge { limit: limits.output }),
+                    Err(TooLarge) => Some(ProcessEnd::TooLarge { limit: limits.output }),
                 }
             }
             Next::Stdout(Ok(0) | Err(_)) => {

@@ -8,12 +8,12 @@ mod other;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
     become_subreaper, boot, children, command, dead_children, holds_open, identity, is_subreaper,
-    living, marks, namespace, session, signal, snapshot, watch, writes_to,
+    living, marks, namespace, observer, session, signal, snapshot, writes_to,
 };
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{
     become_subreaper, boot, children, command, dead_children, holds_open, identity, is_subreaper,
-    living, marks, namespace, session, signal, snapshot, watch, writes_to,
+    living, marks, namespace, observer, session, signal, snapshot, writes_to,
 };
 
 /// A process, and no other that gets the same number later.

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::Heard;
+use super::StreamEvent;
 use super::client::{Files, Followed, Unreadable, open_to_read};
 use super::output::Tail;
 
@@ -43,17 +43,17 @@ impl Lines {
     }
 
     /// Adds a piece, and tells the lines that end in it.
-    pub(super) fn push(&mut self, mut piece: &[u8], tell: &mut dyn FnMut(Heard)) {
+    pub(super) fn push(&mut self, mut piece: &[u8], emit: &mut dyn FnMut(StreamEvent)) {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             self.add(&piece[..end]);
-            tell(self.take());
+            emit(self.take());
             piece = &piece[end + 1..];
         }
         self.add(piece);
     }
 
     /// The last line, when nothing ended it.
-    pub(super) fn finish(&mut self) -> Option<Heard> {
+    pub(super) fn finish(&mut self) -> Option<StreamEvent> {
         let is_empty = self.partial.is_empty() && self.cut.is_none();
         (!is_empty).then(|| self.take())
     }
@@ -69,21 +69,21 @@ impl Lines {
         }
     }
 
-    fn take(&mut self) -> Heard {
+    fn take(&mut self) -> StreamEvent {
         match self.cut.take() {
-            Some(length) => Heard::Cut { length },
-            None => Heard::Line(std::mem::take(&mut self.partial)),
+            Some(length) => StreamEvent::LongLine { length },
+            None => StreamEvent::Line(std::mem::take(&mut self.partial)),
         }
     }
 }
 
 /// Tells the lines of a transcript that nobody writes any more. One that is too long is read no
 /// further than [`TRANSCRIPT_MAX`], and `Flooded` is the last that is told.
-pub fn read_transcript(path: &Path, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
-    read_up_to(path, TRANSCRIPT_MAX, tell)
+pub fn read_transcript(path: &Path, emit: &mut dyn FnMut(StreamEvent)) -> io::Result<()> {
+    read_up_to(path, TRANSCRIPT_MAX, emit)
 }
 
-fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
+fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io::Result<()> {
     let file = open_to_read(path)?;
     let flooded = file.metadata()?.len() > limit;
     let mut file = file.take(limit);
@@ -92,16 +92,16 @@ fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Resul
     loop {
         match file.read(&mut chunk) {
             Ok(0) if flooded => {
-                tell(Heard::Flooded { limit });
+                emit(StreamEvent::TooLarge { limit });
                 return Ok(());
             }
             Ok(0) => {
                 if let Some(last) = lines.finish() {
-                    tell(last);
+                    emit(last);
                 }
                 return Ok(());
             }
-            Ok(length) => lines.push(&chunk[..length], tell),
+            Ok(length) => lines.push(&chunk[..length], emit),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -145,22 +145,22 @@ impl Transcript {
     }
 
     /// Tells the lines that were written since the last look. One that has not ended waits.
-    pub fn read_on(&mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
+    pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
         let end = self.file.length()?;
         loop {
             let piece = self.file.read(end, &mut self.chunk)?;
             if piece.is_empty() {
                 return Ok(());
             }
-            self.lines.push(piece, tell);
+            self.lines.push(piece, emit);
         }
     }
 
     /// Tells the last line although nothing ended it, if it is whole already. The end of it will be told
     /// as a line of its own, which is empty.
-    pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, tell: &mut dyn FnMut(Heard)) {
+    pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, emit: &mut dyn FnMut(StreamEvent)) {
         if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
-            tell(self.lines.take());
+            emit(self.lines.take());
         }
     }
 
@@ -170,10 +170,10 @@ impl Transcript {
     }
 
     /// Tells what is left of a transcript that nobody writes any more.
-    pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
-        self.read_on(tell)?;
+    pub fn finish(mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
+        self.read_on(emit)?;
         if let Some(last) = self.lines.finish() {
-            tell(last);
+            emit(last);
         }
         Ok(())
     }
@@ -185,21 +185,21 @@ mod tests {
 
     use super::*;
 
-    fn line(text: &str) -> Heard {
-        Heard::Line(text.as_bytes().to_vec())
+    fn line(text: &str) -> StreamEvent {
+        StreamEvent::Line(text.as_bytes().to_vec())
     }
 
     #[test]
     fn any_cut_gives_the_lines_of_the_whole() {
         const LIMIT: usize = 6;
-        let check = |text: &str, expected: &[Heard]| {
+        let check = |text: &str, expected: &[StreamEvent]| {
             let bytes = text.as_bytes();
             for first in 0..=bytes.len() {
                 for second in first..=bytes.len() {
                     let mut lines = Lines::with_limit(LIMIT);
                     let mut found = Vec::new();
                     for piece in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
-                        lines.push(piece, &mut |heard| found.push(heard));
+                        lines.push(piece, &mut |event| found.push(event));
                     }
                     found.extend(lines.finish());
                     assert_eq!(found, expected, "{text:?} {first} {second}");
@@ -212,8 +212,8 @@ mod tests {
         check("one\ntwo", &[line("one"), line("two")]);
         check("\n\nx\r\n", &[line(""), line(""), line("x\r")]);
         check("123456\n", &[line("123456")]);
-        check("1234567\nx\n", &[Heard::Cut { length: 7 }, line("x")]);
-        check("x\n12345678", &[line("x"), Heard::Cut { length: 8 }]);
+        check("1234567\nx\n", &[StreamEvent::LongLine { length: 7 }, line("x")]);
+        check("x\n12345678", &[line("x"), StreamEvent::LongLine { length: 8 }]);
         check("\u{20ac}\u{20ac}\nz", &[line("\u{20ac}\u{20ac}"), line("z")]);
     }
 
@@ -227,10 +227,10 @@ mod tests {
         assert_eq!(is_no_file.kind(), io::ErrorKind::InvalidInput);
         let mut file = File::create(&path).unwrap();
         let mut transcript = Transcript::open(&path).unwrap();
-        let mut check = |text: &str, expected: &[Heard]| {
+        let mut check = |text: &str, expected: &[StreamEvent]| {
             file.write_all(text.as_bytes()).unwrap();
             let mut found = Vec::new();
-            transcript.read_on(&mut |heard| found.push(heard)).unwrap();
+            transcript.read_on(&mut |event| found.push(event)).unwrap();
             assert_eq!(found, expected);
         };
         check("", &[]);
@@ -238,7 +238,7 @@ mod tests {
         check("o", &[]);
         check("\nhalf", &[line("two")]);
         let mut found = Vec::new();
-        transcript.finish(&mut |heard| found.push(heard)).unwrap();
+        transcript.finish(&mut |event| found.push(event)).unwrap();
         assert_eq!(found, [line("half")]);
     }
 
@@ -246,16 +246,20 @@ mod tests {
     fn a_finished_transcript_is_read_to_its_end_or_to_the_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
-        let check = |text: &[u8], limit, expected: &[Heard]| {
+        let check = |text: &[u8], limit, expected: &[StreamEvent]| {
             fs::write(&path, text).unwrap();
             let mut found = Vec::new();
-            read_up_to(&path, limit, &mut |heard| found.push(heard)).unwrap();
+            read_up_to(&path, limit, &mut |event| found.push(event)).unwrap();
             assert_eq!(found, expected);
         };
         check(b"", 10, &[]);
         check(b"one\ntwo", 7, &[line("one"), line("two")]);
-        check(b"half \xe2\x82", 10, &[Heard::Line(b"half \xe2\x82".to_vec())]);
-        check(b"one\ntwo\nthree\n", 9, &[line("one"), line("two"), Heard::Flooded { limit: 9 }]);
+        check(b"half \xe2\x82", 10, &[StreamEvent::Line(b"half \xe2\x82".to_vec())]);
+        check(
+            b"one\ntwo\nthree\n",
+            9,
+            &[line("one"), line("two"), StreamEvent::TooLarge { limit: 9 }],
+        );
         fs::remove_file(&path).unwrap();
         let missing = read_transcript(&path, &mut |_| {}).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -8,7 +8,7 @@ use raymond_core::ids::TurnId;
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::{Grace, Left, STDERR_KEPT};
+use crate::process::{Grace, LeftoverPolicy, STDERR_KEPT};
 
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
@@ -18,7 +18,7 @@ const IMPATIENT: Limits = Limits {
     idle: None,
     output: 1024 * 1024,
     stderr: STDERR_KEPT,
-    left: Left::Live,
+    leftovers: LeftoverPolicy::Keep,
     grace: Grace {
         after_exit: Duration::from_millis(50),
         interrupt: Duration::from_millis(50),
@@ -43,14 +43,14 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     }
 }
 
-async fn told_by(text: &str, mode: u32, limits: Limits) -> Told {
+async fn told_by(text: &str, mode: u32, limits: Limits) -> ScriptEnd {
     let directory = tempfile::tempdir().unwrap();
     let script = script(&directory, text, mode);
     run(script, &limits, &CancellationToken::new()).await
 }
 
-fn spoken(text: &str) -> Told {
-    Told::Spoken(Spoken {
+fn spoken(text: &str) -> ScriptEnd {
+    ScriptEnd::Succeeded(ScriptSuccess {
         text: text.into(),
         invalid_utf8: false,
         stderr: String::new(),
@@ -58,9 +58,12 @@ fn spoken(text: &str) -> Told {
     })
 }
 
-fn failed(status: &str, stderr: &str, stdout: &str) -> Told {
+fn failed(status: &str, stderr: &str, stdout: &str) -> ScriptEnd {
     let failure = TurnFailure::Script { status: status.into(), stderr: stderr.into() };
-    Told::Failed { failure, last: LastWords { stdout: stdout.into(), stderr: String::new() } }
+    ScriptEnd::Failed {
+        failure,
+        output: ScriptOutput { stdout: stdout.into(), stderr: String::new() },
+    }
 }
 
 #[tokio::test]
@@ -88,7 +91,7 @@ async fn a_script_works_in_the_directory_of_its_agent() {
 
 #[tokio::test]
 async fn a_bad_end_is_told_with_the_end_of_stderr() {
-    let check = async |text: &str, expected: Told| {
+    let check = async |text: &str, expected: ScriptEnd| {
         assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
     };
     check("echo so; echo no >&2; exit 3", failed("exit status 3", "no", "so\n")).await;
@@ -98,11 +101,11 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     let kept = "y\n".repeat(512);
     let (head, tail) = (format!("{kept}…"), format!("…{kept}"));
     let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head, tail };
-    let last = LastWords { stdout: String::new(), stderr: "more".into() };
-    check("echo more >&2; yes", Told::Failed { failure: large, last }).await;
+    let output = ScriptOutput { stdout: String::new(), stderr: "more".into() };
+    check("echo more >&2; yes", ScriptEnd::Failed { failure: large, output }).await;
     check(
         "printf 'a\\xffb'; echo note >&2",
-        Told::Spoken(Spoken {
+        ScriptEnd::Succeeded(ScriptSuccess {
             text: "a\u{fffd}b".into(),
             invalid_utf8: true,
             stderr: "note".into(),
@@ -117,7 +120,7 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
 async fn a_clock_that_runs_out_is_a_timeout() {
     let timeout = |clock| {
         let failure = TurnFailure::Timeout { clock, after: Span(100) };
-        Told::Failed { failure, last: LastWords::default() }
+        ScriptEnd::Failed { failure, output: ScriptOutput::default() }
     };
     let after = Some(Duration::from_millis(100));
     let idle = Limits { idle: after, ..IMPATIENT };
@@ -132,8 +135,8 @@ async fn a_cancelled_script_is_interrupted() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let told = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
-    let last = LastWords::default();
-    assert_eq!(told, Told::Interrupted { progressed: false, last });
+    let output = ScriptOutput::default();
+    assert_eq!(told, ScriptEnd::Interrupted { progressed: false, output });
 }
 
 #[tokio::test]
@@ -187,7 +190,7 @@ fn variables_of_a_surrounding_script_are_not_handed_on() {
         "RAYMOND_TURN",
         "RAYMOND_VISIT",
     ];
-    let found = foreign(names.into_iter().map(OsString::from));
+    let found = foreign_variables(names.into_iter().map(OsString::from));
     let expected = ["RAYMOND_RESULT", "RAYMOND_ATTR_ITEM", "RAYMOND_VAR_X", "RAYMOND_VISIT"];
     assert_eq!(found, expected);
 }

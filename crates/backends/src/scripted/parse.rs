@@ -10,8 +10,8 @@ use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::ids::StateName;
 use raymond_core::workflow::nearest;
 
-use super::play;
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
+use super::reply;
 use super::yaml::{self, Node, Value};
 
 /// A reader of one file, and the mistakes it has found.
@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
 }
 
 /// A mistake was noted.
-pub(super) struct Noted;
+pub(super) struct Rejected;
 
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
     let mut reader = Reader {
@@ -50,7 +50,7 @@ impl Reader<'_> {
         code: &'static str,
         span: Range<usize>,
         message: String,
-    ) -> Noted {
+    ) -> Rejected {
         self.note(Diagnostic::error(code, message), span)
     }
 
@@ -58,42 +58,43 @@ impl Reader<'_> {
     pub(super) fn unknown(
         &mut self,
         what: &str,
-        (name, span): (&str, Range<usize>),
+        name: &str,
+        span: Range<usize>,
         known: &[&str],
-    ) -> Noted {
+    ) -> Rejected {
         let hint = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("known {what}s: {}", known.join(", ")),
         };
-        self.no_such(what, (name, span), hint)
+        self.no_such(what, name, span, hint)
     }
 
-    fn no_such(&mut self, what: &str, (name, span): (&str, Range<usize>), hint: String) -> Noted {
+    fn no_such(&mut self, what: &str, name: &str, span: Range<usize>, hint: String) -> Rejected {
         let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"));
         self.note(mistake.hint(hint), span)
     }
 
-    fn note(&mut self, mistake: Diagnostic, span: Range<usize>) -> Noted {
+    fn note(&mut self, mistake: Diagnostic, span: Range<usize>) -> Rejected {
         let place = Some(self.places.of(span));
         self.mistakes.push(Diagnostic { place, ..mistake.in_file(self.file) });
-        Noted
+        Rejected
     }
 
     /// Notes a key of a reply that is no key: perhaps it is one of an answer.
-    pub(super) fn unquoted(&mut self, (name, span): (&str, Range<usize>)) -> Noted {
-        let known = play::KEYS.join(", ");
+    pub(super) fn unquoted(&mut self, name: &str, span: Range<usize>) -> Rejected {
+        let known = reply::KEYS.join(", ");
         let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
-        self.no_such("key", (name, span), format!("known keys: {known}; {answer}"))
+        self.no_such("key", name, span, format!("known keys: {known}; {answer}"))
     }
 
     /// Notes a value of the wrong kind.
-    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Noted {
+    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Rejected {
         let message = format!("expected {expected}, found {}", node.value.kind());
         self.wrong("wrong-type", node.span.clone(), message)
     }
 
     /// The name that a key is; keys are always text.
-    pub(super) fn name(&mut self, key: &Node) -> Result<String, Noted> {
+    pub(super) fn name(&mut self, key: &Node) -> Result<String, Rejected> {
         match &key.value {
             Value::Text(name) => Ok(name.clone()),
             Value::Null
@@ -142,14 +143,14 @@ impl Reader<'_> {
         for (key, node) in entries {
             match self.name(&key).as_deref() {
                 Ok("cost") => {
-                    if let Ok(cost) = play::cost(self, &node) {
+                    if let Ok(cost) = reply::cost(self, &node) {
                         self.cost = cost;
                     }
                 }
                 Ok(other) => {
-                    self.unknown("key", (other, key.span), &["cost"]);
+                    self.unknown("key", other, key.span, &["cost"]);
                 }
-                Err(Noted) => {}
+                Err(Rejected) => {}
             }
         }
     }
@@ -186,8 +187,8 @@ impl Reader<'_> {
         section
     }
 
-    fn turns(&mut self, node: Node) -> Result<Numbered<Attempts>, Noted> {
-        self.numbered(node, "turn", &mut play::attempts)
+    fn turns(&mut self, node: Node) -> Result<Numbered<Attempts>, Rejected> {
+        self.numbered(node, "turn", &mut reply::attempts)
     }
 
     /// A list, a mapping by number, or one thing for every number.
@@ -195,8 +196,8 @@ impl Reader<'_> {
         &mut self,
         node: Node,
         what: &str,
-        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
-    ) -> Result<Numbered<T>, Noted> {
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Rejected>,
+    ) -> Result<Numbered<T>, Rejected> {
         match node.value {
             Value::List(items) if items.is_empty() => {
                 let message = format!("an empty list has no {what}");
@@ -223,7 +224,7 @@ impl Reader<'_> {
         &mut self,
         entries: Vec<(Node, Node)>,
         what: &str,
-        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Rejected>,
     ) -> Numbered<T> {
         let mut numbers = BTreeMap::new();
         let mut others = None;

@@ -49,24 +49,24 @@ pub(super) enum Numbered<T> {
 /// What is played at each attempt; the last one also at all further attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attempts {
-    pub(super) earlier: Vec<Play>,
-    pub(super) last: Play,
+    pub(super) earlier: Vec<ScriptedReply>,
+    pub(super) last: ScriptedReply,
 }
 
 /// How one attempt at a turn goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Play {
+pub(super) struct ScriptedReply {
     /// What the prompt must hold.
     pub(super) expect: Vec<String>,
     pub(super) delay: Option<Span>,
     pub(super) cost: Cost,
     /// What it does to the working directory, before it acts.
     pub(super) writes: Vec<Write>,
-    pub(super) act: Act,
+    pub(super) act: Action,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum Action {
     /// Says these messages; only the last one is the final one.
     Say {
         earlier: Vec<String>,
@@ -77,11 +77,11 @@ pub(super) enum Act {
     Cap,
     /// Never answers.
     Hang,
-    Fail(Fail),
+    Fail(ScriptedFailure),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fail {
+pub(super) enum ScriptedFailure {
     Transient(String),
     Timeout,
     Quota(String, Reset),
@@ -138,7 +138,7 @@ impl Replies {
     }
 
     /// What is played for the request; when there is nothing, the key that has no entry.
-    pub(super) fn find(&self, request: &Request) -> Result<&Play, String> {
+    pub(super) fn find(&self, request: &Request) -> Result<&ScriptedReply, String> {
         let own = self.agents.get(request.started.turn.agent.as_str());
         let mut sections = own.into_iter().chain([&self.states]);
         sections
@@ -237,7 +237,7 @@ impl<T> Numbered<T> {
 }
 
 impl Attempts {
-    fn at(&self, attempt: u32) -> &Play {
+    fn at(&self, attempt: u32) -> &ScriptedReply {
         let index = attempt.saturating_sub(1) as usize;
         self.earlier.get(index).unwrap_or(&self.last)
     }

@@ -9,11 +9,11 @@ use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 
 use super::*;
-use crate::conformance::{self, Bench, Situation, planned};
-use crate::contract::Started;
+use crate::conformance::{self, Harness, Situation, planned};
+use crate::contract::StartedTurn;
 
 fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
-    let started = Started {
+    let started = StartedTurn {
         nonce: "c0ffee".into(),
         turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
         attempt: 1,
@@ -45,7 +45,7 @@ fn client(yaml: &str) -> Scripted {
 }
 
 async fn ask(client: &Scripted, request: Request) -> Answer {
-    client.answer(request, Watch::unseen(CancellationToken::new())).await
+    client.answer(request, TurnObserver::silent(CancellationToken::new())).await
 }
 
 fn replied(text: &str, micros: u64) -> Answer {
@@ -248,7 +248,8 @@ async fn a_cancelled_turn_says_whether_it_had_spoken() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let client = client(yaml);
-        let found = client.answer(request("main", "A.md", 1, 1), Watch::unseen(cancel)).await;
+        let found =
+            client.answer(request("main", "A.md", 1, 1), TurnObserver::silent(cancel)).await;
         let cost = Cost::Reported(Micros(50_000));
         assert_eq!(found, Answer::Interrupted { cost, progressed, session: None }, "{yaml}");
     };
@@ -433,7 +434,7 @@ QUOTA: { fail: quota }
 AUTH: { fail: auth }
 ";
 
-impl<B: Backend> Bench for OnBench<B> {
+impl<B: Backend> Harness for OnBench<B> {
     fn backend(&self) -> &dyn Backend {
         &self.0
     }
@@ -477,7 +478,7 @@ impl Backend for Careless {
         ]
     }
 
-    fn answer(&self, request: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, request: Request, _: TurnObserver) -> AnswerFuture<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = match request.started.cap {
             Some(_) => Cost::Unknown,

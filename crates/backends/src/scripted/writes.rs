@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::parse::{Noted, Reader};
+use super::parse::{Reader, Rejected};
 use super::yaml::{Node, Value};
 
 /// One file of the working directory.
@@ -21,7 +21,7 @@ pub(super) struct Write {
 }
 
 /// A mapping from paths to texts, or to nothing.
-pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, Noted> {
+pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, Rejected> {
     let Value::Map(entries) = node.value else {
         return Err(reader.mistyped(&node, "a mapping from paths to texts"));
     };
@@ -36,7 +36,7 @@ pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, 
     found.into_iter().collect()
 }
 
-fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Noted> {
+fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Rejected> {
     let path = reader.name(key).and_then(|path| match fault(&path) {
         None => Ok(path),
         Some(fault) => Err(reader.wrong("bad-path", key.span.clone(), format!("{path:?} {fault}"))),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Fault, Why, Workspace};
+use super::{Workspace, WorkspaceError, WorkspaceErrorKind};
 
 /// The directories in which schemas are looked for, in order.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Workspace {
         &self,
         directories: &[String],
         parse: fn(&[u8]) -> Result<Value, String>,
-    ) -> Result<SchemaFiles<'_>, Vec<(usize, Fault)>> {
+    ) -> Result<SchemaFiles<'_>, Vec<(usize, WorkspaceError)>> {
         let checked = directories.iter().map(|directory| self.check(directory)).enumerate();
         let faults = checked.filter_map(|(index, checked)| Some((index, checked.err()?)));
         let faults: Vec<_> = faults.collect();
@@ -63,7 +63,10 @@ impl SchemaFiles<'_> {
                         let parsed = (self.parse)(&bytes);
                         return parsed.map(Some).map_err(|why| format!("{path}: {why}"));
                     }
-                    Err(Fault { why: Why::Missing | Why::NotAFile, .. }) => {}
+                    Err(WorkspaceError {
+                        why: WorkspaceErrorKind::Missing | WorkspaceErrorKind::NotAFile,
+                        ..
+                    }) => {}
                     Err(fault) => return Err(fault.to_string()),
                 }
             }

@@ -23,9 +23,9 @@ fn bench() -> Bench {
     fs::create_dir_all(root.join("data/deep")).unwrap();
     fs::write(outer.path().join("secret"), "secret").unwrap();
     fs::write(root.join("data/a.json"), "inside").unwrap();
-    let ways = [Way::Kernel, Way::Walk].map(|way| {
+    let ways = [PathResolver::Kernel, PathResolver::Walk].map(|resolver| {
         let workspace = Workspace::open(&root).unwrap();
-        Workspace { way, ..workspace }
+        Workspace { resolver, ..workspace }
     });
     Bench { outer, ways }
 }
@@ -37,21 +37,21 @@ impl Bench {
 
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
-    fn check(&self, path: &str, expected: Result<&str, Why>) {
+    fn check(&self, path: &str, expected: Result<&str, WorkspaceErrorKind>) {
         for workspace in &self.ways {
             let found = workspace.read(path).map(|bytes| String::from_utf8(bytes).unwrap());
             let expected = expected.clone().map(str::to_owned);
-            let expected = expected.map_err(|why| Fault { path: path.to_owned(), why });
-            assert_eq!(found, expected, "{:?}", workspace.way);
+            let expected = expected.map_err(|why| WorkspaceError { path: path.to_owned(), why });
+            assert_eq!(found, expected, "{:?}", workspace.resolver);
         }
     }
 
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
-    fn allowed(&self, path: &str, expected: Result<(), Why>) {
+    fn allowed(&self, path: &str, expected: Result<(), WorkspaceErrorKind>) {
         for workspace in &self.ways {
             let found = workspace.check(path).map_err(|fault| fault.why);
-            assert_eq!(found, expected, "{path} {:?}", workspace.way);
+            assert_eq!(found, expected, "{path} {:?}", workspace.resolver);
         }
     }
 }
@@ -63,12 +63,12 @@ fn a_path_stays_inside() {
     bench.check("data/a.json", Ok("inside"));
     bench.check("./data/./deep/../a.json", Ok("inside"));
     bench.check("data//a.json", Ok("inside"));
-    bench.check("..", Err(Why::Escapes));
-    bench.check("../secret", Err(Why::Escapes));
-    bench.check("data/../../secret", Err(Why::Escapes));
-    bench.check("data/../../workspace/data/a.json", Err(Why::Escapes));
-    bench.check("/etc/passwd", Err(Why::Escapes));
-    bench.check(bench.at("data/a.json").to_str().unwrap(), Err(Why::Escapes));
+    bench.check("..", Err(WorkspaceErrorKind::Escapes));
+    bench.check("../secret", Err(WorkspaceErrorKind::Escapes));
+    bench.check("data/../../secret", Err(WorkspaceErrorKind::Escapes));
+    bench.check("data/../../workspace/data/a.json", Err(WorkspaceErrorKind::Escapes));
+    bench.check("/etc/passwd", Err(WorkspaceErrorKind::Escapes));
+    bench.check(bench.at("data/a.json").to_str().unwrap(), Err(WorkspaceErrorKind::Escapes));
 }
 
 // proves: S39
@@ -91,16 +91,16 @@ fn a_link_may_lead_around_but_not_out() {
     bench.check("data/beside", Ok("inside"));
     bench.check("directory/a.json", Ok("inside"));
     bench.check("twice", Ok("inside"));
-    bench.check("data/out", Err(Why::Escapes));
-    bench.check("up/secret", Err(Why::Escapes));
-    bench.check("absolute/passwd", Err(Why::Escapes));
-    bench.check("magic/etc/passwd", Err(Why::Escapes));
-    bench.check("own/a.json", Err(Why::Escapes));
-    bench.check("dangling", Err(Why::Missing));
+    bench.check("data/out", Err(WorkspaceErrorKind::Escapes));
+    bench.check("up/secret", Err(WorkspaceErrorKind::Escapes));
+    bench.check("absolute/passwd", Err(WorkspaceErrorKind::Escapes));
+    bench.check("magic/etc/passwd", Err(WorkspaceErrorKind::Escapes));
+    bench.check("own/a.json", Err(WorkspaceErrorKind::Escapes));
+    bench.check("dangling", Err(WorkspaceErrorKind::Missing));
     let message = "Too many levels of symbolic links (os error 40)";
-    bench.check("loop", Err(Why::Unreadable(message.to_owned())));
-    bench.allowed("data/out", Err(Why::Escapes));
-    bench.allowed("up/new.json", Err(Why::Escapes));
+    bench.check("loop", Err(WorkspaceErrorKind::Unreadable(message.to_owned())));
+    bench.allowed("data/out", Err(WorkspaceErrorKind::Escapes));
+    bench.allowed("up/new.json", Err(WorkspaceErrorKind::Escapes));
     bench.allowed("directory/new.json", Ok(()));
 }
 
@@ -110,7 +110,7 @@ fn only_regular_files_are_read_and_nobody_is_waited_for() {
     mknodat(CWD, bench.at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     let _socket = UnixListener::bind(bench.at("socket")).unwrap();
     for path in ["fifo", "socket", "data", ".", "data/deep/.."] {
-        bench.check(path, Err(Why::NotAFile));
+        bench.check(path, Err(WorkspaceErrorKind::NotAFile));
         bench.allowed(path, Ok(()));
     }
 }
@@ -119,7 +119,7 @@ fn only_regular_files_are_read_and_nobody_is_waited_for() {
 fn what_is_not_there_is_missing() {
     let bench = bench();
     for path in ["gone", "data/gone/deeper", "data/a.json/inner", "", "a\0b"] {
-        bench.check(path, Err(Why::Missing));
+        bench.check(path, Err(WorkspaceErrorKind::Missing));
         bench.allowed(path, Ok(()));
     }
     let check = |path: &str, why: &str| {
@@ -137,11 +137,11 @@ fn a_file_has_a_largest_size() {
     for workspace in &bench.ways {
         assert_eq!(workspace.read_within(6, "data/a.json"), Ok(b"inside".to_vec()));
         let found = workspace.read_within(5, "data/a.json");
-        assert_eq!(found, Err(Why::TooLarge { limit: 5 }));
+        assert_eq!(found, Err(WorkspaceErrorKind::TooLarge { limit: 5 }));
     }
     let sparse = File::create(bench.at("sparse")).unwrap();
     sparse.set_len(FILE_MAX * 1000).unwrap();
-    bench.check("sparse", Err(Why::TooLarge { limit: FILE_MAX }));
+    bench.check("sparse", Err(WorkspaceErrorKind::TooLarge { limit: FILE_MAX }));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_race_never_leads_out() {
                     assert_eq!(bytes, b"inside");
                     seen[0] += 1;
                 }
-                Err(Why::Escapes) => seen[1] += 1,
+                Err(WorkspaceErrorKind::Escapes) => seen[1] += 1,
                 // The walk meets a link where it saw a directory.
                 Err(_) => {}
             }
@@ -250,6 +250,8 @@ fn schemas_are_found_by_file_name_in_order() {
         assert_eq!(files(&[root]).unwrap().find("Root"), Ok(Some(json!(6))), "{root}");
     }
     let found = files(&["/etc", "one", "../x"]).unwrap_err();
-    let escapes = |index, path: &str| (index, Fault { path: path.to_owned(), why: Why::Escapes });
+    let escapes = |index, path: &str| {
+        (index, WorkspaceError { path: path.to_owned(), why: WorkspaceErrorKind::Escapes })
+    };
     assert_eq!(found, [escapes(0, "/etc"), escapes(2, "../x")]);
 }

@@ -108,20 +108,23 @@ impl Wish {
         let effort = self.effort.as_deref();
         match backend.as_str() {
             claude::NAME => {
-                let problems = claude::preflight::Wish { permissions, effort }.problems();
-                let misfit = |problem: claude::preflight::Problem| {
+                let problems =
+                    claude::preflight::RequestedOptions { permissions, effort }.problems();
+                let misfit = |problem: claude::preflight::PreflightProblem| {
                     Misfit::new(problem.key(), problem.to_string(), problem.remedy())
                 };
                 problems.into_iter().filter_map(misfit).collect()
             }
             codex::NAME => {
-                use codex::preflight::Problem;
+                use codex::preflight::PreflightProblem;
                 let (model, cap) = (self.model.as_deref(), self.cap);
-                let wish = codex::preflight::Wish { permissions, effort, extras, model, cap };
+                let wish =
+                    codex::preflight::RequestedOptions { permissions, effort, extras, model, cap };
                 let problems = wish.problems(prices);
                 // That it keeps no lists at all is among what it can do.
-                let problems = problems.into_iter().filter(|p| !matches!(p, Problem::Deny(_)));
-                let misfit = |problem: Problem| {
+                let problems =
+                    problems.into_iter().filter(|p| !matches!(p, PreflightProblem::Deny(_)));
+                let misfit = |problem: PreflightProblem| {
                     Misfit::new(problem.key(), problem.to_string(), problem.remedy())
                 };
                 problems.filter_map(misfit).collect()

@@ -1,5 +1,5 @@
 use super::super::sample;
-use super::super::shape::{
+use super::super::wire::{
     Answers, Block, Count, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Report,
     Server, Tokens, ToolInput, ToolResult,
 };

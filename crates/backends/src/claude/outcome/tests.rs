@@ -9,24 +9,24 @@ use raymond_core::time::{Span, Timestamp};
 
 use super::super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
-use crate::process::Heard;
+use crate::process::StreamEvent;
 
 const MODEL: &str = "claude-opus-5-5";
 const REPORTED: Cost = Cost::Reported(Micros(2800));
 const FREE: Cost = Cost::Reported(Micros::ZERO);
 
-fn exited() -> End {
-    End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr: String::new() }
+fn exited() -> ClientEnd {
+    ClientEnd::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr: String::new() }
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new(SESSION))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new(SESSION))
 }
 
-fn after(lines: &[String], end: End, step: &Step) -> Answer {
+fn after(lines: &[String], end: ClientEnd, step: &SessionStep) -> Answer {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
     answer(turn, end, step, &Prices::default())
 }
@@ -97,9 +97,14 @@ fn a_reply_says_all_that_the_client_said() {
 fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
     let ends = || {
         let after = Span::seconds(1);
-        [exited(), End::Settled, End::Cancelled, End::TimedOut { clock: Clock::Idle, after }]
+        [
+            exited(),
+            ClientEnd::Settled,
+            ClientEnd::Cancelled,
+            ClientEnd::TimedOut { clock: Clock::Idle, after },
+        ]
     };
-    let check = |step: &Step, why: &str| {
+    let check = |step: &SessionStep, why: &str| {
         for (lines, cost) in [(vec![init(), success("x")], REPORTED), (vec![init()], Cost::Unknown)]
         {
             for end in ends() {
@@ -107,17 +112,18 @@ fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
             }
         }
         // The result says it, and nothing before.
-        let lines = [init().replace(SESSION, step.writes().as_str()), success("x")];
+        let lines = [init().replace(SESSION, step.written_session().as_str()), success("x")];
         assert_eq!(after(&lines, exited(), step), failed(task(why), REPORTED));
     };
     let (own, another) = (SessionId::new(SESSION), SessionId::new("another"));
-    let strayed = format!("the client was to write session another, and names session {SESSION}");
-    check(&Step::Open(another.clone()), &strayed);
-    check(&Step::Resume(another.clone()), &strayed);
+    let wrong_session_failure =
+        format!("the client was to write session another, and names session {SESSION}");
+    check(&SessionStep::Open(another.clone()), &wrong_session_failure);
+    check(&SessionStep::Resume(another.clone()), &wrong_session_failure);
     let from = SessionId::new("from");
-    check(&Step::Branch { from, to: another.clone() }, &strayed);
+    check(&SessionStep::Branch { from, to: another.clone() }, &wrong_session_failure);
     let stayed = format!("the client was to branch session {SESSION}, and went on in it");
-    check(&Step::Branch { from: own, to: another }, &stayed);
+    check(&SessionStep::Branch { from: own, to: another }, &stayed);
 }
 
 #[test]
@@ -297,46 +303,48 @@ fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_rep
 #[test]
 fn a_session_is_lost_only_where_one_was_needed() {
     let (from, to) = (SessionId::new("from"), SessionId::new(SESSION));
-    let check = |step: &Step, expected: TurnFailure| {
+    let check = |step: &SessionStep, expected: TurnFailure| {
         let lines = [sample::lost("from")];
         assert_eq!(after(&lines, exited(), step), failed(expected, FREE));
     };
     let lost = TurnFailure::LostSession { session: from.clone() };
-    check(&Step::Resume(from.clone()), lost.clone());
-    check(&Step::Branch { from, to }, lost);
+    check(&SessionStep::Resume(from.clone()), lost.clone());
+    check(&SessionStep::Branch { from, to }, lost);
     let said = "the client was cut off: No conversation found with session ID: from";
     check(&open(), transient(said));
 }
 
 #[test]
 fn a_client_without_a_result_died() {
-    let check = |end: End, lines: &[String], why: &str, cost: Cost| {
+    let check = |end: ClientEnd, lines: &[String], why: &str, cost: Cost| {
         assert_eq!(after(lines, end, &open()), failed(transient(why), cost));
     };
-    let died = "the client died without a result";
+    let death_message = "the client died without a result";
     let stderr = "error: unknown option '--x'\n\nsee --help".to_owned();
-    let bad_flag = End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr };
-    let why = format!("{died}, with exit status 1: error: unknown option '--x' / see --help");
+    let bad_flag = ClientEnd::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr };
+    let why =
+        format!("{death_message}, with exit status 1: error: unknown option '--x' / see --help");
     check(bad_flag, &[], &why, FREE);
-    let killed = || End::Exited { status: Some(ExitStatus::from_raw(9)), stderr: String::new() };
-    let why = format!("{died}, with signal 9 (SIGKILL)");
+    let killed =
+        || ClientEnd::Exited { status: Some(ExitStatus::from_raw(9)), stderr: String::new() };
+    let why = format!("{death_message}, with signal 9 (SIGKILL)");
     check(killed(), &[init()], &why, Cost::Unknown);
     let terminated =
-        End::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
+        ClientEnd::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
     let lines = [init(), text("m", "x")];
     // 100 tokens at $4 and one at $20 for a million, and the same for the request in flight.
     let estimated = Cost::Estimated(Micros(2 * 420));
-    check(terminated, &lines, &format!("{died}, with exit status 143"), estimated);
-    let unseen = End::Exited { status: None, stderr: String::new() };
-    check(unseen, &lines, died, estimated);
+    check(terminated, &lines, &format!("{death_message}, with exit status 143"), estimated);
+    let unseen = ClientEnd::Exited { status: None, stderr: String::new() };
+    check(unseen, &lines, death_message, estimated);
 }
 
 #[test]
 fn what_ended_a_client_counts_unless_its_result_was_complete() {
-    let idle = || End::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
+    let idle = || ClientEnd::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
     let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
     let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed, session: None };
-    let check = |lines: &[String], end: End, expected: Answer| {
+    let check = |lines: &[String], end: ClientEnd, expected: Answer| {
         assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
     };
     let working = || vec![init(), bash("m", "ls")];
@@ -345,50 +353,55 @@ fn what_ended_a_client_counts_unless_its_result_was_complete() {
     let later = || [done(), cut()].concat();
     let twice =
         || Answer::Replied(Box::new(Reply { cost: Cost::Reported(Micros(5600)), ..reply("x") }));
-    check(&[], End::Cancelled, interrupted(FREE, false));
-    check(&[init()], End::Cancelled, interrupted(Cost::Unknown, false));
-    check(&cut(), End::Cancelled, interrupted(REPORTED, true));
-    check(&done(), End::Cancelled, replied("x"));
-    check(&later(), End::Cancelled, twice());
+    check(&[], ClientEnd::Cancelled, interrupted(FREE, false));
+    check(&[init()], ClientEnd::Cancelled, interrupted(Cost::Unknown, false));
+    check(&cut(), ClientEnd::Cancelled, interrupted(REPORTED, true));
+    check(&done(), ClientEnd::Cancelled, replied("x"));
+    check(&later(), ClientEnd::Cancelled, twice());
     check(&cut(), idle(), failed(timeout.clone(), REPORTED));
     check(&[], idle(), failed(timeout, FREE));
     check(&done(), idle(), replied("x"));
-    check(&done(), End::Settled, replied("x"));
+    check(&done(), ClientEnd::Settled, replied("x"));
     check(&later(), exited(), twice());
     let retry = sample::retry("401", "authentication_failed");
     let login = auth("authentication_failed (401)");
-    check(&[init(), retry.clone()], End::Hopeless, failed(login, FREE));
-    check(&[done(), vec![retry]].concat(), End::Hopeless, replied("x"));
+    check(&[init(), retry.clone()], ClientEnd::Aborted, failed(login, FREE));
+    check(&[done(), vec![retry]].concat(), ClientEnd::Aborted, replied("x"));
     assert!(matches!(
-        after(&working(), End::Cancelled, &open()),
+        after(&working(), ClientEnd::Cancelled, &open()),
         Answer::Interrupted { cost: Cost::Estimated(_), progressed: true, session: None }
     ));
 }
 
 #[test]
 fn too_much_output_is_told_as_such() {
-    let check = |heard: &[Heard], end: End, expected: Answer| {
+    let check = |event: &[StreamEvent], end: ClientEnd, expected: Answer| {
         let mut turn = Turn::default();
-        for heard in heard {
-            turn.hear(heard);
+        for event in event {
+            turn.read_event(event);
         }
         assert_eq!(answer(turn, end, &open(), &Prices::default()), expected);
     };
-    let line = |text: String| Heard::Line(text.into_bytes());
-    let (flood, cut) = (Heard::Flooded { limit: 1000 }, Heard::Cut { length: 50_000_000 });
-    check(std::slice::from_ref(&flood), End::Flooded, failed(too_large(1000), Cost::Unknown));
+    let line = |text: String| StreamEvent::Line(text.into_bytes());
+    let (flood, cut) =
+        (StreamEvent::TooLarge { limit: 1000 }, StreamEvent::LongLine { length: 50_000_000 });
+    check(
+        std::slice::from_ref(&flood),
+        ClientEnd::Flooded,
+        failed(output_too_large(1000), Cost::Unknown),
+    );
     let unread = Reply { cost: Cost::AtLeast(Micros(2800)), ..reply("x") };
-    let heard = [line(init()), line(success("x")), flood];
-    check(&heard, End::Flooded, Answer::Replied(Box::new(unread)));
+    let event = [line(init()), line(success("x")), flood];
+    check(&event, ClientEnd::Flooded, Answer::Replied(Box::new(unread)));
     let lost = [line(init()), cut.clone()];
-    check(&lost, exited(), failed(too_large(LINE_MAX as u64), Cost::Unknown));
+    check(&lost, exited(), failed(output_too_large(LINE_MAX as u64), Cost::Unknown));
     check(
         &lost,
-        End::Cancelled,
+        ClientEnd::Cancelled,
         Answer::Interrupted { cost: Cost::Unknown, progressed: false, session: None },
     );
     let message = "a line of 50000000 bytes was too long to be read".into();
     let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
-    let heard = [line(init()), cut, line(success("x"))];
-    check(&heard, exited(), Answer::Replied(Box::new(warned)));
+    let event = [line(init()), cut, line(success("x"))];
+    check(&event, exited(), Answer::Replied(Box::new(warned)));
 }

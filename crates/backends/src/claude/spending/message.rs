@@ -6,7 +6,7 @@
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 
-use super::super::shape::{Block, CacheWrites, Count, Message, Tokens};
+use super::super::wire::{Block, CacheWrites, Count, Message, Tokens};
 
 /// The part of a turn that sends its own requests: the main one (none), or a subagent by the id of
 /// the tool call that started it.
@@ -19,7 +19,7 @@ pub(super) struct Streamed {
     pub(super) model: String,
     pub(super) payment: Payment,
     /// Unknown if the model is only assumed, or wrote thoughts that are neither shown nor counted.
-    pub(super) rest: Rest,
+    pub(super) rest: Remainder,
     tokens: Tokens,
     written: usize,
 }
@@ -37,14 +37,14 @@ pub(super) enum Payment {
 
 /// The part of a message's price that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownCost {
     pub(super) amount: Micros,
-    pub(super) rest: Rest,
+    pub(super) rest: Remainder,
 }
 
 /// Whether anything about a price is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum Remainder {
     Nothing,
     Unknown,
 }
@@ -79,7 +79,7 @@ impl Streamed {
             conversation,
             model: message.model.clone().unwrap_or_default(),
             payment: Payment::Due,
-            rest: Rest::Nothing,
+            rest: Remainder::Nothing,
             tokens: message.usage,
             written: 0,
         }
@@ -90,13 +90,13 @@ impl Streamed {
         let searches = &mut self.tokens.server_tools.web_search_requests;
         *searches = (*searches).max(message.usage.server_tools.web_search_requests);
         if message.content.iter().any(Block::hides_thoughts) {
-            self.rest = Rest::Unknown;
+            self.rest = Remainder::Unknown;
         }
         let blocks = message.content.iter();
         self.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
     }
 
-    pub(super) fn price(&self, prices: &Prices) -> Known {
+    pub(super) fn price(&self, prices: &Prices) -> KnownCost {
         let Tokens { input, output, cache_write, cache_read, .. } = self.tokens;
         let Tokens { cache_writes: CacheWrites { for_an_hour }, server_tools, .. } = self.tokens;
         let written = (self.written / 4) as u64;
@@ -114,12 +114,12 @@ impl Streamed {
             && ![cache_read, for_an_hour].contains(&Count::Unreadable)
             // Every request reads something. Some gateways count it only at the end of the message.
             && [usage.input, usage.cache_write, usage.cache_read] != [0; 3]
-            && self.rest == Rest::Nothing
+            && self.rest == Remainder::Nothing
             // The list has no price for a search.
             && matches!(server_tools.web_search_requests, Count::Absent | Count::Known(0));
         match prices.estimate(&self.model, &usage) {
-            Some(amount) if is_counted => Known { amount, rest: Rest::Nothing },
-            amount => Known { amount: amount.unwrap_or_default(), rest: Rest::Unknown },
+            Some(amount) if is_counted => KnownCost { amount, rest: Remainder::Nothing },
+            amount => KnownCost { amount: amount.unwrap_or_default(), rest: Remainder::Unknown },
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 
-use super::super::shape::{Conclusion, CostBasis, Count, ModelUsage};
-use super::message::{Known, Rest};
+use super::super::wire::{Conclusion, CostBasis, Count, ModelUsage};
+use super::message::{KnownCost, Remainder};
 
 /// What a result reports about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub(super) enum Account {
 pub(super) struct Tokens {
     usage: Usage,
     /// Web searches have a price of their own.
-    rest: Rest,
+    rest: Remainder,
 }
 
 impl Tokens {
     /// Returns the price of the tokens.
-    pub(super) fn price(&self, model: &str, prices: &Prices) -> Known {
+    pub(super) fn price(&self, model: &str, prices: &Prices) -> KnownCost {
         match prices.estimate(model, &self.usage) {
-            Some(amount) => Known { amount, rest: self.rest },
-            None => Known { amount: Micros::ZERO, rest: Rest::Unknown },
+            Some(amount) => KnownCost { amount, rest: self.rest },
+            None => KnownCost { amount: Micros::ZERO, rest: Remainder::Unknown },
         }
     }
 }
@@ -74,8 +74,8 @@ fn guessed(model: &ModelUsage) -> Account {
     }
     let usage = Usage { input, output, cache_write: write.at_least(), cache_read: read.at_least() };
     let rest = match model.web_search_requests {
-        Count::Absent | Count::Known(0) => Rest::Nothing,
-        Count::Known(_) | Count::Unreadable => Rest::Unknown,
+        Count::Absent | Count::Known(0) => Remainder::Nothing,
+        Count::Known(_) | Count::Unreadable => Remainder::Unknown,
     };
     Account::Tokens(Tokens { usage, rest })
 }

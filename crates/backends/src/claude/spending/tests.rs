@@ -3,8 +3,8 @@ use raymond_core::prices::Price;
 use super::super::sample::{self, aborted, bash, init, of_agent, success, text};
 use super::super::turn::Turn;
 use super::*;
-use crate::headless::Fold as _;
-use crate::process::Heard;
+use crate::headless::TurnReader as _;
+use crate::process::StreamEvent;
 
 /// One dollar for a million tokens read, two for a million written.
 fn prices() -> Prices {
@@ -20,7 +20,7 @@ fn zero() -> Price {
 fn after(lines: &[String]) -> Cost {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
     turn.spending.cost(&prices())
 }
@@ -67,10 +67,10 @@ fn results_report_the_cost_since_the_last_result() {
     check(&[init(), text("m", "a"), done(), init(), done()], reported(2 * REPORT));
     check(&[init(), bash("m", "ls"), sample::cut_off()], reported(REPORT));
     // The client holds a result back while a subagent works, and begins the next round before it.
-    let late = [init(), text("m", "a"), init(), text("n", "b"), done()];
-    check(&late, at_least(REPORT + SMALL));
+    let suspended_for = [init(), text("m", "a"), init(), text("n", "b"), done()];
+    check(&suspended_for, at_least(REPORT + SMALL));
     let nothing = || sample::result("success", sample::NO_USAGE);
-    check(&[&late[..], &[nothing()]].concat(), reported(REPORT));
+    check(&[&suspended_for[..], &[nothing()]].concat(), reported(REPORT));
 }
 
 #[test]
@@ -106,15 +106,16 @@ fn a_turn_is_free_only_if_no_request_was_possible() {
 
 #[test]
 fn unread_output_makes_a_cost_incomplete() {
-    let check = |heard: &[Heard], expected: Cost| {
+    let check = |event: &[StreamEvent], expected: Cost| {
         let mut turn = Turn::default();
-        for heard in heard {
-            turn.hear(heard);
+        for event in event {
+            turn.read_event(event);
         }
-        assert_eq!(turn.spending.cost(&prices()), expected, "{heard:?}");
+        assert_eq!(turn.spending.cost(&prices()), expected, "{event:?}");
     };
-    let line = |text: String| Heard::Line(text.into_bytes());
-    let (long, flood) = (Heard::Cut { length: 50_000_000 }, Heard::Flooded { limit: 1000 });
+    let line = |text: String| StreamEvent::Line(text.into_bytes());
+    let (long, flood) =
+        (StreamEvent::LongLine { length: 50_000_000 }, StreamEvent::TooLarge { limit: 1000 });
     check(std::slice::from_ref(&long), Cost::Unknown);
     check(std::slice::from_ref(&flood), Cost::Unknown);
     check(&[line(init()), line(text("m", "a")), long.clone()], at_least(2 * SMALL));

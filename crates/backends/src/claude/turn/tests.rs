@@ -5,41 +5,41 @@ use raymond_core::prices::Prices;
 use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
 use super::*;
-use crate::contract::Sign;
+use crate::contract::Progress;
 use crate::headless::Warnings;
-use crate::headless::{End, Step};
-use crate::process::Heard;
+use crate::headless::{ClientEnd, SessionStep};
+use crate::process::StreamEvent;
 
-fn heard(line: &str) -> Heard {
-    Heard::Line(line.as_bytes().to_vec())
+fn event(line: &str) -> StreamEvent {
+    StreamEvent::Line(line.as_bytes().to_vec())
 }
 
 fn after(lines: &[String]) -> Turn {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&heard(line));
+        turn.read_event(&event(line));
     }
     turn
 }
 
 fn warnings(lines: &[String]) -> Vec<String> {
-    after(lines).hearing.warnings.into_vec().iter().map(ToString::to_string).collect()
+    after(lines).health.warnings.into_vec().iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn what_is_worth_showing_is_told_line_by_line() {
-    let check = |line: &str, expected: &[Sign]| {
-        let said = Turn::default().hear(&heard(line));
-        let signs: Vec<Sign> = said.iter().filter_map(Said::sign).collect();
+    let check = |line: &str, expected: &[Progress]| {
+        let said = Turn::default().read_event(&event(line));
+        let signs: Vec<Progress> = said.iter().filter_map(TranscriptItem::progress).collect();
         assert_eq!(signs, expected, "{line}");
     };
     check(&init(), &[]);
-    check(&text("m", "hello"), &[Sign::Text]);
-    check(&bash("m", "cargo test"), &[Sign::Tool { name: "Bash(cargo test)".into() }]);
+    check(&text("m", "hello"), &[Progress::Text]);
+    check(&bash("m", "cargo test"), &[Progress::Tool { name: "Bash(cargo test)".into() }]);
     let two = r#"{"type":"text","text":"a"},{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}"#;
-    check(&sample::block("m", two), &[Sign::Text, Sign::Tool { name: "Read(/x)".into() }]);
+    check(&sample::block("m", two), &[Progress::Text, Progress::Tool { name: "Read(/x)".into() }]);
     let why = "overloaded (529), retry 1 of 2".to_owned();
-    check(&sample::retry("529", "overloaded"), &[Sign::Retries { why }]);
+    check(&sample::retry("529", "overloaded"), &[Progress::Retries { why }]);
     check(&sample::error("server_error"), &[]);
     check(&user(), &[]);
     check(&success("x"), &[]);
@@ -174,7 +174,7 @@ fn a_session_is_heard_when_it_can_be_named() {
         let lines = [system("init", &format!(r#""session_id":"{id}""#))];
         let turn = after(&lines);
         assert_eq!(turn.session.as_ref().map(SessionId::as_str), expected, "{id}");
-        let warned = turn.hearing.warnings.into_vec().len();
+        let warned = turn.health.warnings.into_vec().len();
         assert_eq!(warned, usize::from(expected.is_none()), "{id}");
         let told = success("x").replace(sample::SESSION, id);
         let named = after(&[init(), told]).session;
@@ -210,7 +210,7 @@ fn no_number_of_denied_calls_is_too_large() {
     let more = format!(r#""permission_denials":[{}]"#, calls.join(","));
     let turn = after(&[sample::result("success", &more)]);
     assert_eq!(turn.denied.len(), 1000);
-    let warned: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let warned: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
     assert_eq!(warned, ["more than 1000 calls were denied; the rest is not listed"]);
 }
 
@@ -248,9 +248,9 @@ fn each_kind_of_nonsense_is_told_once() {
         ["the MCP server a is not there: failed", "the MCP server c is not there: needs-auth"];
     check(&[init.clone(), init], &expected);
     let mut turn = Turn::default();
-    turn.hear(&Heard::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
-    turn.hear(&Heard::Cut { length: 50_000_000 });
-    let found: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
+    turn.read_event(&StreamEvent::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
+    turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
+    let found: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
     let long = "a line of 50000000 bytes was too long to be read";
     assert_eq!(found, ["the output was not UTF-8; bad bytes were replaced", long]);
     let many: Vec<String> = (0..100).map(|n| novelty(&n.to_string())).collect();
@@ -261,11 +261,11 @@ fn each_kind_of_nonsense_is_told_once() {
 fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() {
     let check = |lines: &[String], expected: bool| {
         let mut turn = Turn::default();
-        turn.hear(&Heard::Cut { length: 50_000_000 });
+        turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
         for line in lines {
-            turn.hear(&heard(line));
+            turn.read_event(&event(line));
         }
-        assert_eq!(turn.hearing.unread, expected, "{lines:?}");
+        assert_eq!(turn.health.unread, expected, "{lines:?}");
     };
     check(&[], true);
     check(&[system("task_notification", r#""task_id":"b1""#)], true);
@@ -310,13 +310,13 @@ proptest! {
     fn any_lines_can_be_heard(lines in prop::collection::vec(json(), 0..12)) {
         let turn = after(&lines);
         turn.stage();
-        let step = Step::Resume(SessionId::new("s"));
-        outcome::answer(turn, End::Settled, &step, &Prices::default());
+        let step = SessionStep::Resume(SessionId::new("s"));
+        outcome::answer(turn, ClientEnd::Settled, &step, &Prices::default());
     }
 
     // proves: S32
     #[test]
     fn any_bytes_can_be_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        Turn::default().hear(&Heard::Line(bytes));
+        Turn::default().read_event(&StreamEvent::Line(bytes));
     }
 }

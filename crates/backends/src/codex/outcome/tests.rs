@@ -9,23 +9,23 @@ use raymond_core::run::event::Warning;
 use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
-use super::super::books::Books;
-use super::super::past::Past;
+use super::super::prior_turns::PriorTurns;
 use super::super::sample::{self, FOLLOWED, MODEL, THREAD, USED};
-use super::super::turn::{PATIENCE, SETTLED};
+use super::super::thread_usage::ThreadUsage;
+use super::super::turn::{SETTLE_TIME, USAGE_FILE_WAIT};
 use super::*;
-use crate::process::Heard;
+use crate::process::StreamEvent;
 
 const FREE: Cost = Cost::Reported(Micros::ZERO);
 const PAID: Cost = Cost::Estimated(Micros(USED));
 
-fn exited(stderr: &str) -> End {
+fn exited(stderr: &str) -> ClientEnd {
     let status = Some(ExitStatus::from_raw(1 << 8));
-    End::Exited { status, stderr: stderr.to_owned() }
+    ClientEnd::Exited { status, stderr: stderr.to_owned() }
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new("chosen"))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new("chosen"))
 }
 
 fn own() -> SessionId {
@@ -33,22 +33,25 @@ fn own() -> SessionId {
 }
 
 /// A turn of which these lines and this rollout are all that there is.
-fn heard(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
+fn event(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
     let home = tempfile::tempdir().unwrap();
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
     sample::write(home.path(), THREAD, &entries);
-    let mut turn =
-        Turn::new(Books::new(home.path(), Arc::new(Prices::default()), Past::default()), cap, form);
+    let mut turn = Turn::new(
+        ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default()),
+        cap,
+        form,
+    );
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
-    turn.look();
+    turn.poll();
     turn
 }
 
-fn after(lines: &[String], entries: &[String], end: End) -> Answer {
-    answer(heard(lines, entries, None, Form::Text), end, &open())
+fn after(lines: &[String], entries: &[String], end: ClientEnd) -> Answer {
+    answer(event(lines, entries, None, Form::Text), end, &open())
 }
 
 fn said(more: &[String]) -> Vec<String> {
@@ -74,8 +77,9 @@ fn the_last_message_is_the_answer_and_the_thread_is_named() {
     let entries = [sample::used("a")];
     let answer = after(&lines, &entries, exited(""));
     assert_eq!(answer, Answer::Replied(Box::new(reply("last"))));
-    let turn = heard(&lines, &entries, None, Form::Text);
-    let resumed = super::answer(turn, End::Settled, &Step::Resume(SessionId::new(THREAD)));
+    let turn = event(&lines, &entries, None, Form::Text);
+    let resumed =
+        super::answer(turn, ClientEnd::Settled, &SessionStep::Resume(SessionId::new(THREAD)));
     let expected = Reply { session: None, ..reply("last") };
     assert_eq!(resumed, Answer::Replied(Box::new(expected)));
 }
@@ -93,7 +97,7 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 fn json_that_was_asked_for_is_read_whatever_its_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
-        let turn = heard(&lines, &[sample::used("a")], None, form);
+        let turn = event(&lines, &[sample::used("a")], None, form);
         let Answer::Replied(reply) = answer(turn, exited(""), &open()) else {
             panic!("it replied")
         };
@@ -109,7 +113,7 @@ fn json_that_was_asked_for_is_read_whatever_its_shape() {
 #[test]
 fn failures_have_kinds_by_what_the_rollout_says() {
     let check = |info: Value, message: &str, cost: Cost, expected: TurnFailure| {
-        let lines = said(&[sample::trouble(message), sample::failed(message)]);
+        let lines = said(&[sample::abort_reason(message), sample::failed(message)]);
         let answer = after(&lines, &[sample::ended(&info)], exited(""));
         assert_eq!(answer, failed(expected, cost), "{info} {message}");
     };
@@ -134,7 +138,7 @@ fn failures_have_kinds_by_what_the_rollout_says() {
 fn a_failed_turn_is_free_only_if_it_was_refused() {
     let check = |info: Value, message: &str, expected: Cost| {
         let lines = said(&[sample::failed(message)]);
-        let turn = heard(&lines, &[sample::ended(&info)], None, Form::Text);
+        let turn = event(&lines, &[sample::ended(&info)], None, Form::Text);
         assert_eq!(turn.cost(), expected, "{info} {message}");
     };
     let status = |kind: &str, status: u16| json!({ kind: { "http_status_code": status } });
@@ -175,7 +179,7 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
     let check = |info: &str, expected: u64| {
         let entries = [sample::calls(), sample::used("a"), sample::returned()];
         let entries = [&entries[..], &[sample::ended(&json!(info))]].concat();
-        let turn = heard(&said(&[sample::failed("no")]), &entries, None, Form::Text);
+        let turn = event(&said(&[sample::failed("no")]), &entries, None, Form::Text);
         assert_eq!(turn.cost(), Cost::Estimated(Micros(expected)), "{info}");
     };
     check("unauthorized", USED);
@@ -188,13 +192,13 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
 fn a_refusal_after_a_broken_request_is_not_free() {
     let check = |why: &str, expected: Cost| {
         let limited = "exceeded retry limit, last status: 429 Too Many Requests";
-        let notice = sample::trouble(&format!("Reconnecting... 1/5 ({why})"));
+        let notice = sample::abort_reason(&format!("Reconnecting... 1/5 ({why})"));
         let lines = said(&[notice.clone(), sample::failed(limited)]);
         let ended = sample::ended(&json!("other"));
-        assert_eq!(heard(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
-        let again = sample::trouble(&format!("Reconnecting... 2/5 ({limited})"));
-        let turn = heard(&said(&[notice, again]), &[], None, Form::Text);
-        assert!(turn.is_hopeless());
+        assert_eq!(event(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
+        let again = sample::abort_reason(&format!("Reconnecting... 2/5 ({limited})"));
+        let turn = event(&said(&[notice, again]), &[], None, Form::Text);
+        assert!(turn.should_abort());
         assert_eq!(turn.cost(), expected, "{why}, then a limit");
     };
     check("stream disconnected before completion: x", Cost::Unknown);
@@ -215,10 +219,10 @@ fn a_limit_says_until_when() {
 #[test]
 fn a_client_that_would_wait_in_vain_is_ended() {
     let check = |notice: &str, expected: Option<TurnFailure>| {
-        let turn = heard(&said(&[sample::trouble(notice)]), &[], None, Form::Text);
-        assert_eq!(turn.is_hopeless(), expected.is_some(), "{notice}");
+        let turn = event(&said(&[sample::abort_reason(notice)]), &[], None, Form::Text);
+        assert_eq!(turn.should_abort(), expected.is_some(), "{notice}");
         if let Some(failure) = expected {
-            assert_eq!(answer(turn, End::Hopeless, &open()), failed(failure, FREE));
+            assert_eq!(answer(turn, ClientEnd::Aborted, &open()), failed(failure, FREE));
         }
     };
     let notice = "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)";
@@ -232,8 +236,8 @@ fn a_client_that_would_wait_in_vain_is_ended() {
 #[test]
 fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     let check = |share: u64, entries: &[String], expected: bool| {
-        let turn = heard(&said(&[]), entries, Some(Micros(share)), Form::Text);
-        assert_eq!(turn.is_hopeless(), expected, "{share}");
+        let turn = event(&said(&[]), entries, Some(Micros(share)), Form::Text);
+        assert_eq!(turn.should_abort(), expected, "{share}");
         turn
     };
     let (calls, used) = (sample::calls(), sample::used("a"));
@@ -243,11 +247,11 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     let turn = check(USED, &[calls, used.clone()], true);
     let capped =
         Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
-    assert_eq!(answer(turn, End::Hopeless, &open()), capped);
+    assert_eq!(answer(turn, ClientEnd::Aborted, &open()), capped);
     // It was done before it could be ended.
     let lines = said(&[sample::text("done"), sample::completed()]);
-    let turn = heard(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
-    assert_eq!(answer(turn, End::Hopeless, &open()), Answer::Replied(Box::new(reply("done"))));
+    let turn = event(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
+    assert_eq!(answer(turn, ClientEnd::Aborted, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
 #[test]
@@ -256,21 +260,21 @@ fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
     let asked = [named[0].clone(), sample::calls(), sample::used("b")];
     let done = said(&[sample::text("done"), sample::completed()]);
     let check = |lines: &[String], entries: &[String]| {
-        let turn = heard(lines, entries, Some(Micros(1_000_000)), Form::Text);
+        let turn = event(lines, entries, Some(Micros(1_000_000)), Form::Text);
         let expected = failed(unpriced("house-model"), Cost::Unknown);
-        assert_eq!(answer(turn, End::Hopeless, &open()), expected);
-        let free = heard(lines, entries, None, Form::Text);
-        assert!(!free.is_hopeless(), "nothing is to be kept");
+        assert_eq!(answer(turn, ClientEnd::Aborted, &open()), expected);
+        let free = event(lines, entries, None, Form::Text);
+        assert!(!free.should_abort(), "nothing is to be kept");
     };
-    assert!(heard(&said(&[]), &named, Some(Micros(1)), Form::Text).is_hopeless());
+    assert!(event(&said(&[]), &named, Some(Micros(1)), Form::Text).should_abort());
     check(&said(&[]), &named);
     check(&said(&[]), &asked);
     // It was done before it could be ended; the next one would be, too.
     check(&done, &asked);
     // What an earlier turn was answered by does not matter.
     let later = [asked.as_slice(), &sample::began("c"), &[sample::used("c")]].concat();
-    let turn = heard(&done, &later, Some(Micros(1_000_000)), Form::Text);
-    assert_eq!(answer(turn, End::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
+    let turn = event(&done, &later, Some(Micros(1_000_000)), Form::Text);
+    assert_eq!(answer(turn, ClientEnd::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
 #[test]
@@ -285,21 +289,25 @@ fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
 fn only_a_thread_that_was_asked_for_can_be_lost() {
     let id = SessionId::new("00000000-0000-8000-8000-000000000000");
     let stderr = format!("Error: thread/resume failed: no rollout found for thread id {id} (code)");
-    let check = |step: &Step, expected: TurnFailure| {
-        let turn = heard(&[], &[], None, Form::Text);
+    let check = |step: &SessionStep, expected: TurnFailure| {
+        let turn = event(&[], &[], None, Form::Text);
         let expected =
             Answer::Failed { failure: expected, cost: FREE, denied: Vec::new(), session: None };
         assert_eq!(answer(turn, exited(&stderr), step), expected);
     };
     let lost = TurnFailure::LostSession { session: id.clone() };
-    check(&Step::Resume(id.clone()), lost.clone());
-    check(&Step::Branch { from: id.clone(), to: SessionId::new("t") }, lost);
-    let why = died(&exited(&stderr));
+    check(&SessionStep::Resume(id.clone()), lost.clone());
+    check(&SessionStep::Branch { from: id.clone(), to: SessionId::new("t") }, lost);
+    let why = death_message(&exited(&stderr));
     check(&open(), TurnFailure::Transient { why: why.clone() });
-    check(&Step::Resume(SessionId::new("another")), TurnFailure::Transient { why: why.clone() });
+    check(
+        &SessionStep::Resume(SessionId::new("another")),
+        TurnFailure::Transient { why: why.clone() },
+    );
     // One that asked the model is not followed by another client with the same share.
-    let asked = heard(&[sample::begins()], &[], None, Form::Text);
-    let Answer::Failed { failure, cost, .. } = answer(asked, exited(&stderr), &Step::Resume(id))
+    let asked = event(&[sample::begins()], &[], None, Form::Text);
+    let Answer::Failed { failure, cost, .. } =
+        answer(asked, exited(&stderr), &SessionStep::Resume(id))
     else {
         panic!("it has no answer");
     };
@@ -310,25 +318,25 @@ fn only_a_thread_that_was_asked_for_can_be_lost() {
 fn a_client_that_says_no_more_has_died_or_was_ended() {
     let entries = [sample::calls(), sample::used("a")];
     let begun = said(&[sample::command("item.started", "ls", "in_progress")]);
-    let why = died(&exited("oh"));
+    let why = death_message(&exited("oh"));
     let answer = after(&begun, &entries, exited("oh"));
     assert_eq!(answer, failed(TurnFailure::Transient { why }, PAID));
     let interrupted = Answer::Interrupted { cost: PAID, progressed: true, session: Some(own()) };
-    assert_eq!(after(&begun, &entries, End::Cancelled), interrupted);
+    assert_eq!(after(&begun, &entries, ClientEnd::Cancelled), interrupted);
     let asking = [&entries[..], &[sample::returned()]].concat();
     let cost = Cost::Estimated(Micros(USED + FOLLOWED));
     let interrupted = Answer::Interrupted { cost, progressed: true, session: Some(own()) };
-    assert_eq!(after(&begun, &asking, End::Cancelled), interrupted);
+    assert_eq!(after(&begun, &asking, ClientEnd::Cancelled), interrupted);
     let (clock, after_time) = (Clock::Idle, Span::minutes(30));
     let timeout = TurnFailure::Timeout { clock, after: after_time };
-    let end = End::TimedOut { clock, after: after_time };
+    let end = ClientEnd::TimedOut { clock, after: after_time };
     assert_eq!(after(&begun, &entries, end), failed(timeout, PAID));
 }
 
 #[test]
 fn what_may_have_cost_something_is_never_free() {
     let check = |lines: &[String], entries: &[String], expected: Cost| {
-        assert_eq!(heard(lines, entries, None, Form::Text).cost(), expected);
+        assert_eq!(event(lines, entries, None, Form::Text).cost(), expected);
     };
     check(&[sample::thread(THREAD)], &[], FREE);
     check(&said(&[]), &[], Cost::Unknown);
@@ -355,21 +363,22 @@ fn calls_that_were_declined_are_listed() {
 
 #[test]
 fn a_message_that_could_not_be_read_is_no_answer() {
-    let mut turn = heard(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
-    turn.hear(&Heard::Cut { length: 20_000_000 });
-    turn.hear(&Heard::Line(sample::completed().into_bytes()));
-    let expected = failed(too_large(LINE_MAX as u64), PAID);
+    let mut turn = event(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
+    turn.read_event(&StreamEvent::LongLine { length: 20_000_000 });
+    turn.read_event(&StreamEvent::Line(sample::completed().into_bytes()));
+    let expected = failed(output_too_large(LINE_MAX as u64), PAID);
     assert_eq!(answer(turn, exited(""), &open()), expected);
 }
 
 /// A turn of which these lines are all that there is; the client keeps no books.
 fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
-    let nowhere = Books::new("/nowhere".as_ref(), Arc::new(Prices::default()), Past::default());
+    let nowhere =
+        ThreadUsage::new("/nowhere".as_ref(), Arc::new(Prices::default()), PriorTurns::default());
     let mut turn = Turn::new(nowhere, cap, Form::Text);
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
-    turn.look();
+    turn.poll();
     turn
 }
 
@@ -377,11 +386,11 @@ fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
 async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     let share = Some(Micros(1_000_000));
     let mut turn = unseen_turn(&said(&[]), share);
-    assert!(!turn.is_hopeless(), "the client may be about to open its books");
-    tokio::time::advance(PATIENCE).await;
-    turn.look();
-    assert!(turn.is_hopeless());
-    let answer = answer(turn, End::Hopeless, &open());
+    assert!(!turn.should_abort(), "the client may be about to open its books");
+    tokio::time::advance(USAGE_FILE_WAIT).await;
+    turn.poll();
+    assert!(turn.should_abort());
+    let answer = answer(turn, ClientEnd::Aborted, &open());
     let Answer::Failed { failure: TurnFailure::Task { why }, cost: Cost::Unknown, .. } = answer
     else {
         panic!("{answer:?}")
@@ -403,9 +412,9 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
     // A client that has not begun has nothing to write down.
     let mut turn = unseen_turn(&[sample::thread(THREAD)], share);
-    tokio::time::advance(PATIENCE).await;
-    turn.look();
-    assert!(!turn.is_hopeless());
+    tokio::time::advance(USAGE_FILE_WAIT).await;
+    turn.poll();
+    assert!(!turn.should_abort());
 }
 
 #[test]
@@ -430,10 +439,10 @@ fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
     let check = |lines: &[String], entries: &[String], expected: Cost| {
         let thread = sample::thread(THREAD);
         let lines: Vec<String> = [thread].iter().chain(lines).cloned().collect();
-        let turn = heard(&lines, entries, Some(Micros(USED)), Form::Text);
+        let turn = event(&lines, entries, Some(Micros(USED)), Form::Text);
         assert_eq!(turn.cost(), expected, "{lines:?}");
-        assert_eq!(turn.is_hopeless(), expected == PAID && !turn.is_complete(), "{lines:?}");
-        assert!(turn.look_every().is_some());
+        assert_eq!(turn.should_abort(), expected == PAID && !turn.is_complete(), "{lines:?}");
+        assert!(turn.poll_interval().is_some());
     };
     check(&[], &[], FREE);
     check(&[sample::note("careful")], &[], FREE);
@@ -448,11 +457,11 @@ fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
 #[test]
 fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both() {
     let other = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
-    let check = |lines: &[String], step: &Step, expected: Option<&str>| {
+    let check = |lines: &[String], step: &SessionStep, expected: Option<&str>| {
         let lines: Vec<String> =
             lines.iter().cloned().chain([sample::text("hi"), sample::completed()]).collect();
         let answer =
-            answer(heard(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
+            answer(event(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
         match (answer, expected) {
             (Answer::Replied(_), None) => {}
             (Answer::Failed { failure, session: None, .. }, Some(why)) => {
@@ -462,43 +471,43 @@ fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both()
         }
     };
     let (own, foreign) = (sample::thread(THREAD), sample::thread(other));
-    let strayed = |from: &str, to: &str| {
+    let wrong_session_failure = |from: &str, to: &str| {
         format!("the client was to write thread {from}, and names thread {to}")
     };
-    let resume = Step::Resume(SessionId::new(THREAD));
+    let resume = SessionStep::Resume(SessionId::new(THREAD));
     check(&[own.clone(), own.clone()], &resume, None);
-    check(std::slice::from_ref(&foreign), &resume, Some(&strayed(THREAD, other)));
-    check(&[own.clone(), foreign.clone()], &resume, Some(&strayed(THREAD, other)));
-    check(&[own.clone(), foreign], &open(), Some(&strayed(THREAD, other)));
-    let branch = Step::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
+    check(std::slice::from_ref(&foreign), &resume, Some(&wrong_session_failure(THREAD, other)));
+    check(&[own.clone(), foreign.clone()], &resume, Some(&wrong_session_failure(THREAD, other)));
+    check(&[own.clone(), foreign], &open(), Some(&wrong_session_failure(THREAD, other)));
+    let branch = SessionStep::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
     let why = format!("the client was to branch thread {THREAD}, and went on in it");
     check(&[own], &branch, Some(&why));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_used_up_its_share_and_does_not_end_is_ended() {
-    let mut turn = heard(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
-    assert!(!turn.is_hopeless(), "it may have said its last word");
-    tokio::time::advance(SETTLED).await;
-    turn.look();
-    assert!(turn.is_hopeless());
+    let mut turn = event(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
+    assert!(!turn.should_abort(), "it may have said its last word");
+    tokio::time::advance(SETTLE_TIME).await;
+    turn.poll();
+    assert!(turn.should_abort());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
     let entries = [sample::calls(), sample::returned()];
-    let mut turn = heard(&said(&[]), &entries, Some(Micros(1)), Form::Text);
-    assert!(!turn.is_hopeless(), "the tokens may follow");
-    tokio::time::advance(SETTLED).await;
-    turn.look();
-    let answer = answer(turn, End::Hopeless, &open());
+    let mut turn = event(&said(&[]), &entries, Some(Micros(1)), Form::Text);
+    assert!(!turn.should_abort(), "the tokens may follow");
+    tokio::time::advance(SETTLE_TIME).await;
+    turn.poll();
+    let answer = answer(turn, ClientEnd::Aborted, &open());
     let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
         panic!("{answer:?}")
     };
     assert!(why.starts_with("the client does not count the tokens of its requests"), "{why}");
     // Neither is one that was done before anybody noticed.
     let lines = said(&[sample::text("done"), sample::completed().replace("9000000", "null")]);
-    let turn = heard(&lines, &[], Some(Micros(1)), Form::Text);
+    let turn = event(&lines, &[], Some(Micros(1)), Form::Text);
     let answer = super::answer(turn, exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
 }
@@ -507,32 +516,32 @@ async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
 #[tokio::test(start_paused = true)]
 async fn a_request_in_flight_is_never_free() {
     let entries = [sample::calls(), sample::used("a"), sample::returned()];
-    let asking = |cap| heard(&said(&[]), &entries, cap, Form::Text);
+    let asking = |cap| event(&said(&[]), &entries, cap, Form::Text);
     let both = Cost::Estimated(Micros(USED + FOLLOWED));
     // However young it is.
     let mut at_once = asking(None);
-    at_once.ends();
+    at_once.before_end();
     assert_eq!(at_once.cost(), both);
     // A share that is used up is charged in full, whether a next request had been sent or not.
     let mut capped = asking(Some(Micros(USED)));
-    assert!(capped.is_hopeless());
-    capped.ends();
+    assert!(capped.should_abort());
+    capped.before_end();
     assert_eq!(capped.cost(), PAID);
     let mut later = asking(Some(Micros(USED)));
-    tokio::time::advance(SETTLED).await;
-    later.ends();
+    tokio::time::advance(SETTLE_TIME).await;
+    later.before_end();
     assert_eq!(later.cost(), both);
     // The client tries again: the next request may be under way.
-    let notice = || sample::trouble("Reconnecting... 1/5 (unexpected status 503 Busy)");
+    let notice = || sample::abort_reason("Reconnecting... 1/5 (unexpected status 503 Busy)");
     let mut again = asking(None);
-    again.hear(&Heard::Line(notice().into_bytes()));
-    assert!(again.is_getting_nowhere());
-    again.ends();
+    again.read_event(&StreamEvent::Line(notice().into_bytes()));
+    assert!(again.is_stalled());
+    again.before_end();
     assert_eq!(again.cost(), both);
-    let cost = |notice: String| heard(&said(&[notice]), &[], None, Form::Text).cost();
+    let cost = |notice: String| event(&said(&[notice]), &[], None, Form::Text).cost();
     assert_eq!(cost(notice()), Cost::Unknown);
     // The model answers nobody who is not logged in.
-    let refused = sample::trouble("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
+    let refused = sample::abort_reason("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
     assert_eq!(cost(refused), FREE);
 }
 
@@ -540,7 +549,7 @@ async fn a_request_in_flight_is_never_free() {
 fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
     for line in ["{\"type\":\"turn.sta", "{\"type\":\"novelty\"}", "noise"] {
         let lines = [sample::thread(THREAD), line.to_owned()];
-        assert_eq!(heard(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
+        assert_eq!(event(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
     }
 }
 
@@ -550,12 +559,13 @@ fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
     let mut entries = sample::began("a");
     entries.push(sample::used("a"));
     sample::write(home.path(), THREAD, &entries);
-    let books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
-    let mut turn = Turn::new(books, Some(Micros(100_000_000)), Form::Text);
+    let thread_usage =
+        ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default());
+    let mut turn = Turn::new(thread_usage, Some(Micros(100_000_000)), Form::Text);
     for line in said(&[]) {
-        turn.hear(&Heard::Line(line.into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.into_bytes()));
     }
-    turn.look();
+    turn.poll();
     assert_eq!(turn.cost(), PAID);
     let mut place = home.path().join("sessions");
     while place.is_dir() {
@@ -564,7 +574,7 @@ fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
     // Too long to be read while the client waits, like one that reports an error.
     let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
     file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
-    turn.look();
+    turn.poll();
     assert_eq!(turn.cost(), Cost::AtLeast(Micros(USED)));
     assert!(turn.is_unseen(), "what it costs cannot be watched any more");
 }

@@ -16,8 +16,9 @@ fn requests_errors_and_limits_are_read() {
     check(&sample::calls(), Entry::Calls);
     let usage = Some(Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 });
     check(&sample::used("a"), Entry::Used { root_turn: Some("a".into()), usage });
-    let problem =
-        |kind: &str, status| Entry::Ends { error: Some(Problem { kind: kind.into(), status }) };
+    let problem = |kind: &str, status| Entry::Ends {
+        error: Some(RolloutError { kind: kind.into(), status }),
+    };
     check(&sample::ended(&Value::Null), Entry::Ends { error: None });
     check(&sample::ended(&json!("server_overloaded")), problem("server_overloaded", None));
     let with_status = json!({ "http_connection_failed": { "http_status_code": 401 } });

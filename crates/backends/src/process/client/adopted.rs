@@ -8,10 +8,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::disk_reservation::DiskReservations;
 use super::exit::Exit;
 use super::followed::{Followed, Unreadable};
 use super::regular::{open_regular, read_regular, remove_if_exists};
-use super::room::Rooms;
 use super::start::private;
 use super::{Client, Files};
 use crate::process::Marker;
@@ -23,7 +23,7 @@ use crate::process::tree::Tree;
 /// is an error.
 pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadable> {
     match open(files) {
-        Ok((followed, rooms)) => Ok(running(marker, files, followed, rooms)),
+        Ok((followed, reservations)) => Ok(running(marker, files, followed, reservations)),
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -46,36 +46,36 @@ pub fn was_started(files: &Files) -> bool {
     may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
 }
 
-fn open(files: &Files) -> Result<([Followed; 2], Rooms), Unreadable> {
+fn open(files: &Files) -> Result<([Followed; 2], DiskReservations), Unreadable> {
     let open_both = |path: &Path| {
         let unreadable = |source| Unreadable { path: path.to_owned(), source };
         let appended = open_regular(OpenOptions::new().append(true), path);
         let opened = appended.and_then(|file| Ok((file, Followed::from_start(path)?)));
         opened.map_err(unreadable)
     };
-    let (stdout, heard) = open_both(&files.stdout)?;
+    let (stdout, event) = open_both(&files.stdout)?;
     let (stderr, errors) = open_both(&files.stderr)?;
-    let rooms = Rooms::of([&stdout, &stderr], files);
+    let reservations = DiskReservations::of([&stdout, &stderr], files);
     let unreadable = |source| Unreadable { path: files.stdout.clone(), source };
-    Ok(([heard, errors], rooms.map_err(unreadable)?))
+    Ok(([event, errors], reservations.map_err(unreadable)?))
 }
 
 fn running(
     marker: &Marker,
     files: &Files,
     [stdout, stderr]: [Followed; 2],
-    rooms: Rooms,
+    reservations: DiskReservations,
 ) -> Option<Client> {
     let identity = match IdentityFile::beside(&files.stdout).read() {
         Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
         None => search(marker, &stdout)?,
     };
     // The descriptor is held before anything is compared, so all is of one process.
-    let descriptor = table::watch(identity.pid)?;
+    let descriptor = table::observer(identity.pid)?;
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
     let tree = Tree::of_stranger(entry, marker.clone());
-    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr], rooms))
+    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 
 /// The oldest process that can only be the client. One that leads a session is a daemon of the

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use super::Client;
 use super::adopted::IdentityFile;
+use super::disk_reservation::{DiskReservations, cause, forget_untouched, reserve_transcript};
 use super::exit::Exit;
 use super::followed::Followed;
 use super::regular::{open_regular, remove_if_exists};
-use super::room::{Rooms, cause, forget_untouched, reserve_transcript};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
 
@@ -56,7 +56,7 @@ pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
     // Without it, the client is found by a search.
     let _full_disk = prepared.identity_file.write(identity);
     let tree = Tree::of_group(identity.pid, spec.marker);
-    Ok(Client::new(Exit::OfChild(child), identity, tree, prepared.followed, prepared.rooms))
+    Ok(Client::new(Exit::OfChild(child), identity, tree, prepared.followed, prepared.reservations))
 }
 
 /// The files of a client that is about to start.
@@ -66,7 +66,7 @@ struct Prepared {
     stdout: File,
     stderr: File,
     followed: [Followed; 2],
-    rooms: Rooms,
+    reservations: DiskReservations,
 }
 
 impl Prepared {
@@ -82,7 +82,7 @@ impl Prepared {
         let err = append(stderr).map_err(unwritable(stderr))?;
         // After a power failure, files without a word tell that a client was started.
         sync_directory_of(stdout).map_err(unwritable(stdout))?;
-        let rooms = Rooms::of([&out, &err], files).map_err(unwritable(stdout))?;
+        let reservations = DiskReservations::of([&out, &err], files).map_err(unwritable(stdout))?;
         let mut prepared = Self {
             identity_file,
             stdin: Stdio::null(),
@@ -92,11 +92,11 @@ impl Prepared {
                 Followed::from_end(stdout).map_err(unwritable(stdout))?,
                 Followed::from_end(stderr).map_err(unwritable(stderr))?,
             ],
-            rooms,
+            reservations,
         };
-        let checked = prepared.rooms.check().map_err(StartError::Environment);
+        let checked = prepared.reservations.check().map_err(StartError::Environment);
         let input = checked.and_then(|()| input(stdin, stdout).map_err(unwritable(stdout)));
-        prepared.stdin = input.inspect_err(|_| prepared.rooms.release())?;
+        prepared.stdin = input.inspect_err(|_| prepared.reservations.release())?;
         Ok(prepared)
     }
 }

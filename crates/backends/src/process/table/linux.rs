@@ -16,7 +16,7 @@ use rustix::process::{
 
 use super::{Entry, Identity};
 use crate::process::Marker;
-use crate::process::marker::Marks;
+use crate::process::marker::MarkerList;
 
 /// All living processes but this one, and but the threads of the kernel. The group only matters where there is no
 /// table.
@@ -139,18 +139,18 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
 }
 
 /// The marks of a process of this user, where its environment can be read.
-pub(in crate::process) fn marks(identity: Identity) -> Marks {
+pub(in crate::process) fn marks(identity: Identity) -> MarkerList {
     let path = format!("/proc/{}", identity.pid);
     let ours = fs::metadata(&path).is_ok_and(|data| data.uid() == geteuid().as_raw());
     if !ours {
-        return Marks::default();
+        return MarkerList::default();
     }
     let environment = environment(identity.pid);
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let rest = variable.strip_prefix(Marker::VARIABLE.as_bytes())?;
         std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
     });
-    value.map_or_else(Marks::default, |value| Marks::new(value.to_owned()))
+    value.map_or_else(MarkerList::default, |value| MarkerList::new(value.to_owned()))
 }
 
 /// What a process was started with. One that is just being started, or that becomes another program,
@@ -198,7 +198,7 @@ pub(in crate::process) fn holds_open(identity: Identity) -> Vec<PathBuf> {
 }
 
 /// A descriptor that becomes readable when the process of this number exits.
-pub(in crate::process) fn watch(pid: i32) -> Option<OwnedFd> {
+pub(in crate::process) fn observer(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::NONBLOCK).ok()
 }
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use raymond_backends::process::{Heard, Transcript, Unreadable};
-use raymond_backends::said::{Recount, Said, Speaker};
+use raymond_backends::process::{StreamEvent, Transcript, Unreadable};
+use raymond_backends::transcript_parser::{Speaker, TranscriptItem, TranscriptParser};
 use raymond_core::crayfish::reading;
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::input::Outcome;
@@ -85,10 +85,10 @@ impl Word {
     }
 }
 
-impl From<Said> for Word {
-    fn from(said: Said) -> Self {
+impl From<TranscriptItem> for Word {
+    fn from(said: TranscriptItem) -> Self {
         match said {
-            Said::Text { by, text } | Said::Final { by, text } => {
+            TranscriptItem::Text { by, text } | TranscriptItem::Final { by, text } => {
                 let kind = match by {
                     Speaker::Agent => Kind::Text,
                     Speaker::Subagent => Kind::Subagent,
@@ -96,11 +96,11 @@ impl From<Said> for Word {
                 };
                 Self::new(kind, text)
             }
-            Said::Tool { name } => Self::new(Kind::Tool, name),
-            Said::ToolFailed { why } => Self::new(Kind::Error, why),
-            Said::Denied { tool } => Self::new(Kind::Denied, tool),
-            Said::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
-            Said::Unread { what } => Self::new(Kind::Note, what),
+            TranscriptItem::Tool { name } => Self::new(Kind::Tool, name),
+            TranscriptItem::ToolFailed { why } => Self::new(Kind::Error, why),
+            TranscriptItem::Denied { tool } => Self::new(Kind::Denied, tool),
+            TranscriptItem::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
+            TranscriptItem::Unread { what } => Self::new(Kind::Note, what),
         }
     }
 }
@@ -127,7 +127,7 @@ fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop
 /// A transcript that is being read.
 pub(super) struct Reading {
     transcript: Transcript,
-    recount: Recount,
+    recount: TranscriptParser,
 }
 
 impl Reading {
@@ -150,19 +150,24 @@ impl Reading {
     }
 }
 
-fn hear(heard: &Heard, recount: &mut Recount, page: &mut Page, told: &mut Result<(), Stop>) {
+fn hear(
+    heard: &StreamEvent,
+    recount: &mut TranscriptParser,
+    page: &mut Page,
+    told: &mut Result<(), Stop>,
+) {
     if told.is_err() {
         return;
     }
     *told = match (page.shape(), heard) {
-        (Shape::Raw, Heard::Line(line)) => page.raw(line),
-        (Shape::Raw, Heard::Cut { length }) => {
+        (Shape::Raw, StreamEvent::Line(line)) => page.raw(line),
+        (Shape::Raw, StreamEvent::LongLine { length }) => {
             let left_out = serde_json::json!({ "raymond": "a line was left out", "bytes": length });
             page.raw(left_out.to_string().as_bytes())
         }
         (Shape::Raw, _) => Ok(()),
         (Shape::Text | Shape::Json, heard) => {
-            recount.hear(heard).into_iter().try_for_each(|said| page.word(&said.into()))
+            recount.read_event(heard).into_iter().try_for_each(|said| page.word(&said.into()))
         }
     };
 }
@@ -172,7 +177,7 @@ impl Source {
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         let recount = match &attempt.lane {
-            Lane::Prompt(backend) if !self.is_played => Recount::of(backend)?,
+            Lane::Prompt(backend) if !self.is_played => TranscriptParser::of(backend)?,
             Lane::Prompt(_) | Lane::Script => return None,
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);

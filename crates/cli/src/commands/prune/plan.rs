@@ -1,6 +1,6 @@
 //! What goes, and what stays.
 
-use raymond_backends::process::leftovers::{Marked, marked};
+use raymond_backends::process::leftovers::{MarkedProcess, find_marked};
 use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     /// Those that would go by the rule, and why they do not.
     pub(super) stays: Vec<(RunId, String)>,
     /// What runs started, as it was at first.
-    processes: Vec<Marked>,
+    processes: Vec<MarkedProcess>,
 }
 
 /// A run that is deleted.
@@ -78,7 +78,7 @@ impl Doomed {
 impl Plan {
     /// One run after the other: together they may be more than fits into memory.
     pub(super) fn by_age(project: &Project, rule: Rule, now: Timestamp) -> Result<Self, Failure> {
-        let mut plan = Self { processes: marked(), ..Self::default() };
+        let mut plan = Self { processes: find_marked(), ..Self::default() };
         for run in project.runs()? {
             if let Examined::Readable(seen) = examine(project, &run) {
                 plan.take(project, &seen, rule, now);
@@ -106,7 +106,7 @@ impl Plan {
 
     /// All of them, or none.
     pub(super) fn of_named(project: &Project, wanted: &[String]) -> Result<Self, Failure> {
-        let mut plan = Self { processes: marked(), ..Self::default() };
+        let mut plan = Self { processes: find_marked(), ..Self::default() };
         for wanted in wanted {
             let run = runs::find(project, wanted)?;
             if plan.goes.iter().any(|doomed| doomed.run == run) {
@@ -140,7 +140,7 @@ impl Plan {
 }
 
 /// Whether a run may be deleted that nobody drives.
-fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Failure> {
+fn check(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
     if processes.iter().any(|process| process.is_of(&seen.head.run.nonce)) {

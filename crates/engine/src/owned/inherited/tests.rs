@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{Answering, Attached as Found, Backend, Reply, Request, Watch};
+use raymond_backends::contract::{
+    AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver,
+};
 use raymond_core::capability::Capability;
 use raymond_core::ids::BackendName;
 use raymond_core::run::input::Verdict;
@@ -32,7 +34,7 @@ impl Backend for Said {
         &[]
     }
 
-    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it had answered already")
     }
 
@@ -110,7 +112,7 @@ impl Backend for Illegible {
         &[]
     }
 
-    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it may have answered already")
     }
 

@@ -1,0 +1,212 @@
+//! What an error means for a turn.
+//!
+//! The rollout has types for errors, and they decide. Where it has none but `other`, a status in the
+//! message does, or the words by which the client tells that a stream broke or that the key of its provider
+//! is not there; all of them are the client's own.
+
+use super::rollout::RolloutError;
+
+/// How the client begins to tell that a stream broke.
+const BROKE: &str = "stream disconnected before completion";
+
+/// What is to be done about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ErrorClass {
+    /// A person has to log in, or to pay.
+    Auth,
+    /// To wait until a usage limit is lifted.
+    Quota,
+    /// To try again.
+    Transient,
+    /// To go on with another share.
+    Capped,
+    /// Nothing: it would be the same again.
+    Task,
+}
+
+impl ErrorClass {
+    /// By its type, where that is known, else by what the client says.
+    pub(super) fn of(problem: Option<&RolloutError>, message: &str) -> Self {
+        let typed = problem.and_then(|problem| Self::typed(&problem.kind, problem.status));
+        typed.unwrap_or_else(|| Self::told(message))
+    }
+
+    /// Whether no model can have worked on the request: the provider says that it did not serve it, or the
+    /// client did not send it. A request that failed in any other way may have been answered in part, and
+    /// paid for.
+    pub(super) fn is_refusal(problem: Option<&RolloutError>, message: &str) -> bool {
+        const REFUSALS: [&str; 5] = [
+            "rate_limit_exceeded",
+            "model_not_found",
+            "bad_request",
+            "server_overloaded",
+            "internal_server_error",
+        ];
+        let kind = problem.map_or("", |problem| problem.kind.as_str());
+        if kind == "response_stream_disconnected" || message.starts_with(BROKE) {
+            return false;
+        }
+        let typed = problem.and_then(|problem| problem.status);
+        let is_answered = typed.or_else(|| status(message)).is_some_and(is_unserved);
+        let fault = Self::of(problem, message);
+        let is_named = REFUSALS.contains(&kind);
+        is_named || is_answered || matches!(fault, Self::Auth | Self::Quota | Self::Capped)
+    }
+
+    fn typed(kind: &str, status: Option<u16>) -> Option<Self> {
+        Some(match kind {
+            "unauthorized" => Self::Auth,
+            "usage_limit_exceeded" => Self::Quota,
+            "rate_limit_exceeded"
+            | "server_overloaded"
+            | "internal_server_error"
+            | "policy_capacity_unavailable"
+            | "flex_unavailable" => Self::Transient,
+            "session_budget_exceeded" => Self::Capped,
+            "context_window_exceeded"
+            | "model_not_found"
+            | "bad_request"
+            | "invalid_prompt"
+            | "cyber_policy"
+            | "bio_policy"
+            | "misalignment_policy_violation"
+            | "sandbox_error"
+            | "too_many_denials" => Self::Task,
+            "http_connection_failed"
+            | "response_stream_connection_failed"
+            | "response_stream_disconnected"
+            | "response_too_many_failed_attempts" => Self::answered(status),
+            _ => return None,
+        })
+    }
+
+    fn answered(status: Option<u16>) -> Self {
+        match status {
+            Some(401..=403) => Self::Auth,
+            Some(429) => Self::Quota,
+            Some(400..=407 | 409..=499) => Self::Task,
+            Some(_) | None => Self::Transient,
+        }
+    }
+
+    fn told(message: &str) -> Self {
+        const NO_KEY: &str = "Missing environment variable: ";
+        match status(message) {
+            Some(status) => Self::answered(Some(status)),
+            None if message.starts_with(BROKE) => Self::Transient,
+            None if message.starts_with(NO_KEY) => Self::Auth,
+            None => Self::Task,
+        }
+    }
+}
+
+/// A request that the client is about to try again. It tells no type then, only a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// It may help.
+    Useful,
+    /// It is in vain: a person has to log in.
+    LoggedOut,
+    /// It is in vain until a usage limit is lifted.
+    Limited,
+}
+
+impl Retry {
+    /// What the client says, when it tells of a retry.
+    pub(super) fn of(notice: &str) -> Option<Self> {
+        let why = notice.strip_prefix("Reconnecting...")?;
+        Some(match status(why).map(|status| ErrorClass::answered(Some(status))) {
+            Some(ErrorClass::Auth) => Self::LoggedOut,
+            Some(ErrorClass::Quota) => Self::Limited,
+            Some(ErrorClass::Transient | ErrorClass::Capped | ErrorClass::Task) | None => {
+                Self::Useful
+            }
+        })
+    }
+
+    /// Whether the request before the retry may have been answered in part: it was not refused.
+    pub(super) fn follows_a_break(notice: &str) -> bool {
+        let is_refused = status(notice).is_some_and(is_unserved) && !notice.contains(BROKE);
+        Self::of(notice).is_some() && !is_refused
+    }
+}
+
+/// Whether a status means that the provider did not serve the request. A timeout (408) and the errors of a
+/// gateway (502, 504) do not: the model behind it may have worked.
+const fn is_unserved(status: u16) -> bool {
+    matches!(status, 400..=407 | 409..=501 | 503 | 529)
+}
+
+/// The status in `unexpected status 401 Unauthorized: …` or `last status: 429 Too Many Requests`.
+fn status(message: &str) -> Option<u16> {
+    let places = ["unexpected status ", "last status: "];
+    let after = places.iter().find_map(|place| message.split_once(place))?.1;
+    after.get(..3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_kinds_by_their_types() {
+        let check = |kind: &str, status: Option<u16>, expected: ErrorClass| {
+            let problem = RolloutError { kind: kind.into(), status };
+            assert_eq!(ErrorClass::of(Some(&problem), "prose"), expected, "{kind} {status:?}");
+        };
+        check("unauthorized", None, ErrorClass::Auth);
+        check("usage_limit_exceeded", None, ErrorClass::Quota);
+        check("rate_limit_exceeded", None, ErrorClass::Transient);
+        check("server_overloaded", None, ErrorClass::Transient);
+        check("internal_server_error", None, ErrorClass::Transient);
+        check("session_budget_exceeded", None, ErrorClass::Capped);
+        check("context_window_exceeded", None, ErrorClass::Task);
+        check("model_not_found", None, ErrorClass::Task);
+        check("cyber_policy", None, ErrorClass::Task);
+        check("http_connection_failed", Some(401), ErrorClass::Auth);
+        check("http_connection_failed", Some(403), ErrorClass::Auth);
+        check("http_connection_failed", None, ErrorClass::Transient);
+        check("response_too_many_failed_attempts", Some(429), ErrorClass::Quota);
+        check("response_too_many_failed_attempts", Some(503), ErrorClass::Transient);
+        check("response_stream_disconnected", None, ErrorClass::Transient);
+        check("response_stream_connection_failed", Some(404), ErrorClass::Task);
+        check("response_stream_connection_failed", Some(408), ErrorClass::Transient);
+        // Nothing is known of it: a person has to look.
+        check("other", None, ErrorClass::Task);
+        check("a type of tomorrow", None, ErrorClass::Task);
+    }
+
+    #[test]
+    fn an_error_without_a_type_is_told_by_the_words_of_the_client() {
+        let check = |message: &str, expected: ErrorClass| {
+            let other = RolloutError { kind: "other".into(), status: None };
+            assert_eq!(ErrorClass::of(Some(&other), message), expected, "{message}");
+            assert_eq!(ErrorClass::of(None, message), expected, "{message}");
+        };
+        check(
+            "stream disconnected before completion: error sending request",
+            ErrorClass::Transient,
+        );
+        check("unexpected status 401 Unauthorized: no, url: http://x", ErrorClass::Auth);
+        check("unexpected status 502 Bad Gateway: no", ErrorClass::Transient);
+        check("exceeded retry limit, last status: 429 Too Many Requests", ErrorClass::Quota);
+        check("Missing environment variable: `KEY`.", ErrorClass::Auth);
+        check("a tool says: Missing environment variable: `KEY`.", ErrorClass::Task);
+        check("unexpected status 4", ErrorClass::Task);
+        check("unexpected status €€€", ErrorClass::Task);
+        check("", ErrorClass::Task);
+    }
+
+    #[test]
+    fn a_request_is_not_tried_again_in_vain() {
+        let check = |notice: &str, expected: Option<Retry>| assert_eq!(Retry::of(notice), expected);
+        let of = |why: &str| format!("Reconnecting... 1/5 ({why})");
+        check(&of("unexpected status 401 Unauthorized: no"), Some(Retry::LoggedOut));
+        let limited = "exceeded retry limit, last status: 429 Too Many Requests";
+        check(&of(limited), Some(Retry::Limited));
+        check(&of("unexpected status 502 Bad Gateway: no"), Some(Retry::Useful));
+        check(&of("stream disconnected before completion: x"), Some(Retry::Useful));
+        // This is no retry: its type follows.
+        check("unexpected status 401 Unauthorized: no", None);
+    }
+}

@@ -1,0 +1,101 @@
+//! How a plan is carried out: one client after the other, until one knows its session.
+
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::SessionId;
+use raymond_core::machine::SessionPlan;
+
+/// How one client gets its conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionStep {
+    /// It opens one under this id.
+    Open(SessionId),
+    /// It goes on in this one.
+    Resume(SessionId),
+    /// It branches one.
+    Branch {
+        /// Stays as it is.
+        from: SessionId,
+        /// Is written.
+        to: SessionId,
+    },
+}
+
+impl SessionStep {
+    /// The steps of a plan, each for the case that the one before did not find its session.
+    pub(crate) fn of(plan: &SessionPlan) -> Vec<Self> {
+        match plan {
+            SessionPlan::Fresh(id) => vec![Self::Open(id.clone())],
+            SessionPlan::Resume(id) => vec![Self::Resume(id.clone())],
+            SessionPlan::Branch { from, to } => {
+                vec![Self::Branch { from: from.clone(), to: to.clone() }]
+            }
+            SessionPlan::Continue { session, or_else } => {
+                let mut steps = vec![Self::Resume(session.clone())];
+                steps.extend(Self::of(or_else));
+                steps
+            }
+            SessionPlan::Carry => Vec::new(),
+        }
+    }
+
+    /// The session that must be there already.
+    pub(crate) fn required_session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Open(_) => None,
+            Self::Resume(id) | Self::Branch { from: id, .. } => Some(id),
+        }
+    }
+
+    /// The same, with another session that is written; one that goes on in a session writes that.
+    pub(crate) fn with_session(self, id: SessionId) -> Self {
+        match self {
+            Self::Open(_) => Self::Open(id),
+            Self::Branch { from, .. } => Self::Branch { from, to: id },
+            resume @ Self::Resume(_) => resume,
+        }
+    }
+
+    /// The session that is written.
+    pub(crate) fn written_session(&self) -> &SessionId {
+        match self {
+            Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => id,
+        }
+    }
+
+    /// A client that takes this step and writes another session, which it calls by this word.
+    pub(crate) fn wrong_session_failure(&self, word: &str, named: &SessionId) -> TurnFailure {
+        let why = match self {
+            Self::Branch { from, .. } if from == named => {
+                format!("the client was to branch {word} {from}, and went on in it")
+            }
+            Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => {
+                format!("the client was to write {word} {id}, and names {word} {named}")
+            }
+        };
+        TurnFailure::Task { why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_continuation_falls_back_to_the_plan_that_it_continues() {
+        let id = SessionId::new;
+        let (s, from) = (id("s"), id("from"));
+        let (open, resume) = (SessionStep::Open(s.clone()), SessionStep::Resume(s.clone()));
+        let branch = SessionStep::Branch { from: from.clone(), to: s.clone() };
+        let check = |plan: &SessionPlan, expected: &[SessionStep]| {
+            assert_eq!(SessionStep::of(plan), expected)
+        };
+        let fresh = SessionPlan::Fresh(s.clone());
+        let branching = SessionPlan::Branch { from, to: s.clone() };
+        check(&fresh, std::slice::from_ref(&open));
+        check(&SessionPlan::Resume(s), std::slice::from_ref(&resume));
+        check(&branching, std::slice::from_ref(&branch));
+        check(&fresh.continued(), &[resume.clone(), open]);
+        check(&branching.continued(), &[resume, branch]);
+        check(&SessionPlan::Carry, &[]);
+    }
+}
