@@ -34,7 +34,7 @@ use turn::{RoundResult, Turn};
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
-    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, refused,
+    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, start_failure,
 };
 use crate::process::{Inherit, Input, Spec};
 
@@ -79,13 +79,13 @@ impl ClientProtocol for ClaudeProtocol {
     }
 
     fn begin(&self, started: &StartedTurn) -> Turn {
-        Turn::with_spare_session(Some(spare(started)))
+        Turn::with_spare_session(Some(spare_session(started)))
     }
 
     /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
     /// after the first step opens another one.
     fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
-        let spare = spare(started);
+        let spare = spare_session(started);
         let steps = SessionStep::of(&started.plan).into_iter().enumerate();
         steps
             .map(|(n, step)| if n == 0 { step } else { step.with_session(spare.clone()) })
@@ -101,7 +101,7 @@ impl ClientProtocol for ClaudeProtocol {
     ) -> Result<Spec, TurnFailure> {
         // States may have been edited since the start.
         preflight::keeps_checks(&request.permissions)
-            .map_err(|problem| refused(problem.to_string()))?;
+            .map_err(|problem| start_failure(problem.to_string()))?;
         Ok(Spec {
             arguments: arguments::arguments(request, step),
             cwd: request.cwd.clone(),
@@ -136,7 +136,7 @@ impl ClientProtocol for ClaudeProtocol {
 }
 
 /// The session of a turn whose planned one is taken.
-fn spare(started: &StartedTurn) -> SessionId {
+fn spare_session(started: &StartedTurn) -> SessionId {
     started.turn.spare_session(&started.nonce, started.attempt)
 }
 

@@ -36,7 +36,7 @@ use turn::Turn;
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
     ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, TurnReader as _, marker,
-    refused, unwritable_file,
+    start_failure, unwritable_file,
 };
 use crate::process::{Inherit, Input, Spec};
 
@@ -93,13 +93,13 @@ impl ClientProtocol for CodexProtocol {
         message: String,
     ) -> Result<Spec, TurnFailure> {
         if message.chars().count() > LONGEST {
-            return Err(refused(format!(
+            return Err(start_failure(format!(
                 "the prompt has more than the {LONGEST} characters that the client takes"
             )));
         }
         // States may have been edited since the start.
         let wish = preflight::RequestedOptions::of(request);
-        wish.check(&self.prices).map_err(|problem| refused(problem.told()))?;
+        wish.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
             fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;

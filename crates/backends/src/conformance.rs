@@ -79,17 +79,17 @@ pub struct Violation {
 /// Every rule that the backend breaks.
 pub async fn violations(harness: &dyn Harness) -> Vec<Violation> {
     let results = [
-        declares_what_it_can_do(harness),
+        declares_capabilities(harness),
         replies(harness).await,
         names_its_sessions(harness).await,
         answers_the_same_again(harness).await,
-        answers_at_once_as_one_by_one(harness).await,
+        answers_in_parallel_as_in_sequence(harness).await,
         is_cancelled_before_it_starts(harness).await,
         is_cancelled_while_it_waits(harness).await,
-        tells_the_clocks_apart(harness).await,
+        distinguishes_timeouts(harness).await,
         never_opens_a_lost_session(harness).await,
         continues_by_the_original_plan(harness).await,
-        sessions::goes_on_where_it_was(harness).await,
+        sessions::continues_sessions(harness).await,
         declared::answers_by_a_schema(harness).await,
         declared::stops_at_its_cap(harness).await,
         names_failures(harness).await,
@@ -99,7 +99,7 @@ pub async fn violations(harness: &dyn Harness) -> Vec<Violation> {
 
 type Verdict = Result<(), Violation>;
 
-fn holds(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdict {
+fn check_rule(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdict {
     if holds {
         return Ok(());
     }
@@ -124,14 +124,14 @@ async fn ask(harness: &dyn Harness, request: Request) -> Result<Answer, Violatio
     answer(harness, request, CancellationToken::new()).await
 }
 
-fn declares_what_it_can_do(harness: &dyn Harness) -> Verdict {
+fn declares_capabilities(harness: &dyn Harness) -> Verdict {
     let declared = harness.backend().capabilities();
     let mut unique = declared.to_vec();
     unique.sort_unstable();
     unique.dedup();
     let good = unique.len() == declared.len() && declared.contains(&Capability::Fresh);
     let named = !harness.backend().name().as_str().is_empty();
-    holds(
+    check_rule(
         "a backend has a name, opens sessions, and declares each capability once",
         good && named,
         &declared,
@@ -149,14 +149,14 @@ async fn replies(harness: &dyn Harness) -> Verdict {
         }
         Answer::Capped { .. } | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    holds("a reply has a text and, where declared, a cost", good, &found)
+    check_rule("a reply has a text and, where declared, a cost", good, &found)
 }
 
 async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
     let found = ask(harness, harness.request(Situation::Replies)).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     let good = matches!(&found, Answer::Replied(reply) if reply.session.is_none() == takes);
-    holds(
+    check_rule(
         "a session is opened under the id that was chosen, or under one that is told",
         good,
         &found,
@@ -179,10 +179,10 @@ async fn answers_the_same_again(harness: &dyn Harness) -> Verdict {
     let first = comparable(harness, harness.request(Situation::Replies)).await?;
     let second = comparable(harness, harness.request(Situation::Replies)).await?;
     let same = first == second;
-    holds("the same request has the same answer", same, &(first, second))
+    check_rule("the same request has the same answer", same, &(first, second))
 }
 
-async fn answers_at_once_as_one_by_one(harness: &dyn Harness) -> Verdict {
+async fn answers_in_parallel_as_in_sequence(harness: &dyn Harness) -> Verdict {
     let requests = || {
         let other = harness.request(Situation::RepliesDifferently);
         (harness.request(Situation::Replies), other)
@@ -193,7 +193,11 @@ async fn answers_at_once_as_one_by_one(harness: &dyn Harness) -> Verdict {
     let (other, one) = tokio::join!(comparable(harness, other), comparable(harness, one));
     let together = (one?, other?);
     let good = alone == together && alone.0 != alone.1;
-    holds("turns at once are answered like turns one after the other", good, &(alone, together))
+    check_rule(
+        "turns at once are answered like turns one after the other",
+        good,
+        &(alone, together),
+    )
 }
 
 async fn is_cancelled_before_it_starts(harness: &dyn Harness) -> Verdict {
@@ -201,7 +205,7 @@ async fn is_cancelled_before_it_starts(harness: &dyn Harness) -> Verdict {
     cancel.cancel();
     let found = answer(harness, harness.request(Situation::Hangs), cancel).await?;
     let interrupted = matches!(found, Answer::Interrupted { .. });
-    holds("a cancelled request is interrupted", interrupted, &found)
+    check_rule("a cancelled request is interrupted", interrupted, &found)
 }
 
 async fn is_cancelled_while_it_waits(harness: &dyn Harness) -> Verdict {
@@ -216,10 +220,10 @@ async fn is_cancelled_while_it_waits(harness: &dyn Harness) -> Verdict {
     let (found, ()) = tokio::join!(asked, cancelling);
     let found = found?;
     let interrupted = matches!(found, Answer::Interrupted { .. });
-    holds("a turn is cancelled promptly", interrupted, &found)
+    check_rule("a turn is cancelled promptly", interrupted, &found)
 }
 
-async fn tells_the_clocks_apart(harness: &dyn Harness) -> Verdict {
+async fn distinguishes_timeouts(harness: &dyn Harness) -> Verdict {
     let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
     for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
         let request = {
@@ -230,7 +234,7 @@ async fn tells_the_clocks_apart(harness: &dyn Harness) -> Verdict {
         let found = ask(harness, request).await?;
         let expected = TurnFailure::Timeout { clock, after: Span(50) };
         let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
-        holds("each clock is told by name", good, &found)?;
+        check_rule("each clock is told by name", good, &found)?;
     }
     Ok(())
 }
@@ -252,7 +256,7 @@ async fn never_opens_a_lost_session(harness: &dyn Harness) -> Verdict {
             &found,
             Answer::Failed { failure: TurnFailure::LostSession { session }, .. } if *session == lost
         );
-        holds("a session that is not known is lost", good, &found)?;
+        check_rule("a session that is not known is lost", good, &found)?;
     }
     Ok(())
 }
@@ -260,12 +264,12 @@ async fn never_opens_a_lost_session(harness: &dyn Harness) -> Verdict {
 async fn continues_by_the_original_plan(harness: &dyn Harness) -> Verdict {
     let request = harness.request(Situation::Replies);
     let Some(session) = request.started.plan.session().cloned() else {
-        return holds("a request has a session", false, &request.started.plan);
+        return check_rule("a request has a session", false, &request.started.plan);
     };
     let plan = SessionPlan::Continue { session, or_else: Box::new(request.started.plan.clone()) };
     let found = ask(harness, planned(request, plan)).await?;
     let good = matches!(found, Answer::Replied(_));
-    holds("a turn whose session was never opened starts by its original plan", good, &found)
+    check_rule("a turn whose session was never opened starts by its original plan", good, &found)
 }
 
 async fn names_failures(harness: &dyn Harness) -> Verdict {
@@ -281,7 +285,7 @@ async fn names_failures(harness: &dyn Harness) -> Verdict {
             Answer::Failed { failure, .. } => is_named(situation, failure),
             Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
         };
-        holds("each failure is told by its kind", good, &(situation, found))?;
+        check_rule("each failure is told by its kind", good, &(situation, found))?;
     }
     Ok(())
 }

@@ -131,7 +131,7 @@ fn limits(timeout: Duration) -> Limits {
 
 async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
     // The file must be there as long as the shell reads it.
-    let (spec, _file) = match specify(exec) {
+    let (spec, _file) = match build_spec(exec) {
         Ok(prepared) => prepared,
         Err(why) => return ExecResult::not_started(why),
     };
@@ -141,7 +141,7 @@ async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> 
     }
 }
 
-fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
+fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let Exec { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
     let is_odd = |name: &str| name.is_empty() || name.contains('=');
     if let Some((name, _)) = environment.iter().find(|(name, _)| is_odd(name)) {
@@ -150,7 +150,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let mut file = None;
     let (program, arguments) = match command {
         ExecCommand::Shell(text) if text.len() > ARGUMENT_MAX => {
-            let kept = scratch::keep(&text, &marker).map_err(|error| {
+            let kept = scratch::write_file(&text, &marker).map_err(|error| {
                 format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
             })?;
             let path = kept.path().as_os_str().to_owned();
@@ -160,7 +160,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
         // A text may start with a dash.
         ExecCommand::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
         ExecCommand::Program { program, arguments } => {
-            (found(&cwd, program), arguments.into_iter().map(Into::into).collect())
+            (resolve_program(&cwd, program), arguments.into_iter().map(Into::into).collect())
         }
     };
     let set = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
@@ -178,7 +178,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
 }
 
 /// A path is one from the workspace, wherever we are; a mere name is left to `PATH`.
-fn found(cwd: &Path, program: String) -> OsString {
+fn resolve_program(cwd: &Path, program: String) -> OsString {
     if program.contains('/') { cwd.join(program).into() } else { program.into() }
 }
 

@@ -1,9 +1,11 @@
-//! Clients without a terminal: one per prompt, whatever language it speaks.
+//! Clients without a terminal: one process per prompt.
 //!
-//! The client writes its stream into the transcript of the turn, which is followed line by line and
-//! folded into an answer. So it outlives its owner: the next one adopts it, or reads what it left. How a
-//! client is started, what its lines mean and how a turn ended is told by its [`ClientProtocol`]; everything
-//! that is the same for all of them is here. Nothing is tried again.
+//! The client writes its stream to the transcript of the turn. Raymond follows that file line by
+//! line and folds the lines into an answer. A client therefore outlives its owner: the next owner
+//! adopts the client, or reads its finished transcript.
+//!
+//! This module contains everything that all clients share. A [`ClientProtocol`] defines how one
+//! kind of client is started and how its lines are read. Nothing here retries.
 
 mod argument_list;
 mod client_end;
@@ -36,9 +38,9 @@ pub use transcript_item::{Speaker, TranscriptItem};
 pub(crate) use argument_list::ArgumentList;
 pub(crate) use client_end::{ClientEnd, death_message, output_too_large, shorten};
 pub(crate) use session_step::SessionStep;
-pub(crate) use start::{refused, unwritable_file};
+pub(crate) use start::{start_failure, unwritable_file};
 pub(crate) use stream_health::{StreamHealth, UnknownLine};
-pub(crate) use transcript_item::is_name;
+pub(crate) use transcript_item::is_safe_id;
 pub(crate) use warnings::Warnings;
 
 use follow::ClientFollower;
@@ -51,20 +53,21 @@ use crate::contract::{
 };
 use crate::process::{Client, Files, Grace, Marker, Spec, StreamEvent, adopt, shorten_long_lines};
 
-/// What the lines of a turn add up to: the same for a client that runs, one that is adopted, and a
-/// transcript that nobody writes any more.
+/// The state of a turn, built from the lines of its stream. The same reader serves a running
+/// client, an adopted client and the transcript of a client that has exited.
 pub(crate) trait TurnReader: Debug + Send {
-    /// How well the client was heard.
+    /// Returns the warnings and read errors of the stream.
     fn health(&mut self) -> &mut StreamHealth;
 
-    /// Takes in a line, and tells what was said.
+    /// Reads one line and returns its readable items.
     fn read(&mut self, line: &str) -> Result<Vec<TranscriptItem>, UnknownLine>;
 
-    /// Takes in what was heard, and tells what was said.
+    /// Reads one event of the stream and returns its readable items.
     fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
         let bytes = match event {
             StreamEvent::Line(bytes) => bytes,
             event => {
+                // A skipped line may have contained costs, so the turn must know about it.
                 if matches!(event, StreamEvent::LongLine { .. } | StreamEvent::TooLarge { .. }) {
                     self.note_unread_output();
                 }
@@ -78,71 +81,70 @@ pub(crate) trait TurnReader: Debug + Send {
         }
     }
 
-    /// Takes in that a part of the output could not be read.
+    /// Notes that a part of the output could not be read.
     fn note_unread_output(&mut self) {}
 
-    /// How far the client is.
+    /// Returns how far the client is.
     fn stage(&self) -> Stage;
 
-    /// Whether there is a result that counts.
+    /// Whether the stream contains a usable result.
     fn is_complete(&self) -> bool;
 
-    /// Whether the model has said anything.
+    /// Whether the model has written anything.
     fn has_progressed(&self) -> bool;
 
-    /// Whether the client is to be ended now, because of what it said: the turn knows why.
+    /// Whether the client must be ended now because of its output. The turn records the reason.
     fn should_abort(&self) -> bool;
 
-    /// The session that the client opened under an id of its own.
+    /// Returns the session that the client opened under its own id.
     fn session(&self) -> Option<SessionId> {
         None
     }
 
-    /// The turn as the next client takes it up, when this one did not know its session.
+    /// Returns the turn for the next client after this client did not find its session.
     fn successor(&self) -> Self
     where
         Self: Sized;
 
-    /// A client is about to start. An error is a file that cannot be written: none may start then.
+    /// Prepares the start of a client. An error is a file that cannot be written; the client must
+    /// not start then.
     fn before_start(&mut self, _: &SessionStep, _: &Request) -> Result<(), TurnFailure> {
         Ok(())
     }
 
-    /// The client is about to be ended.
+    /// Notes that Raymond is about to end the client.
     fn before_end(&mut self) {}
 
-    /// Whether what it said last is no sign of progress: its clocks run on.
+    /// Whether the last output was not progress, so that timeouts keep running.
     fn is_stalled(&self) -> bool {
         false
     }
 
-    /// How often to look at what the client writes elsewhere.
+    /// Returns how often to call [`TurnReader::poll`].
     fn poll_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// Looks at what the client writes elsewhere.
+    /// Reads the files that the client writes besides its stream.
     fn poll(&mut self) {}
 }
 
-/// How one kind of client is run and understood.
+/// The way in which one kind of client is started and read.
 pub(crate) trait ClientProtocol: Debug + Send + Sync {
-    /// What its lines add up to.
     type Turn: TurnReader;
 
-    /// How workflows and flags name it.
+    /// The name in workflows and flags.
     const NAME: &str;
 
-    /// What it can do.
     const CAPABILITIES: &'static [Capability];
 
-    /// A client whose tokens have these prices.
+    /// Creates the protocol with the prices of its models.
     fn new(prices: Arc<Prices>) -> Self;
 
-    /// A turn of which nothing was heard yet.
+    /// Returns a turn without any output.
     fn begin(&self, started: &StartedTurn) -> Self::Turn;
 
-    /// How the client, which is this program, is started for this step, or why it cannot be.
+    /// Returns the process to start for this step, or the reason why it cannot start.
     fn spec(
         &self,
         program: OsString,
@@ -151,56 +153,55 @@ pub(crate) trait ClientProtocol: Debug + Send + Sync {
         message: String,
     ) -> Result<Spec, TurnFailure>;
 
-    /// Whether the client would not even look for the session that the step needs.
+    /// Whether the client cannot even look for the session that the step needs.
     fn cannot_find_session(&self, _: &SessionStep) -> bool {
         false
     }
 
-    /// How the plan of a turn is carried out.
+    /// Returns the steps that carry out the plan of the turn.
     fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
         SessionStep::of(&started.plan)
     }
 
-    /// What is known of the cost.
+    /// Returns the known cost of the turn.
     fn cost(&self, turn: &Self::Turn) -> Cost;
 
-    /// How the turn ended for whoever asked. The step is the one that the last client took.
+    /// Returns the answer of the turn; `step` is the step of the last client.
     fn answer(&self, turn: Self::Turn, end: ClientEnd, step: &SessionStep) -> Answer;
 
-    /// Whether a transcript that nobody writes any more tells how its turn ended.
+    /// Whether the transcript of a client that has exited shows how the turn ended.
     fn is_conclusive(&self, turn: &Self::Turn) -> bool;
 
-    /// Which of these steps wrote the end of the transcript.
+    /// Returns the index of the step that wrote the end of the transcript.
     fn step_index(&self, turn: &Self::Turn, steps: &[SessionStep]) -> usize;
 }
 
-/// How far a client is.
+/// The stage of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Stage {
-    /// It works, or has said nothing yet.
+    /// The client works, or has written nothing yet.
     #[default]
     Working,
-    /// It has a result, and tasks of it still run.
+    /// The client has a result, but some of its tasks still run.
     Background,
-    /// It has a result, and nothing is left to do.
+    /// The client has a result and nothing left to do.
     Done,
 }
 
-/// How a client is run.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
     /// A path, or a name that is looked up in `PATH`.
     pub command: OsString,
-    /// For turns whose client does not say what they cost.
+    /// The prices for turns whose client does not report costs.
     pub prices: Prices,
-    /// How long a client may take.
     pub timeouts: ClientTimeouts,
-    /// How patient its end is.
+    /// The pauses between the signals that end a client.
     pub grace: Grace,
 }
 
 impl ClientSettings {
-    /// This program, at the prices of the list and as patient as usual.
+    /// Returns settings for this program with default prices, timeouts and grace.
     pub fn of(command: impl Into<OsString>) -> Self {
         Self {
             command: command.into(),
@@ -211,7 +212,7 @@ impl ClientSettings {
     }
 }
 
-/// Clients that speak one dialect.
+/// A backend whose clients use one protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct Headless<D> {
     command: OsString,
@@ -221,7 +222,7 @@ pub(crate) struct Headless<D> {
     gate: StartGate,
 }
 
-/// One client to run: the step that it takes, and the turn as earlier clients left it.
+/// One client to run, with the turn as earlier clients left it.
 struct StepRun<'a, T> {
     step: &'a SessionStep,
     request: &'a Request,
@@ -229,7 +230,7 @@ struct StepRun<'a, T> {
     turn: T,
 }
 
-/// A client that was started or adopted. It holds the gate while it starts.
+/// A client that was started or adopted, with the gate if the client is still starting.
 struct LaunchedClient {
     client: Client,
     gate: Option<StartPermit>,
@@ -258,37 +259,39 @@ impl<D: ClientProtocol> Backend for Headless<D> {
 }
 
 impl<D: ClientProtocol> Headless<D> {
-    /// Clients that are run like this.
     pub(crate) fn new(settings: ClientSettings) -> Self {
         let ClientSettings { command, prices, timeouts, grace } = settings;
         let protocol = D::new(Arc::new(prices));
         Self { command, protocol, timeouts, grace, gate: StartGate::new() }
     }
 
-    /// One client after the other, until one knows its session. All of them share one budget share.
+    /// Runs one client after the other until a client finds its session. All clients share one
+    /// budget share.
     async fn run_steps(&self, request: &Request, observer: &TurnObserver) -> Answer {
         let steps = self.protocol.steps(&request.started);
-        // A client that knows no such session has never seen an earlier attempt.
+        // Only the first step may meet a session that saw an earlier attempt, so later clients get
+        // the prompt without the notice.
         let messages = std::iter::once(request.message())
             .chain(std::iter::repeat_with(|| request.prompt.clone()));
         let mut answer = not_started("the plan of the turn has no conversation");
         let mut turn = self.protocol.begin(&request.started);
         for (step, message) in steps.iter().zip(messages) {
             let cost = self.protocol.cost(&turn);
+            // Earlier clients spent from the same budget share.
             let Some(request) = with_remaining_cap(request, cost) else {
                 let (progressed, denied) = (false, Vec::new());
                 return Answer::Capped { cost, progressed, denied, session: None };
             };
             (answer, turn) =
                 self.run_step(StepRun { step, request: &request, message, turn }, observer).await;
-            if !is_lost(&answer) {
+            if !has_lost_session(&answer) {
                 break;
             }
         }
         answer
     }
 
-    /// Runs one client. What those before it spent is part of the turn, which the next one takes up.
+    /// Runs one client. The returned turn includes the costs of earlier clients.
     async fn run_step(
         &self,
         run: StepRun<'_, D::Turn>,
@@ -305,6 +308,7 @@ impl<D: ClientProtocol> Headless<D> {
             let session = session.clone();
             return (failed(TurnFailure::LostSession { session }, cost), turn);
         }
+        // `biased` checks the token first: a cancelled turn must never start a client.
         let gate = tokio::select! {
             biased;
             () = observer.cancel.cancelled() => {
@@ -315,7 +319,7 @@ impl<D: ClientProtocol> Headless<D> {
         };
         let client = match self.start(step, request, message, &mut turn) {
             Ok(client) => client,
-            // Without a client, nothing was spent beyond what those before it had.
+            // Without a client, only the earlier clients of this turn cost anything.
             Err(failure) => return (failed(failure, cost), turn),
         };
         let launched = LaunchedClient { client, gate };
@@ -324,9 +328,10 @@ impl<D: ClientProtocol> Headless<D> {
         (client_end::answer(&self.protocol, turn, end, step), next)
     }
 
-    /// Waits for the clients that start with the same configuration.
+    /// Waits until no other client starts with the same configuration.
     async fn turn_to_start(&self, request: &Request) -> Option<StartPermit> {
         match request.started.config_home {
+            // A configuration directory of its own is written by nobody else.
             Some(_) => None,
             None => self.gate.pass(self.timeouts.start).await,
         }
@@ -345,7 +350,8 @@ impl<D: ClientProtocol> Headless<D> {
         let follower = ClientFollower { client, turn, timer, gate };
         let (mut turn, end) = follower.finish(observer, &self.grace).await;
         if turn.health().long_lines > 0 {
-            // It is said in a warning, whether the file can be cut or not.
+            // A warning already reports the long line, so a failure to shorten the file is
+            // harmless.
             shorten_long_lines(&started.transcript).ok();
         }
         (turn, end)
@@ -353,54 +359,59 @@ impl<D: ClientProtocol> Headless<D> {
 
     /// Looks for a turn that an earlier owner of the run started.
     fn find_turn(&self, started: &StartedTurn) -> AttachResult {
-        match adopt(&marker(started), &files(started)) {
+        match adopt(&marker(started), &turn_files(started)) {
             Ok(Some(client)) => {
-                client.leave();
+                // `attach` only reports. The client must survive the drop of this handle.
+                client.keep_running();
                 AttachResult::Running
             }
-            Ok(None) => match recovered_turn::read(&self.protocol, started) {
+            Ok(None) => match recovered_turn::from_transcript(&self.protocol, started) {
                 RecoveredTurn::Answer(answer) => AttachResult::Finished(answer),
                 RecoveredTurn::Nothing { cost, progressed, session } => {
                     AttachResult::Absent { cost, progressed, session }
                 }
                 RecoveredTurn::Unreadable { why } => AttachResult::Unreadable { why },
             },
-            Err(error) => {
-                AttachResult::Unreadable { why: recovered_turn::unreadable(started, &error) }
-            }
+            Err(error) => AttachResult::Unreadable {
+                why: recovered_turn::unreadable_message(started, &error),
+            },
         }
     }
 
-    /// Observes a turn to its end that was found running.
+    /// Observes a turn that was found running until it ends.
     async fn adopt(&self, started: &StartedTurn, observer: &TurnObserver) -> Answer {
-        let client = match adopt(&marker(started), &files(started)) {
+        let client = match adopt(&marker(started), &turn_files(started)) {
             Ok(Some(client)) => client,
-            Ok(None) => return recovered_turn::read(&self.protocol, started).into_answer(),
+            // The client exited between `attach` and this call.
+            Ok(None) => {
+                return recovered_turn::from_transcript(&self.protocol, started).into_answer();
+            }
             Err(error) => {
-                let why = recovered_turn::unreadable(started, &error);
+                let why = recovered_turn::unreadable_message(started, &error);
                 return RecoveredTurn::Unreadable { why }.into_answer();
             }
         };
         let begun = self.protocol.begin(started);
         let launched = LaunchedClient { client, gate: None };
         let (turn, end) = self.follow_client(launched, begun, started, observer).await;
-        recovered_turn::answer(&self.protocol, turn, end, started)
+        recovered_turn::adopted_answer(&self.protocol, turn, end, started)
     }
 }
 
-/// The marker of the client of a turn.
+/// Returns the marker of the client of this turn.
 pub(crate) fn marker(started: &StartedTurn) -> Marker {
     Marker::new(&started.nonce, &started.turn, started.attempt)
 }
 
-/// Returns the request with what an earlier client has left of the budget share; none if nothing is
-/// left, or nobody knows how much.
+/// Returns the request with the rest of the budget share, or `None` if nothing is left or the rest
+/// is unknown.
 fn with_remaining_cap(request: &Request, spent: Cost) -> Option<Cow<'_, Request>> {
     let (cap, spent) = match (request.started.cap, spent) {
         (None, _) | (_, Cost::Free | Cost::Reported(Micros::ZERO)) => {
             return Some(Cow::Borrowed(request));
         }
         (Some(cap), Cost::Reported(spent) | Cost::Estimated(spent)) => (cap, spent),
+        // An unknown rest counts as used up, because a second client could exceed the cap.
         (Some(_), Cost::AtLeast(_) | Cost::Unknown) => return None,
     };
     let left = Some(cap.minus(spent)).filter(|left| *left > Micros::ZERO)?;
@@ -409,12 +420,12 @@ fn with_remaining_cap(request: &Request, spent: Cost) -> Option<Cow<'_, Request>
     Some(Cow::Owned(request))
 }
 
-fn files(started: &StartedTurn) -> Files {
+fn turn_files(started: &StartedTurn) -> Files {
     Files::of_turn(&started.transcript)
 }
 
-/// Whether the client knows no such session.
-fn is_lost(answer: &Answer) -> bool {
+/// Whether the turn failed because the client does not know the session.
+fn has_lost_session(answer: &Answer) -> bool {
     matches!(answer, Answer::Failed { failure: TurnFailure::LostSession { .. }, .. })
 }
 
@@ -422,7 +433,7 @@ fn failed(failure: TurnFailure, cost: Cost) -> Answer {
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
-/// The client was never started.
+/// Returns the answer for a client that was never started; it cost nothing.
 pub(crate) fn not_started(why: impl Into<String>) -> Answer {
     failed(TurnFailure::NotStarted { why: why.into() }, Cost::Reported(Micros::ZERO))
 }

@@ -84,7 +84,7 @@ pub struct ScriptSuccess {
 
 /// Runs a script to its end.
 pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> ScriptEnd {
-    let spec = match specify(script) {
+    let spec = match build_spec(script) {
         Ok(spec) => spec,
         Err(why) => return not_started(why),
     };
@@ -102,7 +102,7 @@ fn not_started(why: String) -> ScriptEnd {
 static FOREIGN: LazyLock<Vec<OsString>> =
     LazyLock::new(|| foreign_variables(std::env::vars_os().map(|(name, _)| name)));
 
-fn specify(script: Script) -> Result<Spec, String> {
+fn build_spec(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
@@ -175,7 +175,7 @@ fn script_end(ended: FinishedProcess) -> ScriptEnd {
             (TurnFailure::Timeout { clock, after }, ScriptOutput { stdout: text, stderr })
         }
         ProcessEnd::TooLarge { limit } => {
-            let (head, tail) = ends(&text);
+            let (head, tail) = head_and_tail(&text);
             let too_large = TurnFailure::OutputTooLarge { limit: limit as u64, head, tail };
             (too_large, ScriptOutput { stdout: String::new(), stderr })
         }
@@ -189,10 +189,10 @@ fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, Scrip
 
 /// The beginning and the end of a text that is too large to keep, marked where they are cut: what is
 /// left of a secret there is known by the mark.
-fn ends(text: &str) -> (String, String) {
-    const SHOWN: usize = 1024;
-    let head = &text[..text.floor_char_boundary(SHOWN)];
-    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..];
+fn head_and_tail(text: &str) -> (String, String) {
+    const SHOWN_BYTES: usize = 1024;
+    let head = &text[..text.floor_char_boundary(SHOWN_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES))..];
     let whole = head.len() == text.len();
     if whole {
         (text.to_owned(), text.to_owned())

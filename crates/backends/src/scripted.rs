@@ -67,33 +67,34 @@ impl Scripted {
         Self { replies }
     }
 
-    async fn play(&self, request: &Request, cancel: &CancellationToken) -> Answer {
-        let play = match self.replies.find(request) {
-            Ok(play) => play,
+    async fn parse_reply(&self, request: &Request, cancel: &CancellationToken) -> Answer {
+        let reply = match self.replies.find(request) {
+            Ok(reply) => reply,
             // Nobody was asked, and so nobody reports a failure.
             Err(why) => {
                 return failed(TurnFailure::NotStarted { why }, Cost::Reported(Micros::ZERO));
             }
         };
-        if let Some(why) = unexpected(play, request) {
-            return failed(TurnFailure::NotStarted { why }, play.cost);
+        if let Some(why) = unexpected(reply, request) {
+            return failed(TurnFailure::NotStarted { why }, reply.cost);
         }
-        let progressed = matches!(&play.act, Action::Say { earlier, .. } if !earlier.is_empty());
+        let progressed =
+            matches!(&reply.action, Action::Say { earlier, .. } if !earlier.is_empty());
         let answer = async {
-            if let Some(delay) = play.delay {
+            if let Some(delay) = reply.delay {
                 sleep(Duration::from_millis(delay.0)).await;
             }
-            match writes::apply(&play.writes, &request.cwd) {
-                Ok(()) => act(play, request).await,
-                Err(why) => failed(TurnFailure::Task { why }, play.cost),
+            match writes::apply(&reply.writes, &request.cwd) {
+                Ok(()) => perform(reply, request).await,
+                Err(why) => failed(TurnFailure::Task { why }, reply.cost),
             }
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed, session: None },
+            () = cancel.cancelled() => Answer::Interrupted { cost: reply.cost, progressed, session: None },
             answer = answer => answer,
-            failure = clock(Clock::Idle, request.started.idle_timeout) => failed(failure, play.cost),
-            failure = clock(Clock::Wall, request.started.timeout) => failed(failure, play.cost),
+            failure = time_out(Clock::Idle, request.started.idle_timeout) => failed(failure, reply.cost),
+            failure = time_out(Clock::Wall, request.started.timeout) => failed(failure, reply.cost),
         }
     }
 }
@@ -108,13 +109,13 @@ impl Backend for Scripted {
     }
 
     fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
-        Box::pin(async move { self.play(&request, &observer.cancel).await })
+        Box::pin(async move { self.parse_reply(&request, &observer.cancel).await })
     }
 }
 
-async fn act(play: &ScriptedReply, request: &Request) -> Answer {
-    let cost = play.cost;
-    match &play.act {
+async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
+    let cost = reply.cost;
+    match &reply.action {
         Action::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
@@ -125,13 +126,13 @@ async fn act(play: &ScriptedReply, request: &Request) -> Answer {
 }
 
 /// What the prompt lacks.
-fn unexpected(play: &ScriptedReply, request: &Request) -> Option<String> {
+fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     let message = request.message();
-    let missing = play.expect.iter().find(|part| !message.contains(*part))?;
+    let missing = reply.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
     // What a step is sent begins with rules that are always the same.
     let own = message.find('{').filter(|_| is_step(request)).unwrap_or_default();
-    let (missing, sent) = (cut(&one_line(missing)), cut(&one_line(&message[own..])));
+    let (missing, sent) = (shorten(&one_line(missing)), shorten(&one_line(&message[own..])));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
@@ -143,11 +144,11 @@ fn failure(fail: &ScriptedFailure, request: &Request) -> TurnFailure {
             after: request.started.idle_timeout.unwrap_or(Span::minutes(30)),
         },
         ScriptedFailure::Quota(why, reset) => {
-            TurnFailure::Quota { until: until(*reset), why: why.clone() }
+            TurnFailure::Quota { until: reset_time(*reset), why: why.clone() }
         }
         ScriptedFailure::Auth(why) => TurnFailure::Auth { why: why.clone() },
         ScriptedFailure::Task(why) => TurnFailure::Task { why: why.clone() },
-        ScriptedFailure::LostSession => match needed(&request.started.plan) {
+        ScriptedFailure::LostSession => match required_session(&request.started.plan) {
             Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
                 why: format!("{} is to lose its session, but opens a fresh one", key(request)),
@@ -160,7 +161,7 @@ fn failed(failure: TurnFailure, cost: Cost) -> Answer {
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
-async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {
+async fn time_out(clock: Clock, after: Option<Span>) -> TurnFailure {
     match after {
         Some(after) => {
             sleep(Duration::from_millis(after.0)).await;
@@ -171,15 +172,15 @@ async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {
 }
 
 /// The session that must exist already.
-fn needed(plan: &SessionPlan) -> Option<&SessionId> {
+fn required_session(plan: &SessionPlan) -> Option<&SessionId> {
     match plan {
         SessionPlan::Resume(session) | SessionPlan::Branch { from: session, .. } => Some(session),
-        SessionPlan::Continue { or_else, .. } => needed(or_else),
+        SessionPlan::Continue { or_else, .. } => required_session(or_else),
         SessionPlan::Fresh(_) | SessionPlan::Carry => None,
     }
 }
 
-fn until(reset: Reset) -> Option<Timestamp> {
+fn reset_time(reset: Reset) -> Option<Timestamp> {
     match reset {
         Reset::Unknown => None,
         Reset::At(time) => Some(time),
@@ -196,7 +197,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The start of a text, for a message.
-fn cut(text: &str) -> String {
+fn shorten(text: &str) -> String {
     const LENGTH: usize = 200;
     match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,7 @@
-//! What was said in a turn, for people who read it: transcripts of every backend whose clients write one.
+//! Readable items from the transcripts of all backends that write transcripts.
+//!
+//! `raymond logs` and live displays use this module. It reuses the readers that decide how a turn
+//! ended, so logs and outcomes never disagree. It reads no files: the caller passes the lines.
 
 use raymond_core::ids::BackendName;
 
@@ -7,7 +10,7 @@ pub use crate::headless::{Speaker, TranscriptItem};
 use crate::process::StreamEvent;
 use crate::{claude, codex};
 
-/// Reads a transcript again, line by line.
+/// A parser for the transcript of one turn, fed line by line.
 #[derive(Debug)]
 pub struct TranscriptParser(Language);
 
@@ -18,7 +21,7 @@ enum Language {
 }
 
 impl TranscriptParser {
-    /// For a transcript of this backend, where it writes any.
+    /// Creates a parser for transcripts of this backend, or `None` if the backend writes none.
     pub fn of(backend: &BackendName) -> Option<Self> {
         match backend.as_str() {
             claude::NAME => Some(Self(Language::Claude(Box::default()))),
@@ -27,7 +30,7 @@ impl TranscriptParser {
         }
     }
 
-    /// What this line says.
+    /// Returns the items in one line of the transcript.
     pub fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
         match &mut self.0 {
             Language::Claude(parser) => parser.read_event(event),

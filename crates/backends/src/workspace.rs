@@ -94,7 +94,7 @@ impl Workspace {
     /// Whether a path stays inside, as things are now; it need not exist.
     pub fn check(&self, relative: &str) -> Result<(), WorkspaceError> {
         let fault = |why| WorkspaceError { path: relative.to_owned(), why };
-        match self.look(relative) {
+        match self.stat(relative) {
             Ok(_) | Err(WorkspaceErrorKind::Missing) => Ok(()),
             Err(why) => Err(fault(why)),
         }
@@ -107,19 +107,19 @@ impl Workspace {
     }
 
     /// What a path leads to, without opening it: a device may do something when it is opened.
-    fn look(&self, relative: &str) -> Result<FileType, WorkspaceErrorKind> {
+    fn stat(&self, relative: &str) -> Result<FileType, WorkspaceErrorKind> {
         if relative.is_empty() || relative.contains('\0') {
             return Err(WorkspaceErrorKind::Missing);
         }
         let found = self
             .resolver
-            .look(&self.directory, Path::new(relative))
+            .stat(&self.directory, Path::new(relative))
             .map_err(WorkspaceErrorKind::of)?;
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
     fn read_within(&self, limit: u64, relative: &str) -> Result<Vec<u8>, WorkspaceErrorKind> {
-        if self.look(relative)? != FileType::RegularFile {
+        if self.stat(relative)? != FileType::RegularFile {
             return Err(WorkspaceErrorKind::NotAFile);
         }
         // It may be something else by now: it is opened so that it cannot block, and looked at again.

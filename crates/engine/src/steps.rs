@@ -26,7 +26,7 @@ impl Library for Shelf<'_> {
     }
 
     fn places(&self) -> Option<String> {
-        Some(self.0.places())
+        Some(self.0.display_directories())
     }
 }
 

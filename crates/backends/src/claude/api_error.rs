@@ -19,11 +19,11 @@ pub(super) struct ApiError {
     /// Which error it was, where that has a name of its own.
     name: Option<String>,
     /// When the limit that was reached is lifted.
-    lifted: Option<Timestamp>,
+    limit_end: Option<Timestamp>,
     /// When the client told of the error.
-    told: Option<Timestamp>,
+    reported_at: Option<Timestamp>,
     /// How long the server wants a client to wait that comes too early.
-    wait: Option<Span>,
+    server_delay: Option<Span>,
 }
 
 impl ApiError {
@@ -31,14 +31,15 @@ impl ApiError {
     pub(super) fn emit(&mut self, line: &Assistant) {
         self.kind.clone_from(&line.error);
         self.name.clone_from(&line.api_error);
-        self.lifted = line.api_error_params.rate_limit_info.until();
-        self.told = line.timestamp.as_deref().and_then(time);
+        self.limit_end = line.api_error_params.rate_limit_info.limit_ends_at();
+        self.reported_at = line.timestamp.as_deref().and_then(parse_time);
     }
 
     /// The client comes too early, and waits.
-    pub(super) fn throttled(&mut self, retry: &Retry) {
-        let wait = Some(retry.delay).filter(|delay| *delay > own_delay(retry.attempt));
-        self.wait = wait.map(Span).or(self.wait);
+    pub(super) fn note_retry(&mut self, retry: &Retry) {
+        let server_delay =
+            Some(retry.delay).filter(|delay| *delay > default_retry_delay(retry.attempt));
+        self.server_delay = server_delay.map(Span).or(self.server_delay);
     }
 
     /// What it means for the turn, by the status of the answer, where there was one.
@@ -48,14 +49,14 @@ impl ApiError {
     }
 
     /// When a limit is lifted.
-    pub(super) fn until(&self) -> Option<Timestamp> {
-        self.lifted.or_else(|| Some(self.told? + self.wait?))
+    pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
+        self.limit_end.or_else(|| Some(self.reported_at? + self.server_delay?))
     }
 }
 
 impl RateLimitInfo {
     /// When the limit is lifted, if it is reached.
-    pub(super) fn until(&self) -> Option<Timestamp> {
+    pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
         let seconds = self.resets_at.filter(|_| self.status == "rejected")?;
         Some(Timestamp(seconds.saturating_mul(1000)))
     }
@@ -63,12 +64,12 @@ impl RateLimitInfo {
 
 /// How long a client waits at most when nobody tells it how long: half a second, doubling up to half
 /// a minute, and up to a quarter more.
-fn own_delay(attempt: u64) -> u64 {
+fn default_retry_delay(attempt: u64) -> u64 {
     let doublings = attempt.saturating_sub(1).min(6);
     (500_u64 << doublings) * 5 / 4
 }
 
-fn time(text: &str) -> Option<Timestamp> {
+fn parse_time(text: &str) -> Option<Timestamp> {
     let millis = text.parse::<jiff::Timestamp>().ok()?.as_millisecond();
     u64::try_from(millis).ok().map(Timestamp)
 }

@@ -18,7 +18,7 @@ use crate::process::LINE_MAX;
 /// How the turn ended for whoever asked. The step is the one that the last client took.
 pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
-    if let Some(named) = turn.named().filter(|named| *named != step.written_session()) {
+    if let Some(named) = turn.announced_session().filter(|named| *named != step.written_session()) {
         let failure = step.wrong_session_failure("session", named);
         return Answer::Failed { failure, cost, denied: denied(&turn), session: None };
     }
@@ -41,7 +41,7 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
             return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
         }
         (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
-        (None, ClientEnd::Aborted) => login(turn.login().unwrap_or_default()),
+        (None, ClientEnd::Aborted) => login_failure(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
     Answer::Failed { failure, cost, denied: denied(&turn), session }
@@ -50,7 +50,7 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
 /// The calls that were denied, as permissions name them.
 fn denied(turn: &Turn) -> Vec<String> {
     let calls = turn.denied.iter();
-    calls.map(|call| tools::permission(&call.tool, &call.input)).collect()
+    calls.map(|call| tools::permission_rule(&call.tool, &call.input)).collect()
 }
 
 enum Verdict {
@@ -61,10 +61,10 @@ enum Verdict {
 
 fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
     let conclusion = &ended.conclusion;
-    let why = || said(conclusion.result.as_deref(), &conclusion.errors);
+    let why = || error_text(conclusion.result.as_deref(), &conclusion.errors);
     Verdict::Failed(match conclusion.subtype.as_str() {
-        "success" if conclusion.is_error => refused(ended, turn),
-        "success" => return Verdict::Answer(whole(ended)),
+        "success" if conclusion.is_error => api_failure(ended, turn),
+        "success" => return Verdict::Answer(full_text(ended)),
         "error_max_budget_usd" => {
             // The cap is looked at after the spend: the answer may be there.
             return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
@@ -82,23 +82,23 @@ fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
 }
 
 /// The final message. Where that has several blocks of text, the result holds the last one only.
-fn whole(ended: &RoundResult) -> String {
+fn full_text(ended: &RoundResult) -> String {
     let result = ended.conclusion.result.clone().unwrap_or_default();
     let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
     message.cloned().unwrap_or(result)
 }
 
 /// An error of the API.
-fn refused(ended: &RoundResult, turn: &Turn) -> TurnFailure {
-    let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
+fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
+    let why = error_text(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
     if let Some(refusal) = &ended.api_error.refusal {
         let why = refusal.explanation.as_deref().map_or(why, shorten);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
     match ended.api_error.fault(ended.conclusion.api_error_status) {
-        ErrorClass::Auth => login(&why),
+        ErrorClass::Auth => login_failure(&why),
         ErrorClass::Quota => {
-            let until = ended.api_error.until().or(turn.limited_until);
+            let until = ended.api_error.limit_ends_at().or(turn.limited_until);
             TurnFailure::Quota { until, why }
         }
         ErrorClass::Transient => TurnFailure::Transient { why },
@@ -128,7 +128,7 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
                 TurnFailure::LostSession { session: session.clone() }
             }
             _ => {
-                let why = said(None, &ended.conclusion.errors);
+                let why = error_text(None, &ended.conclusion.errors);
                 TurnFailure::Transient { why: format!("the client was cut off: {why}") }
             }
         };
@@ -139,14 +139,14 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
     TurnFailure::Transient { why: death_message(end) }
 }
 
-fn login(said: &str) -> TurnFailure {
+fn login_failure(said: &str) -> TurnFailure {
     let said = if said.is_empty() { "it is not logged in" } else { said };
     let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
     TurnFailure::Auth { why }
 }
 
 /// What the client said of an error.
-fn said(result: Option<&str>, errors: &[String]) -> String {
+fn error_text(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);
     if text.is_empty() { "it does not say why".to_owned() } else { shorten(&text) }

@@ -148,10 +148,10 @@ impl RequestedOptions<'_> {
 
 /// `Tool`, or `Tool(what it may be used for)`.
 fn is_rule(rule: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
+    let is_safe_id = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
     match rule.split_once('(') {
-        Some((name, rest)) => is_name(name) && rest.ends_with(')'),
-        None => is_name(rule),
+        Some((name, rest)) => is_safe_id(name) && rest.ends_with(')'),
+        None => is_safe_id(rule),
     }
 }
 

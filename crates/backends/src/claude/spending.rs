@@ -15,7 +15,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::Prices;
 
 use super::wire::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
-use message::{Conversation, Key, KnownCost, Payment, Remainder, Streamed};
+use message::{Conversation, KnownCost, MessageKey, Payment, Remainder, Streamed};
 use report::{Account, Tokens, accounts};
 
 /// The money of one turn so far.
@@ -30,7 +30,7 @@ pub(super) struct Spending {
     /// full of results is read in one pass.
     concluded: usize,
     /// The messages since then, as indices of `messages`.
-    due: BTreeMap<Key, usize>,
+    due: BTreeMap<MessageKey, usize>,
     /// Rounds that began and have no result yet. The next round may begin before the client writes
     /// the result of the last one, because it holds that back while a subagent works.
     rounds: u64,
@@ -95,20 +95,20 @@ impl Spending {
     }
 
     /// The client begins a round and asks the model now.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn note_request(&mut self) {
         self.rounds += 1;
         self.main = Main::Asking;
     }
 
     /// The model refuses a client that is not logged in. A request before that may have been answered.
-    pub(super) fn rejected(&mut self) {
+    pub(super) fn note_rejection(&mut self) {
         if !self.has_due() {
             self.main = Main::Done;
         }
     }
 
     /// A line of a message arrived.
-    pub(super) fn streamed(&mut self, message: &Message, conversation: Conversation) {
+    pub(super) fn add_message(&mut self, message: &Message, conversation: Conversation) {
         match &conversation {
             Some(call) => {
                 self.agents.entry(call.clone()).or_default();
@@ -117,7 +117,7 @@ impl Spending {
             }
             None => self.main = Main::Asking,
         }
-        let key = Key::of(&conversation, message);
+        let key = MessageKey::of(&conversation, message);
         let known = key.as_ref().and_then(|key| self.due.get(key)).copied();
         let place = known.unwrap_or_else(|| {
             self.messages.push(Streamed::new(conversation, message));
@@ -151,7 +151,7 @@ impl Spending {
     }
 
     /// A round is over; `runs` tells which tasks still run in the background.
-    pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
+    pub(super) fn note_result(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
         let is_lost = conclusion.has_lost_session();
         let report = conclusion.model_usage_since_last_result.as_ref();
         let used_something = report.is_some_and(|report| !report.0.is_empty());
@@ -248,8 +248,8 @@ impl Spending {
         let mut known = priced.iter().map(|(_, known)| known).chain(&guessed);
         let is_priced = known.all(|known| known.rest == Remainder::Nothing);
         let guessed = guessed.iter().map(|known| known.amount);
-        let examples = Examples::of(&priced);
-        let requests = in_flight.iter().map(|conversation| examples.another(conversation));
+        let examples = RequestExamples::of(&priced);
+        let requests = in_flight.iter().map(|conversation| examples.typical_cost(conversation));
         match unpaid.into_iter().chain(guessed).chain(requests).fold(self.reported, Micros::plus) {
             known if is_read && is_priced && has_example => Cost::Estimated(known),
             Micros::ZERO => Cost::Unknown,
@@ -261,12 +261,12 @@ impl Spending {
 type Priced<'a> = (&'a Streamed, KnownCost);
 
 /// The most expensive messages, by which requests in flight are priced.
-struct Examples {
+struct RequestExamples {
     turn: Micros,
     agents: BTreeMap<String, Micros>,
 }
 
-impl Examples {
+impl RequestExamples {
     fn of(messages: &[Priced<'_>]) -> Self {
         let mut examples = Self { turn: Micros::ZERO, agents: BTreeMap::new() };
         for (message, known) in messages {
@@ -280,7 +280,7 @@ impl Examples {
     }
 
     /// Returns the price of one more request. That of a subagent is like its own messages, if any.
-    fn another(&self, conversation: &Conversation) -> Micros {
+    fn typical_cost(&self, conversation: &Conversation) -> Micros {
         let own = conversation.as_ref().and_then(|call| self.agents.get(call));
         own.copied().unwrap_or(self.turn)
     }

@@ -6,7 +6,7 @@ use crate::headless::{Speaker, TranscriptItem, TurnReader as _};
 use crate::process::StreamEvent;
 
 /// What a client concludes with, where that was not among its messages.
-pub(super) fn unheard(conclusion: &Conclusion, last: &str) -> Vec<TranscriptItem> {
+pub(super) fn unstreamed_items(conclusion: &Conclusion, last: &str) -> Vec<TranscriptItem> {
     let by = if conclusion.is_error { Speaker::Client } else { Speaker::Agent };
     let result = conclusion.result.iter().filter(|result| !last.ends_with(result.as_str()));
     let result = result.map(|text| TranscriptItem::Final { by, text: text.clone() });

@@ -19,7 +19,7 @@ use super::wire::{
     Assistant, Compaction, Conclusion, Denial, Init, Message, Retry, Task, Tokens, User,
 };
 use crate::headless::{
-    Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_name,
+    Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_safe_id,
 };
 
 /// A turn, as far as it was heard.
@@ -87,7 +87,7 @@ impl TurnReader for Turn {
         if matches!(read, Line::NotJson) && is_damaged(line) {
             self.spending.note_unread_output();
         }
-        self.take(read)
+        self.apply_line(read)
     }
 
     fn note_unread_output(&mut self) {
@@ -130,7 +130,7 @@ impl Turn {
     }
 
     /// The session that the client names, whether it was told to write that or not.
-    pub(super) const fn named(&self) -> Option<&SessionId> {
+    pub(super) const fn announced_session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
 
@@ -139,24 +139,24 @@ impl Turn {
         self.login.as_deref()
     }
 
-    fn take(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
+    fn apply_line(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
-            Line::Init(init) => self.begin(init),
-            Line::Assistant(line) => return Ok(self.listen(line)),
-            Line::User(user) => return Ok(self.answered(user)),
-            Line::Retry(retry) => return Ok(vec![self.retried(&retry)]),
+            Line::Init(init) => self.note_round_start(init),
+            Line::Assistant(line) => return Ok(self.read_message(line)),
+            Line::User(user) => return Ok(self.read_tool_results(user)),
+            Line::Retry(retry) => return Ok(vec![self.note_retry(&retry)]),
             Line::Refusal(refusal) => {
                 self.error.refusal = Some(refusal);
             }
-            Line::RateLimit(limit) => self.limited_until = limit.info.until(),
-            Line::TaskStarted(task) => self.task_started(task),
-            Line::TaskUpdated(task) => self.task_changed(task),
-            Line::TaskEnded(task) => self.task_is_over(&task),
+            Line::RateLimit(limit) => self.limited_until = limit.info.limit_ends_at(),
+            Line::TaskStarted(task) => self.note_task_start(task),
+            Line::TaskUpdated(task) => self.note_task_change(task),
+            Line::TaskEnded(task) => self.note_task_end(&task),
             Line::Tasks(all) => {
                 self.tasks.clear();
-                all.tasks.into_iter().for_each(|task| self.task_runs(task));
+                all.tasks.into_iter().for_each(|task| self.note_task_running(task));
             }
-            Line::Compacted(compaction) => self.compacted(&compaction),
+            Line::Compacted(compaction) => self.note_compaction(&compaction),
             Line::Result(conclusion) => return Ok(self.conclude(*conclusion)),
             Line::Ignored => {}
             Line::NotJson => return Err(UnknownLine::NotJson),
@@ -171,7 +171,7 @@ impl Turn {
         Ok(Vec::new())
     }
 
-    fn answered(&mut self, user: User) -> Vec<TranscriptItem> {
+    fn read_tool_results(&mut self, user: User) -> Vec<TranscriptItem> {
         self.health.unread = false;
         let call = user.message.content.iter().find_map(|answer| answer.call.clone());
         if let Some(call) = call {
@@ -184,13 +184,13 @@ impl Turn {
             .collect()
     }
 
-    fn begin(&mut self, init: Init) {
-        self.spending.begin();
+    fn note_round_start(&mut self, init: Init) {
+        self.spending.note_request();
         self.stage = Stage::Working;
         self.health.unread = false;
         // Another client follows one that was cut off, and speaks for itself.
         self.result = self.result.take().filter(|ended| !ended.was_interrupted());
-        self.is_in(init.session_id);
+        self.note_session(init.session_id);
         self.model = init.model.or_else(|| self.model.take());
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
@@ -203,17 +203,17 @@ impl Turn {
     }
 
     /// The client does not stream the request that sums a conversation up.
-    fn compacted(&mut self, compaction: &Compaction) {
+    fn note_compaction(&mut self, compaction: &Compaction) {
         let usage = Tokens { input: compaction.about.pre_tokens, ..Tokens::default() };
         let model = self.model.clone();
-        self.spending.streamed(&Message { model, usage, ..Message::default() }, None);
+        self.spending.add_message(&Message { model, usage, ..Message::default() }, None);
     }
 
     /// What the client names is told to people, and may be an argument of the next client.
-    fn is_in(&mut self, session: Option<String>) {
+    fn note_session(&mut self, session: Option<String>) {
         match session {
             None => {}
-            Some(id) if is_name(&id) => self.session = Some(SessionId::new(id)),
+            Some(id) if is_safe_id(&id) => self.session = Some(SessionId::new(id)),
             Some(_) => {
                 self.health
                     .warnings
@@ -222,11 +222,11 @@ impl Turn {
         }
     }
 
-    fn listen(&mut self, line: Assistant) -> Vec<TranscriptItem> {
+    fn read_message(&mut self, line: Assistant) -> Vec<TranscriptItem> {
         let own = line.parent_tool_use_id.is_none();
         let is_synthetic = line.message.model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
-            self.spending.streamed(&line.message, line.parent_tool_use_id.clone());
+            self.spending.add_message(&line.message, line.parent_tool_use_id.clone());
         }
         if line.error.is_some() || is_synthetic {
             if own {
@@ -251,7 +251,7 @@ impl Turn {
                 "tool_use" => {
                     self.last.calls_tools |= own;
                     said.push(TranscriptItem::Tool {
-                        name: tools::shown(&block.name, &block.input),
+                        name: tools::display_call(&block.name, &block.input),
                     });
                 }
                 "text" => {
@@ -267,52 +267,52 @@ impl Turn {
         said
     }
 
-    fn retried(&mut self, retry: &Retry) -> TranscriptItem {
+    fn note_retry(&mut self, retry: &Retry) -> TranscriptItem {
         let kind = retry.error.as_deref().unwrap_or("no answer");
         let status = retry.error_status.map(|status| format!(" ({status})")).unwrap_or_default();
         let why = format!("{kind}{status}, retry {} of {}", retry.attempt, retry.max_retries);
         match ErrorClass::of(retry.error_status, retry.error.as_deref()) {
             ErrorClass::Auth => {
-                self.spending.rejected();
+                self.spending.note_rejection();
                 self.login = Some(format!("{kind}{status}"));
             }
-            ErrorClass::Quota => self.error.throttled(retry),
+            ErrorClass::Quota => self.error.note_retry(retry),
             ErrorClass::Transient | ErrorClass::Task => {}
         }
         TranscriptItem::Retries { why }
     }
 
-    fn task_started(&mut self, task: Task) {
+    fn note_task_start(&mut self, task: Task) {
         // A shell asks no model.
         if task.kind != "local_bash" {
             let call = task.call.clone().unwrap_or_else(|| task.id.clone());
             self.spending.agent_started(call, task.id.clone());
         }
         if task.is_backgrounded != Some(false) {
-            self.task_runs(task);
+            self.note_task_running(task);
         }
     }
 
-    fn task_changed(&mut self, task: Task) {
+    fn note_task_change(&mut self, task: Task) {
         match task.patch.status.as_deref() {
-            Some("completed" | "failed" | "killed") => self.task_is_over(&task),
-            _ if task.patch.is_backgrounded == Some(true) => self.task_runs(task),
+            Some("completed" | "failed" | "killed") => self.note_task_end(&task),
+            _ if task.patch.is_backgrounded == Some(true) => self.note_task_running(task),
             _ => {}
         }
     }
 
-    fn task_runs(&mut self, task: Task) {
+    fn note_task_running(&mut self, task: Task) {
         if !task.ambient {
             self.tasks.insert(task.id);
         }
     }
 
-    fn task_is_over(&mut self, task: &Task) {
+    fn note_task_end(&mut self, task: &Task) {
         self.tasks.remove(&task.id);
     }
 
     /// Every result tells of all calls so far that were denied: those that are new.
-    fn deny(&mut self, denial: &Denial) -> Option<TranscriptItem> {
+    fn note_denial(&mut self, denial: &Denial) -> Option<TranscriptItem> {
         const MOST: usize = 1000;
         let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
         if denial.tool.is_empty() || is_listed {
@@ -326,19 +326,19 @@ impl Turn {
         }
         self.denied_calls.extend(denial.call.clone());
         self.denied.push(denial.clone());
-        Some(TranscriptItem::Denied { tool: tools::permission(&denial.tool, &denial.input) })
+        Some(TranscriptItem::Denied { tool: tools::permission_rule(&denial.tool, &denial.input) })
     }
 
     fn conclude(&mut self, conclusion: Conclusion) -> Vec<TranscriptItem> {
-        self.spending.concluded(&conclusion, |task| self.tasks.contains(task));
+        self.spending.note_result(&conclusion, |task| self.tasks.contains(task));
         self.stage = Stage::Done;
         self.health.unread = false;
         let denials = conclusion.permission_denials.iter();
         let mut said: Vec<TranscriptItem> =
-            denials.filter_map(|denial| self.deny(denial)).collect();
+            denials.filter_map(|denial| self.note_denial(denial)).collect();
         let last = std::mem::take(&mut self.last);
         if self.error.kind.is_none() {
-            said.extend(transcript_parser::unheard(&conclusion, &last.text));
+            said.extend(transcript_parser::unstreamed_items(&conclusion, &last.text));
         }
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
         let api_error = std::mem::take(&mut self.error);
@@ -347,7 +347,7 @@ impl Turn {
             // The session that it names is none that it opened.
             self.lost += 1;
         } else {
-            self.is_in(ended.conclusion.session_id.clone());
+            self.note_session(ended.conclusion.session_id.clone());
         }
         // A later round that was cut off takes nothing from an answer that was complete.
         if !ended.was_interrupted() || self.result.as_ref().is_none_or(RoundResult::was_interrupted)

@@ -26,9 +26,9 @@ pub(super) struct Head {
 pub(super) struct Init {
     #[serde(deserialize_with = "lenient")]
     pub(super) session_id: Option<String>,
-    #[serde(deserialize_with = "name")]
+    #[serde(deserialize_with = "optional_name")]
     pub(super) model: Option<String>,
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) mcp_servers: Vec<Server>,
 }
 
@@ -78,9 +78,9 @@ pub(super) struct ErrorDetails {
 pub(super) struct Message {
     #[serde(deserialize_with = "lenient")]
     pub(super) id: String,
-    #[serde(deserialize_with = "name")]
+    #[serde(deserialize_with = "optional_name")]
     pub(super) model: Option<String>,
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) content: Vec<Block>,
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Tokens,
@@ -98,13 +98,13 @@ pub(super) struct Block {
     pub(super) thinking: usize,
     #[serde(deserialize_with = "lenient")]
     pub(super) name: String,
-    #[serde(deserialize_with = "input")]
+    #[serde(deserialize_with = "tool_input")]
     pub(super) input: ToolInput,
 }
 
 impl Block {
     /// Whether it stands for thoughts that the client does not show.
-    pub(super) fn hides_thoughts(&self) -> bool {
+    pub(super) fn hides_thinking(&self) -> bool {
         let is_empty = self.thinking <= r#""""#.len();
         self.kind == "redacted_thinking" || (self.kind == "thinking" && is_empty)
     }
@@ -134,7 +134,7 @@ pub(super) struct Totals {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Answers {
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) content: Vec<ToolResult>,
 }
 
@@ -165,13 +165,13 @@ impl<'de> Deserialize<'de> for ToolResult {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let Raw { kind, call, is_error, content } =
             serde_json::from_str(raw.get()).unwrap_or_default();
-        let error = is_error.then(|| content.map(|content| words(content.get())));
+        let error = is_error.then(|| content.map(|content| joined_text(content.get())));
         Ok(Self { kind, call, error: error.map(Option::unwrap_or_default) })
     }
 }
 
 /// The text of a content: a text, or a list of blocks.
-fn words(content: &str) -> String {
+fn joined_text(content: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return text;
     }
@@ -333,7 +333,7 @@ pub(super) struct Patch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tasks {
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) tasks: Vec<Task>,
 }
 
@@ -377,9 +377,9 @@ pub(super) struct Conclusion {
     /// Why the client stopped, such as `completed` or `aborted_tools`.
     #[serde(deserialize_with = "lenient")]
     pub(super) terminal_reason: Option<String>,
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) permission_denials: Vec<Denial>,
-    #[serde(deserialize_with = "each")]
+    #[serde(deserialize_with = "lenient_list")]
     pub(super) errors: Vec<String>,
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
@@ -488,7 +488,7 @@ pub(super) struct Denial {
     pub(super) tool: String,
     #[serde(rename = "tool_use_id", deserialize_with = "lenient")]
     pub(super) call: Option<String>,
-    #[serde(rename = "tool_input", deserialize_with = "input")]
+    #[serde(rename = "tool_input", deserialize_with = "tool_input")]
     pub(super) input: ToolInput,
 }
 
@@ -503,7 +503,7 @@ where
 }
 
 /// A name, which will be recorded: no longer than names are.
-fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn optional_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     const LONGEST: usize = 200;
     let found: Option<String> = lenient(deserializer)?;
     Ok(found.filter(|name| !name.is_empty()).map(|mut name| {
@@ -516,7 +516,7 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 }
 
 /// The items of a list that have the shape.
-fn each<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+fn lenient_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,
@@ -531,7 +531,7 @@ fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error>
     Ok(<&RawValue>::deserialize(deserializer)?.get().len())
 }
 
-fn input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolInput, D::Error> {
+fn tool_input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolInput, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?;
     let known: ToolInput = serde_json::from_str(raw.get()).unwrap_or_default();
     Ok(ToolInput { length: raw.get().len(), ..known })

@@ -7,7 +7,7 @@
 use super::rollout::RolloutError;
 
 /// How the client begins to tell that a stream broke.
-const BROKE: &str = "stream disconnected before completion";
+const STREAM_BROKE: &str = "stream disconnected before completion";
 
 /// What is to be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +26,16 @@ pub(super) enum ErrorClass {
 
 impl ErrorClass {
     /// By its type, where that is known, else by what the client says.
-    pub(super) fn of(problem: Option<&RolloutError>, message: &str) -> Self {
-        let typed = problem.and_then(|problem| Self::typed(&problem.kind, problem.status));
-        typed.unwrap_or_else(|| Self::told(message))
+    pub(super) fn from_problem(problem: Option<&RolloutError>, message: &str) -> Self {
+        let typed = problem.and_then(|problem| Self::from_kind(&problem.kind, problem.status));
+        typed.unwrap_or_else(|| Self::from_message(message))
     }
 
     /// Whether no model can have worked on the request: the provider says that it did not serve it, or the
     /// client did not send it. A request that failed in any other way may have been answered in part, and
     /// paid for.
     pub(super) fn is_refusal(problem: Option<&RolloutError>, message: &str) -> bool {
-        const REFUSALS: [&str; 5] = [
+        const REFUSAL_MESSAGES: [&str; 5] = [
             "rate_limit_exceeded",
             "model_not_found",
             "bad_request",
@@ -43,17 +43,17 @@ impl ErrorClass {
             "internal_server_error",
         ];
         let kind = problem.map_or("", |problem| problem.kind.as_str());
-        if kind == "response_stream_disconnected" || message.starts_with(BROKE) {
+        if kind == "response_stream_disconnected" || message.starts_with(STREAM_BROKE) {
             return false;
         }
         let typed = problem.and_then(|problem| problem.status);
-        let is_answered = typed.or_else(|| status(message)).is_some_and(is_unserved);
-        let fault = Self::of(problem, message);
-        let is_named = REFUSALS.contains(&kind);
+        let is_answered = typed.or_else(|| parse_status(message)).is_some_and(is_unserved);
+        let fault = Self::from_problem(problem, message);
+        let is_named = REFUSAL_MESSAGES.contains(&kind);
         is_named || is_answered || matches!(fault, Self::Auth | Self::Quota | Self::Capped)
     }
 
-    fn typed(kind: &str, status: Option<u16>) -> Option<Self> {
+    fn from_kind(kind: &str, status: Option<u16>) -> Option<Self> {
         Some(match kind {
             "unauthorized" => Self::Auth,
             "usage_limit_exceeded" => Self::Quota,
@@ -75,12 +75,12 @@ impl ErrorClass {
             "http_connection_failed"
             | "response_stream_connection_failed"
             | "response_stream_disconnected"
-            | "response_too_many_failed_attempts" => Self::answered(status),
+            | "response_too_many_failed_attempts" => Self::from_status(status),
             _ => return None,
         })
     }
 
-    fn answered(status: Option<u16>) -> Self {
+    fn from_status(status: Option<u16>) -> Self {
         match status {
             Some(401..=403) => Self::Auth,
             Some(429) => Self::Quota,
@@ -89,12 +89,12 @@ impl ErrorClass {
         }
     }
 
-    fn told(message: &str) -> Self {
-        const NO_KEY: &str = "Missing environment variable: ";
-        match status(message) {
-            Some(status) => Self::answered(Some(status)),
-            None if message.starts_with(BROKE) => Self::Transient,
-            None if message.starts_with(NO_KEY) => Self::Auth,
+    fn from_message(message: &str) -> Self {
+        const MISSING_KEY: &str = "Missing environment variable: ";
+        match parse_status(message) {
+            Some(status) => Self::from_status(Some(status)),
+            None if message.starts_with(STREAM_BROKE) => Self::Transient,
+            None if message.starts_with(MISSING_KEY) => Self::Auth,
             None => Self::Task,
         }
     }
@@ -113,9 +113,9 @@ pub(super) enum Retry {
 
 impl Retry {
     /// What the client says, when it tells of a retry.
-    pub(super) fn of(notice: &str) -> Option<Self> {
+    pub(super) fn from_notice(notice: &str) -> Option<Self> {
         let why = notice.strip_prefix("Reconnecting...")?;
-        Some(match status(why).map(|status| ErrorClass::answered(Some(status))) {
+        Some(match parse_status(why).map(|status| ErrorClass::from_status(Some(status))) {
             Some(ErrorClass::Auth) => Self::LoggedOut,
             Some(ErrorClass::Quota) => Self::Limited,
             Some(ErrorClass::Transient | ErrorClass::Capped | ErrorClass::Task) | None => {
@@ -126,8 +126,9 @@ impl Retry {
 
     /// Whether the request before the retry may have been answered in part: it was not refused.
     pub(super) fn follows_a_break(notice: &str) -> bool {
-        let is_refused = status(notice).is_some_and(is_unserved) && !notice.contains(BROKE);
-        Self::of(notice).is_some() && !is_refused
+        let is_refused =
+            parse_status(notice).is_some_and(is_unserved) && !notice.contains(STREAM_BROKE);
+        Self::from_notice(notice).is_some() && !is_refused
     }
 }
 
@@ -138,7 +139,7 @@ const fn is_unserved(status: u16) -> bool {
 }
 
 /// The status in `unexpected status 401 Unauthorized: …` or `last status: 429 Too Many Requests`.
-fn status(message: &str) -> Option<u16> {
+fn parse_status(message: &str) -> Option<u16> {
     let places = ["unexpected status ", "last status: "];
     let after = places.iter().find_map(|place| message.split_once(place))?.1;
     after.get(..3)?.parse().ok()
@@ -152,7 +153,11 @@ mod tests {
     fn errors_have_kinds_by_their_types() {
         let check = |kind: &str, status: Option<u16>, expected: ErrorClass| {
             let problem = RolloutError { kind: kind.into(), status };
-            assert_eq!(ErrorClass::of(Some(&problem), "prose"), expected, "{kind} {status:?}");
+            assert_eq!(
+                ErrorClass::from_problem(Some(&problem), "prose"),
+                expected,
+                "{kind} {status:?}"
+            );
         };
         check("unauthorized", None, ErrorClass::Auth);
         check("usage_limit_exceeded", None, ErrorClass::Quota);
@@ -180,8 +185,8 @@ mod tests {
     fn an_error_without_a_type_is_told_by_the_words_of_the_client() {
         let check = |message: &str, expected: ErrorClass| {
             let other = RolloutError { kind: "other".into(), status: None };
-            assert_eq!(ErrorClass::of(Some(&other), message), expected, "{message}");
-            assert_eq!(ErrorClass::of(None, message), expected, "{message}");
+            assert_eq!(ErrorClass::from_problem(Some(&other), message), expected, "{message}");
+            assert_eq!(ErrorClass::from_problem(None, message), expected, "{message}");
         };
         check(
             "stream disconnected before completion: error sending request",
@@ -199,7 +204,9 @@ mod tests {
 
     #[test]
     fn a_request_is_not_tried_again_in_vain() {
-        let check = |notice: &str, expected: Option<Retry>| assert_eq!(Retry::of(notice), expected);
+        let check = |notice: &str, expected: Option<Retry>| {
+            assert_eq!(Retry::from_notice(notice), expected);
+        };
         let of = |why: &str| format!("Reconnecting... 1/5 ({why})");
         check(&of("unexpected status 401 Unauthorized: no"), Some(Retry::LoggedOut));
         let limited = "exceeded retry limit, last status: 429 Too Many Requests";

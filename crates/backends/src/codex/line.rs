@@ -7,7 +7,7 @@ use raymond_core::prices::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::rollout::usage;
+use super::rollout::parse_usage;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) enum Item {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Shape {
+struct LineFields {
     #[serde(rename = "type")]
     kind: String,
     thread_id: String,
@@ -78,20 +78,20 @@ pub(super) fn read(text: &str) -> Line {
     }
     let Ok(value) = serde_json::from_str::<Value>(text) else { return Line::NotJson };
     let kind = value["type"].as_str().unwrap_or("none").to_owned();
-    let Ok(shape) = serde_json::from_value::<Shape>(value) else { return unknown(&kind) };
+    let Ok(shape) = serde_json::from_value::<LineFields>(value) else { return unknown(&kind) };
     match shape.kind.as_str() {
         "thread.started" => Line::Thread(shape.thread_id),
         "turn.started" => Line::Begins,
-        "item.started" | "item.updated" => Line::Doing(item(&shape.item)),
-        "item.completed" => Line::Done(item(&shape.item)),
-        "turn.completed" => Line::Completed(usage(&shape.usage)),
+        "item.started" | "item.updated" => Line::Doing(parse_item(&shape.item)),
+        "item.completed" => Line::Done(parse_item(&shape.item)),
+        "turn.completed" => Line::Completed(parse_usage(&shape.usage)),
         "turn.failed" => Line::Failed(shape.error.unwrap_or_default().message),
         "error" => Line::AbortReason(shape.message),
         _ => unknown(&kind),
     }
 }
 
-fn item(value: &Value) -> Item {
+fn parse_item(value: &Value) -> Item {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     match value["type"].as_str().unwrap_or_default() {
         "agent_message" => Item::Message(text("text")),
@@ -101,7 +101,7 @@ fn item(value: &Value) -> Item {
             output: text("aggregated_output"),
         },
         "file_change" => {
-            let paths = each(&value["changes"], |change| change["path"].as_str());
+            let paths = list_texts(&value["changes"], |change| change["path"].as_str());
             Item::Files { paths, status: text("status") }
         }
         "mcp_tool_call" => {
@@ -111,7 +111,7 @@ fn item(value: &Value) -> Item {
         }
         "web_search" => Item::Tool { name: format!("WebSearch({})", text("query")), failed: None },
         "collab_tool_call" => {
-            let threads = each(&value["receiver_thread_ids"], Value::as_str);
+            let threads = list_texts(&value["receiver_thread_ids"], Value::as_str);
             Item::Agents { tool: text("tool"), threads }
         }
         "error" => Item::Note(text("message")),
@@ -119,7 +119,7 @@ fn item(value: &Value) -> Item {
     }
 }
 
-fn each(list: &Value, part: fn(&Value) -> Option<&str>) -> Vec<String> {
+fn list_texts(list: &Value, part: fn(&Value) -> Option<&str>) -> Vec<String> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(part).map(str::to_owned).collect()
 }

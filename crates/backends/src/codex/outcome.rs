@@ -20,24 +20,24 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
     if let Some(failure) = wrong_thread(&turn, step) {
         return Answer::Failed { failure, cost, denied: turn.denied, session: None };
     }
-    let session = opened(&turn, step);
+    let session = opened_session(&turn, step);
     let failure = match (&turn.result, end) {
         (Some(Conclusion::Completed), _) if turn.health.unread => output_too_large(LINE_MAX as u64),
         (Some(Conclusion::Completed), _) => match &turn.abort_reason {
-            Some(AbortReason::Unpriced(model)) => unpriced(model),
-            _ if turn.is_unseen() => unseen(&turn),
+            Some(AbortReason::Unpriced(model)) => unpriced_failure(model),
+            _ if turn.is_spending_unknown() => unknown_spending_failure(&turn),
             _ => return replied(turn, session),
         },
-        (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
+        (Some(Conclusion::Failed { message }), _) => match reported_failure(&turn, message) {
             Some(failure) => failure,
             None => return capped(turn, session),
         },
         (None, ClientEnd::Aborted) => match &turn.abort_reason {
             Some(AbortReason::Capped) => return capped(turn, session),
-            Some(AbortReason::Limited(why)) => limited(&turn, why.clone()),
-            Some(AbortReason::LoggedOut(why)) => login(why),
-            Some(AbortReason::UnknownSpending) => unseen(&turn),
-            Some(AbortReason::Unpriced(model)) => unpriced(model),
+            Some(AbortReason::Limited(why)) => quota_failure(&turn, why.clone()),
+            Some(AbortReason::LoggedOut(why)) => login_failure(why),
+            Some(AbortReason::UnknownSpending) => unknown_spending_failure(&turn),
+            Some(AbortReason::Unpriced(model)) => unpriced_failure(model),
             Some(AbortReason::WrongThread { .. }) | None => {
                 TurnFailure::Transient { why: death_message(&ClientEnd::Aborted) }
             }
@@ -52,7 +52,7 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
 }
 
 /// The thread, when it is not the one that was planned.
-fn opened(turn: &Turn, step: &SessionStep) -> Option<SessionId> {
+fn opened_session(turn: &Turn, step: &SessionStep) -> Option<SessionId> {
     turn.session.clone().filter(|id| id != step.written_session())
 }
 
@@ -72,11 +72,11 @@ fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
     }
 }
 
-fn unseen(turn: &Turn) -> TurnFailure {
-    TurnFailure::Task { why: unwatched(turn) }
+fn unknown_spending_failure(turn: &Turn) -> TurnFailure {
+    TurnFailure::Task { why: unwatched_message(turn) }
 }
 
-fn unwatched(turn: &Turn) -> String {
+fn unwatched_message(turn: &Turn) -> String {
     let sessions = turn.thread_usage.home().join("sessions");
     let lack = if turn.thread_usage.is_readable() {
         "does not count the tokens of its requests in a way that could be read, below"
@@ -108,28 +108,28 @@ fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
 }
 
 /// What the client says of a turn that failed; none when it stopped at a budget.
-fn failed(turn: &Turn, message: &str) -> Option<TurnFailure> {
+fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
     let why = if message.trim().is_empty() { "it does not say why" } else { message };
     let why = shorten(why);
-    Some(match ErrorClass::of(turn.thread_usage.problem(), message) {
-        ErrorClass::Auth => login(&why),
-        ErrorClass::Quota => limited(turn, why),
+    Some(match ErrorClass::from_problem(turn.thread_usage.problem(), message) {
+        ErrorClass::Auth => login_failure(&why),
+        ErrorClass::Quota => quota_failure(turn, why),
         ErrorClass::Transient => TurnFailure::Transient { why },
         ErrorClass::Task => TurnFailure::Task { why },
         ErrorClass::Capped => return None,
     })
 }
 
-fn limited(turn: &Turn, why: String) -> TurnFailure {
+fn quota_failure(turn: &Turn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.thread_usage.limited_until(), why }
 }
 
 /// The same would follow from every other turn.
-fn unpriced(model: &str) -> TurnFailure {
-    TurnFailure::Task { why: PreflightProblem::Unpriced(model.to_owned()).told() }
+fn unpriced_failure(model: &str) -> TurnFailure {
+    TurnFailure::Task { why: PreflightProblem::Unpriced(model.to_owned()).message() }
 }
 
-fn login(said: &str) -> TurnFailure {
+fn login_failure(said: &str) -> TurnFailure {
     let why = format!(
         "run `codex login`, or set the key that its provider is configured with; the client says: \
          {said}"
@@ -148,8 +148,8 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
             return TurnFailure::LostSession { session: session.clone() };
         }
     }
-    if turn.is_unseen() {
-        let why = format!("{}; {}", death_message(end), unwatched(turn));
+    if turn.is_spending_unknown() {
+        let why = format!("{}; {}", death_message(end), unwatched_message(turn));
         return TurnFailure::Task { why };
     }
     TurnFailure::Transient { why: death_message(end) }

@@ -127,7 +127,7 @@ impl PreflightProblem {
     }
 
     /// What is wrong, and what to do about it.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn message(&self) -> String {
         format!("{self}: {}", self.remedy())
     }
 
@@ -154,10 +154,10 @@ pub fn check(command: &OsStr) -> Result<(), PreflightProblem> {
 
 /// Checks that the directory is there that the client is told to use: it makes none itself.
 pub fn check_home() -> Result<(), PreflightProblem> {
-    is_there(own_home(None))
+    check_exists(own_home(None))
 }
 
-fn is_there(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
+fn check_exists(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
     match home {
         Some(home) if !home.is_dir() => Err(PreflightProblem::Home(home)),
         Some(home) if !is_writable(&home) => Err(PreflightProblem::Unwritable(home)),
@@ -286,7 +286,7 @@ mod tests {
         let told = "the model \"house-model\" has no price, so codex cannot be held to a budget: \
                     put [prices.\"house-model\"] into the configuration, or run it with --budget \
                     none and no `budget` in the state";
-        assert_eq!(unpriced.told(), told);
+        assert_eq!(unpriced.message(), told);
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
     fn a_home_that_is_named_must_be_there() {
         let directory = tempfile::tempdir().unwrap();
         let check = |home: Option<PathBuf>, expected: Result<(), PreflightProblem>| {
-            assert_eq!(is_there(home), expected);
+            assert_eq!(check_exists(home), expected);
         };
         let nowhere = directory.path().join("nowhere");
         check(None, Ok(()));

@@ -38,7 +38,7 @@ impl PriorTurns {
     }
 
     /// Whether this is one of them, if that is known.
-    pub(super) fn holds(&self, turn: &str) -> Option<bool> {
+    pub(super) fn contains(&self, turn: &str) -> Option<bool> {
         self.turns.as_ref().map(|turns| turns.contains(turn))
     }
 }

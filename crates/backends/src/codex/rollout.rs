@@ -83,7 +83,7 @@ impl Rollout {
     }
 
     /// Tells what was written since the last look.
-    pub(super) fn read_on(&mut self, emit: &mut dyn FnMut(Entry)) {
+    pub(super) fn read_new(&mut self, emit: &mut dyn FnMut(Entry)) {
         if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
@@ -101,7 +101,7 @@ impl Rollout {
         }
         let mut emit = |event| {
             if let StreamEvent::Line(line) = event {
-                emit(entry(&line));
+                emit(parse_entry(&line));
             }
         };
         if file.read_on(&mut emit).is_err() {
@@ -131,7 +131,7 @@ impl Rollout {
     fn find(&self) -> Option<PathBuf> {
         let end = format!("-{}.jsonl", self.thread);
         let is_it = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(&end));
-        let days = [0, -1, 1].into_iter().filter_map(|days| born(&self.thread, days));
+        let days = [0, -1, 1].into_iter().filter_map(|days| day_of(&self.thread, days));
         let files = days.filter_map(|day| fs::read_dir(self.sessions.join(day)).ok()).flatten();
         files.filter_map(Result::ok).map(|file| file.path()).find(is_it)
     }
@@ -139,7 +139,7 @@ impl Rollout {
 
 /// The directory of the day on which a thread began, or of one so many days from it: the first 48 bits
 /// of its id count milliseconds.
-fn born(thread: &str, days: i64) -> Option<String> {
+fn day_of(thread: &str, days: i64) -> Option<String> {
     let digits: String = thread.chars().filter(char::is_ascii_hexdigit).take(12).collect();
     let moment = Timestamp::from_millisecond(i64::from_str_radix(&digits, 16).ok()?).ok()?;
     let day = moment.to_zoned(TimeZone::UTC).checked_add(days.days()).ok()?;
@@ -148,18 +148,18 @@ fn born(thread: &str, days: i64) -> Option<String> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Shape {
+struct EntryFields {
     #[serde(rename = "type")]
     kind: String,
     payload: Value,
 }
 
-fn entry(line: &[u8]) -> Entry {
+fn parse_entry(line: &[u8]) -> Entry {
     // The end of a record that was read before its line ended.
     if line.trim_ascii().is_empty() {
         return Entry::Other;
     }
-    let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else {
+    let Ok(EntryFields { kind, payload }) = serde_json::from_slice(line) else {
         return Entry::Unreadable;
     };
     let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
@@ -172,7 +172,10 @@ fn entry(line: &[u8]) -> Entry {
         ("turn_context", _) => Entry::Model(text("model")),
         ("token_usage_record", _) => {
             let root = payload["root_turn_id"].as_str().or_else(|| payload["turn_id"].as_str());
-            Entry::Used { root_turn: root.map(str::to_owned), usage: usage(&payload["usage"]) }
+            Entry::Used {
+                root_turn: root.map(str::to_owned),
+                usage: parse_usage(&payload["usage"]),
+            }
         }
         (
             "response_item",
@@ -188,8 +191,8 @@ fn entry(line: &[u8]) -> Entry {
             Entry::Instructed(texts.collect::<Vec<_>>().join("\n"))
         }
         ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
-        ("event_msg", "token_count") => limits(&payload["rate_limits"]),
-        ("event_msg", "task_complete") => Entry::Ends { error: problem(&payload["error"]) },
+        ("event_msg", "token_count") => parse_limits(&payload["rate_limits"]),
+        ("event_msg", "task_complete") => Entry::Ends { error: parse_problem(&payload["error"]) },
         ("event_msg", "turn_aborted") => Entry::BrokenOff,
         _ => Entry::Other,
     }
@@ -199,7 +202,7 @@ fn entry(line: &[u8]) -> Entry {
 ///
 /// Tokens read from the cache, or put there, are part of the input. If they are more than the whole
 /// input, they cannot be part of it, and all of the input counts beside them.
-pub(super) fn usage(value: &Value) -> Option<Usage> {
+pub(super) fn parse_usage(value: &Value) -> Option<Usage> {
     let cached = |key: &str| match &value[key] {
         Value::Null => Some(0),
         count => count.as_u64(),
@@ -212,7 +215,7 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
 }
 
 /// The last of the limits that are reached.
-fn limits(value: &Value) -> Entry {
+fn parse_limits(value: &Value) -> Entry {
     const ALL: f64 = 100.0;
     let windows = [&value["primary"], &value["secondary"]].into_iter();
     let reached =
@@ -222,7 +225,7 @@ fn limits(value: &Value) -> Entry {
 }
 
 /// The type of an error is a word, or a word with the status of an answer.
-fn problem(error: &Value) -> Option<RolloutError> {
+fn parse_problem(error: &Value) -> Option<RolloutError> {
     let info = &error["codex_error_info"];
     if let Some(kind) = info.as_str() {
         return Some(RolloutError { kind: kind.to_owned(), status: None });

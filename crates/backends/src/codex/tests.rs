@@ -183,7 +183,7 @@ async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_an
     request.started.cap = Some(Micros(USED));
     let step = SessionStep::Open(id(CHOSEN));
     let mut turn = harness.codex.protocol.begin(&request.started);
-    harness.codex.start(&step, &request, request.message(), &mut turn).unwrap().leave();
+    harness.codex.start(&step, &request, request.message(), &mut turn).unwrap().keep_running();
     assert_eq!(harness.codex.attach(&request.started), AttachResult::Running);
     let observer = TurnObserver::silent(CancellationToken::new());
     let expected = Answer::Capped {
@@ -202,7 +202,7 @@ async fn what_the_client_cannot_do_is_never_dropped() {
     let deny = vec!["Bash(rm:*)".to_owned()];
     let permissions = Permissions { deny, ..Permissions::default() };
     let request = Request { permissions, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
-    let why = preflight::PreflightProblem::Deny("Bash(rm:*)".into()).told();
+    let why = preflight::PreflightProblem::Deny("Bash(rm:*)".into()).message();
     let expected = Answer::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(Micros::ZERO),

@@ -138,7 +138,7 @@ impl ThreadUsage {
     }
 
     /// Another thread works for the turn; the first one is the turn's own.
-    pub(super) fn add(&mut self, thread: &str) {
+    pub(super) fn add_thread(&mut self, thread: &str) {
         if self.threads.insert(thread.to_owned()) {
             let rollout = Rollout::new(&self.home, thread);
             let (model, requests) = (String::new(), Requests::default());
@@ -149,17 +149,17 @@ impl ThreadUsage {
     /// Whether a thread was opened with these instructions.
     pub(super) fn was_instructed(&self, thread: &str, text: &str) -> bool {
         let mut told = false;
-        Rollout::new(&self.home, thread).read_on(&mut |entry| {
+        Rollout::new(&self.home, thread).read_new(&mut |entry| {
             told |= matches!(entry, Entry::Instructed(said) if said.contains(text));
         });
         told
     }
 
     /// All that there is now is of earlier turns: those of the thread that is gone on with, if any.
-    pub(super) fn close(&mut self, thread: Option<&str>) -> io::Result<()> {
+    pub(super) fn record_prior_turns(&mut self, thread: Option<&str>) -> io::Result<()> {
         let mut turns = BTreeSet::new();
         if let Some(thread) = thread {
-            Rollout::new(&self.home, thread).read_on(&mut |entry| {
+            Rollout::new(&self.home, thread).read_new(&mut |entry| {
                 if let Entry::Begins { turn } = entry {
                     turns.insert(turn);
                 }
@@ -169,11 +169,11 @@ impl ThreadUsage {
     }
 
     /// Reads what was written since the last look.
-    pub(super) fn read_on(&mut self) {
+    pub(super) fn read_new(&mut self) {
         let mut accounts = std::mem::take(&mut self.accounts);
         for (place, account) in accounts.iter_mut().enumerate() {
             let ThreadAccount { rollout, model, requests } = account;
-            rollout.read_on(&mut |entry| match entry {
+            rollout.read_new(&mut |entry| match entry {
                 Entry::Model(name) => {
                     self.named.insert(name.clone());
                     *model = name;
@@ -184,7 +184,7 @@ impl ThreadUsage {
                     self.count(root_turn, model, usage);
                 }
                 Entry::Unreadable if self.turn().is_some() => {
-                    self.completeness = Completeness::Partial
+                    self.completeness = Completeness::Partial;
                 }
                 entry => {
                     note_request(requests, &entry);
@@ -211,7 +211,7 @@ impl ThreadUsage {
     /// The last model of a thread. What another one is to go on with, it sums up first.
     fn model_of(&self, thread: &str) -> String {
         let mut model = String::new();
-        Rollout::new(&self.home, thread).read_on(&mut |entry| {
+        Rollout::new(&self.home, thread).read_new(&mut |entry| {
             if let Entry::Model(name) = entry {
                 model = name;
             }
@@ -231,7 +231,7 @@ impl ThreadUsage {
                 self.limited_until = Some(Timestamp(resets_at.saturating_mul(1000)));
             }
             Entry::Ends { error } => {
-                self.last_turn = error.map_or(LastTurn::Succeeded, LastTurn::Failed)
+                self.last_turn = error.map_or(LastTurn::Succeeded, LastTurn::Failed);
             }
             Entry::BrokenOff => self.last_turn = LastTurn::Succeeded,
             Entry::Calls
@@ -253,28 +253,31 @@ impl ThreadUsage {
 
     /// Whether a turn is the client's.
     fn is_own(&self, turn: &str) -> bool {
-        match self.prior_turns.holds(turn) {
+        match self.prior_turns.contains(turn) {
             Some(is_past) => !is_past && self.begun.contains(turn),
             None => self.turn.as_deref() == Some(turn),
         }
     }
 
     /// Returns the cost of all answered requests of the client.
-    fn answered(&self) -> KnownCost {
+    fn answered_cost(&self) -> KnownCost {
         let mut bill = KnownCost::new();
         let own = self.used.iter().filter(|((turn, _), _)| self.is_own(turn));
         own.for_each(|((_, model), usage)| {
             bill.add(usage.as_ref().and_then(|usage| self.price(model, usage)));
         });
-        if self.completeness == Completeness::Partial || self.lacks_tokens() || self.are_torn() {
+        if self.completeness == Completeness::Partial
+            || self.lacks_tokens()
+            || self.has_torn_entry()
+        {
             bill.rest = Remainder::Unknown;
         }
         bill
     }
 
     /// Returns the cost of the turn, with the requests that are under way and will never be answered.
-    pub(super) fn bill(&self, ending: Ending) -> KnownCost {
-        let mut bill = self.answered();
+    pub(super) fn known_cost(&self, ending: Ending) -> KnownCost {
+        let mut bill = self.answered_cost();
         if self.accounts.iter().any(|account| account.rollout.ends_in_entry()) {
             bill.rest = Remainder::Unknown;
         }
@@ -283,8 +286,8 @@ impl ThreadUsage {
         for account in main.into_iter().chain(accounts) {
             if !account.rollout.is_open() {
                 bill.rest = Remainder::Unknown;
-            } else if account.requests.is_asking() {
-                bill.add(self.another(account));
+            } else if account.requests.has_open_request() {
+                bill.add(self.next_request_cost(account));
             }
         }
         bill
@@ -292,7 +295,7 @@ impl ThreadUsage {
 
     /// Returns the price of one more request of a thread; none if none was answered yet. It reads at
     /// least what the last one read and wrote. Whether any of that is in the cache is not known.
-    fn another(&self, account: &ThreadAccount) -> Option<Micros> {
+    fn next_request_cost(&self, account: &ThreadAccount) -> Option<Micros> {
         let last = account.requests.last?;
         let input = [last.input, last.cache_read, last.cache_write, last.output];
         let input = input.into_iter().fold(0, u64::saturating_add);
@@ -301,12 +304,12 @@ impl ThreadUsage {
 
     /// Returns the known part of what the client's requests cost so far.
     pub(super) fn spent(&self) -> Micros {
-        self.answered().known
+        self.answered_cost().known
     }
 
     /// Whether all tokens of the client's requests are known, and their prices.
     pub(super) fn is_priced(&self) -> bool {
-        self.answered().rest == Remainder::Nothing
+        self.answered_cost().rest == Remainder::Nothing
     }
 
     /// The client is told to end.
@@ -327,8 +330,8 @@ impl ThreadUsage {
     }
 
     /// Whether a request is under way.
-    pub(super) fn is_asking(&self) -> bool {
-        self.accounts.first().is_some_and(|account| account.requests.is_asking())
+    pub(super) fn has_open_request(&self) -> bool {
+        self.accounts.first().is_some_and(|account| account.requests.has_open_request())
     }
 
     /// What so many tokens of a model cost.
@@ -350,14 +353,14 @@ impl ThreadUsage {
     }
 
     /// Whether the thread's file is there, and what it counts can be understood.
-    pub(super) fn are_open(&self) -> bool {
+    pub(super) fn has_open_file(&self) -> bool {
         let counts =
             self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
         counts && self.is_readable()
     }
 
     /// Whether the file of a thread was read in part, and cannot be read any further.
-    fn are_torn(&self) -> bool {
+    fn has_torn_entry(&self) -> bool {
         self.accounts.iter().any(|account| account.rollout.is_torn())
     }
 
@@ -373,7 +376,7 @@ impl ThreadUsage {
 
     /// Whether what they hold may all be of a turn before the client's.
     pub(super) fn may_be_behind(&self) -> bool {
-        !self.prior_turns.is_known() && self.is_over()
+        !self.prior_turns.is_known() && self.is_last_turn_over()
     }
 
     /// Whether nothing follows what the model said last.
@@ -382,7 +385,7 @@ impl ThreadUsage {
     }
 
     /// Whether the thread's last turn is over.
-    fn is_over(&self) -> bool {
+    fn is_last_turn_over(&self) -> bool {
         self.last_turn != LastTurn::Running
     }
 

@@ -17,7 +17,7 @@ use super::prior_turns_file;
 use super::thread_usage::{Ending, ThreadUsage};
 use crate::contract::Request;
 use crate::headless::{
-    SessionStep, Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_name,
+    SessionStep, Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_safe_id,
     shorten, unwritable_file,
 };
 
@@ -48,16 +48,16 @@ pub(super) struct Turn {
     /// Since when a request is under way.
     asking: Since,
     /// The last that the client said is that it tries again.
-    retries: bool,
+    is_retrying: bool,
     /// A request broke off and was tried again: the model may have worked on it.
-    broke_off: bool,
+    request_broke_off: bool,
     /// The thread that it is to go on with.
     resumes: Option<SessionId>,
     /// What the stream says that a thread used, in all its turns.
-    told: Option<Usage>,
+    reported_usage: Option<Usage>,
     /// The model of a thread that is opened: all that it uses is of this turn.
-    pub(super) opens: Option<String>,
-    spoke: bool,
+    pub(super) opened_model: Option<String>,
+    has_spoken: bool,
 }
 
 /// What the final message is to be.
@@ -142,22 +142,22 @@ impl Turn {
             uncounted: Since::default(),
             finishing: Since::default(),
             asking: Since::default(),
-            retries: false,
-            broke_off: false,
+            is_retrying: false,
+            request_broke_off: false,
             resumes: None,
-            told: None,
-            opens: None,
-            spoke: false,
+            reported_usage: None,
+            opened_model: None,
+            has_spoken: false,
         }
     }
 
     /// Returns what is known of the cost. Tokens are counted, and priced by the list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
-        let is_empty = self.thread_usage.are_open() && self.thread_usage.is_empty();
+        let is_empty = self.thread_usage.has_open_file() && self.thread_usage.is_empty();
         let turned_away =
             matches!(self.abort_reason, Some(AbortReason::LoggedOut(_) | AbortReason::Limited(_)));
-        let is_refused = !self.broke_off && (turned_away || self.was_refused());
+        let is_refused = !self.request_broke_off && (turned_away || self.was_refused());
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
             // The provider served none of the requests. One that broke off, or that a gateway failed, may
@@ -166,17 +166,19 @@ impl Turn {
             // The books may not have got further than the turn before.
             (None, _) if self.thread_usage.may_be_behind() => Cost::Unknown,
             (Some(Conclusion::Completed), _) if self.thread_usage.is_empty() => {
-                self.told().map_or(Cost::Unknown, Cost::Estimated)
+                self.reported_cost().map_or(Cost::Unknown, Cost::Estimated)
             }
             (Some(Conclusion::Failed { .. }) | None, _) if self.thread_usage.is_empty() => {
                 Cost::Unknown
             }
-            (Some(Conclusion::Completed), _) => self.thread_usage.bill(Ending::Reported).cost(),
+            (Some(Conclusion::Completed), _) => {
+                self.thread_usage.known_cost(Ending::Reported).cost()
+            }
             (Some(Conclusion::Failed { .. }) | None, _) if is_refused => {
-                self.thread_usage.bill(Ending::Reported).cost()
+                self.thread_usage.known_cost(Ending::Reported).cost()
             }
             (Some(Conclusion::Failed { .. }) | None, _) => {
-                self.thread_usage.bill(Ending::Interrupted).cost()
+                self.thread_usage.known_cost(Ending::Interrupted).cost()
             }
         }
     }
@@ -197,29 +199,29 @@ impl Turn {
     }
 
     /// What the stream says, where the books say nothing.
-    fn told(&self) -> Option<Micros> {
-        let model = self.opens.as_ref().filter(|_| self.thread_usage.is_empty())?;
-        self.thread_usage.price(model, self.told.as_ref()?)
+    fn reported_cost(&self) -> Option<Micros> {
+        let model = self.opened_model.as_ref().filter(|_| self.thread_usage.is_empty())?;
+        self.thread_usage.price(model, self.reported_usage.as_ref()?)
     }
 
     /// Whether there is a share to keep, and nobody knows how much of it is left.
-    pub(super) fn is_unseen(&self) -> bool {
+    pub(super) fn is_spending_unknown(&self) -> bool {
         let is_over = self.result.is_some()
-            || !self.thread_usage.are_open()
+            || !self.thread_usage.has_open_file()
             || self.thread_usage.lacks_tokens();
         let is_known = self.cost() != Cost::Unknown && self.thread_usage.is_priced();
         self.cap.is_some() && is_over && !is_known
     }
 
-    fn take(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
+    fn apply_line(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
-            Line::Thread(id) => self.is_in(&id),
+            Line::Thread(id) => self.note_thread(&id),
             Line::Begins => self.begun = Begun::Already,
-            Line::Doing(item) => return Ok(self.doing(&item)),
-            Line::Done(item) => return Ok(self.done(item)),
+            Line::Doing(item) => return Ok(self.item_started(&item)),
+            Line::Done(item) => return Ok(self.item_completed(item)),
             Line::Completed(usage) => {
                 self.begun = Begun::Already;
-                self.told = usage;
+                self.reported_usage = usage;
                 self.result = Some(Conclusion::Completed);
             }
             Line::Failed(message) => {
@@ -227,7 +229,7 @@ impl Turn {
                 self.result = Some(Conclusion::Failed { message });
                 return Ok(vec![said]);
             }
-            Line::AbortReason(message) => return Ok(self.troubled(&message)),
+            Line::AbortReason(message) => return Ok(self.note_error(&message)),
             Line::Ignored => {}
             Line::NotJson => {
                 self.note_unread_output();
@@ -242,8 +244,8 @@ impl Turn {
     }
 
     /// The thread that the client names will be an argument of the next client.
-    fn is_in(&mut self, id: &str) {
-        if !is_name(id) {
+    fn note_thread(&mut self, id: &str) {
+        if !is_safe_id(id) {
             self.health
                 .warnings
                 .add_message("the client names a thread in a way that cannot be used");
@@ -252,19 +254,19 @@ impl Turn {
         let id = SessionId::new(id);
         match self.session.as_ref().or(self.resumes.as_ref()).filter(|known| **known != id) {
             Some(from) => {
-                self.abort_reason = Some(AbortReason::WrongThread { from: from.clone(), to: id })
+                self.abort_reason = Some(AbortReason::WrongThread { from: from.clone(), to: id });
             }
             None => {
-                self.thread_usage.add(id.as_str());
+                self.thread_usage.add_thread(id.as_str());
                 self.session = Some(id);
             }
         }
     }
 
-    fn doing(&mut self, item: &Item) -> Vec<TranscriptItem> {
-        (self.spoke, self.retries) = (true, false);
+    fn item_started(&mut self, item: &Item) -> Vec<TranscriptItem> {
+        (self.has_spoken, self.is_retrying) = (true, false);
         self.begun = Begun::Already;
-        self.enlist(item);
+        self.add_agent_threads(item);
         match item {
             Item::Command { command, .. } => vec![TranscriptItem::Tool { name: shell(command) }],
             Item::Tool { name, .. } => vec![TranscriptItem::Tool { name: name.clone() }],
@@ -273,10 +275,10 @@ impl Turn {
         }
     }
 
-    fn done(&mut self, item: Item) -> Vec<TranscriptItem> {
-        self.enlist(&item);
+    fn item_completed(&mut self, item: Item) -> Vec<TranscriptItem> {
+        self.add_agent_threads(&item);
         if !matches!(item, Item::Note(_)) {
-            (self.spoke, self.retries) = (true, false);
+            (self.has_spoken, self.is_retrying) = (true, false);
             self.begun = Begun::Already;
         }
         match item {
@@ -286,7 +288,7 @@ impl Turn {
                 vec![TranscriptItem::Text { by: Speaker::Agent, text }]
             }
             Item::Command { command, status, .. } if status == "declined" => {
-                self.deny(format!("the command {}", line(&command)))
+                self.note_denial(format!("the command {}", line(&command)))
             }
             Item::Command { status, output, .. } if status == "failed" => {
                 vec![TranscriptItem::ToolFailed { why: output }]
@@ -294,7 +296,7 @@ impl Turn {
             Item::Files { paths, status } => {
                 let paths = paths.join(", ");
                 if status == "declined" {
-                    self.deny(format!("the edit of {paths}"))
+                    self.note_denial(format!("the edit of {paths}"))
                 } else {
                     vec![TranscriptItem::Tool { name: format!("Edit({paths})") }]
                 }
@@ -311,15 +313,15 @@ impl Turn {
     }
 
     /// The agents that it starts are paid with the same money.
-    fn enlist(&mut self, item: &Item) {
+    fn add_agent_threads(&mut self, item: &Item) {
         if let Item::Agents { threads, .. } = item {
             let threads = threads.iter().filter(|_| self.session.is_some());
-            threads.for_each(|thread| self.thread_usage.add(thread));
+            threads.for_each(|thread| self.thread_usage.add_thread(thread));
         }
     }
 
     /// Not in the words of a rule: no list would allow it.
-    fn deny(&mut self, call: String) -> Vec<TranscriptItem> {
+    fn note_denial(&mut self, call: String) -> Vec<TranscriptItem> {
         const MOST: usize = 1000;
         if self.denied.len() < MOST {
             self.denied.push(call.clone());
@@ -327,13 +329,13 @@ impl Turn {
         vec![TranscriptItem::Denied { tool: call }]
     }
 
-    fn troubled(&mut self, message: &str) -> Vec<TranscriptItem> {
+    fn note_error(&mut self, message: &str) -> Vec<TranscriptItem> {
         let why = shorten(message);
-        self.broke_off |= Retry::follows_a_break(message);
-        match Retry::of(message) {
+        self.request_broke_off |= Retry::follows_a_break(message);
+        match Retry::from_notice(message) {
             // What it fails with is told again when it does.
             None => return Vec::new(),
-            Some(Retry::Useful) => self.retries = true,
+            Some(Retry::Useful) => self.is_retrying = true,
             Some(Retry::LoggedOut) => self.abort_reason = Some(AbortReason::LoggedOut(why.clone())),
             Some(Retry::Limited) => self.abort_reason = Some(AbortReason::Limited(why.clone())),
         }
@@ -347,7 +349,7 @@ impl TurnReader for Turn {
     }
 
     fn read(&mut self, line: &str) -> Result<Vec<TranscriptItem>, UnknownLine> {
-        self.take(line::read(line))
+        self.apply_line(line::read(line))
     }
 
     /// The unread part may have been the start of the turn.
@@ -364,7 +366,7 @@ impl TurnReader for Turn {
     }
 
     fn has_progressed(&self) -> bool {
-        self.spoke || !self.thread_usage.is_empty()
+        self.has_spoken || !self.thread_usage.is_empty()
     }
 
     fn should_abort(&self) -> bool {
@@ -382,16 +384,17 @@ impl TurnReader for Turn {
 
     fn before_start(&mut self, step: &SessionStep, request: &Request) -> Result<(), TurnFailure> {
         let prior_turns = prior_turns_file(&request.started);
-        let closed = self.thread_usage.close(step.required_session().map(SessionId::as_str));
+        let closed =
+            self.thread_usage.record_prior_turns(step.required_session().map(SessionId::as_str));
         closed.map_err(|error| unwritable_file(&prior_turns, &error))?;
         if request.schema.is_some() {
             self.form = Form::Json;
         }
         if let SessionStep::Open(_) = step {
-            self.opens.clone_from(&request.model);
+            self.opened_model.clone_from(&request.model);
         }
         if let SessionStep::Resume(id) = step {
-            self.thread_usage.add(id.as_str());
+            self.thread_usage.add_thread(id.as_str());
             self.resumes = Some(id.clone());
             let told = |text: &String| !self.thread_usage.was_instructed(id.as_str(), text);
             if request.extras.append_system_prompt.as_ref().is_some_and(told) {
@@ -417,7 +420,7 @@ impl TurnReader for Turn {
     }
 
     fn is_stalled(&self) -> bool {
-        self.retries
+        self.is_retrying
     }
 
     fn poll_interval(&self) -> Option<Duration> {
@@ -426,11 +429,11 @@ impl TurnReader for Turn {
     }
 
     fn poll(&mut self) {
-        self.thread_usage.read_on();
+        self.thread_usage.read_new();
         if !self.thread_usage.is_empty() && !self.thread_usage.may_be_behind() {
             self.begun = Begun::Already;
         }
-        self.asking.note(self.thread_usage.is_asking());
+        self.asking.note(self.thread_usage.has_open_request());
         self.find_usage_file();
         if self.thread_usage.may_be_behind() {
             return;
@@ -455,7 +458,7 @@ impl Turn {
     /// What cannot be seen cannot be kept below a share.
     fn find_usage_file(&mut self) {
         let is_watched = self.cap.is_some() && self.begun == Begun::Already;
-        self.unseen.note(is_watched && !self.thread_usage.are_open());
+        self.unseen.note(is_watched && !self.thread_usage.has_open_file());
         self.uncounted.note(is_watched && self.thread_usage.lacks_tokens());
         let is_unseen =
             self.unseen.has_lasted(USAGE_FILE_WAIT) || self.uncounted.has_lasted(SETTLE_TIME);

@@ -3,7 +3,7 @@
 use raymond_core::budget::{Cost, Micros};
 use serde_json::{Value, json};
 
-use super::{Harness, Situation, Verdict, ask, holds};
+use super::{Harness, Situation, Verdict, ask, check_rule};
 use crate::contract::{Answer, Capability, Request, StartedTurn};
 
 /// What [`Situation::Complies`] has to give.
@@ -34,7 +34,7 @@ pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
         let found = ask(harness, request).await?;
         let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
         let rule = "JSON is there when it was asked for and the model complied, and only then";
-        holds(rule, good, &(situation, found))?;
+        check_rule(rule, good, &(situation, found))?;
     }
     Ok(())
 }
@@ -55,5 +55,5 @@ pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
         },
         Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    holds("a turn that has cost too much is ended, and says what it cost", good, &found)
+    check_rule("a turn that has cost too much is ended, and says what it cost", good, &found)
 }

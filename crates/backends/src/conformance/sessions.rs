@@ -3,7 +3,7 @@
 use raymond_core::ids::SessionId;
 use raymond_core::machine::SessionPlan;
 
-use super::{Harness, Situation, Verdict, Violation, ask, holds, planned};
+use super::{Harness, Situation, Verdict, Violation, ask, check_rule, planned};
 use crate::contract::{Answer, Capability};
 
 /// Where a branch is asked for, by whoever takes ids.
@@ -19,7 +19,7 @@ struct ShownTurn {
     shown: Option<Vec<String>>,
 }
 
-pub(super) async fn goes_on_where_it_was(harness: &dyn Harness) -> Verdict {
+pub(super) async fn continues_sessions(harness: &dyn Harness) -> Verdict {
     let declared = harness.backend().capabilities();
     if !declared.contains(&Capability::Resume) {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) async fn goes_on_where_it_was(harness: &dyn Harness) -> Verdict {
         run_shown_turn(harness, Situation::RepliesDifferently, Some(resume.clone())).await?;
     is_shown(RESUMED, &second, &[&first])?;
     let same = second.session == first.session;
-    holds(RESUMED, same, &(&first.session, &second.session))?;
+    check_rule(RESUMED, same, &(&first.session, &second.session))?;
     if !declared.contains(&Capability::Branch) {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub(super) async fn goes_on_where_it_was(harness: &dyn Harness) -> Verdict {
     let branch = run_shown_turn(harness, Situation::Replies, Some(plan)).await?;
     is_shown(BRANCHED, &branch, &[&first, &second])?;
     let another = branch.session != first.session;
-    holds(BRANCHED, another, &(&first.session, &branch.session))?;
+    check_rule(BRANCHED, another, &(&first.session, &branch.session))?;
     let back = run_shown_turn(harness, Situation::Replies, Some(resume)).await?;
     is_shown(LEFT_ALONE, &back, &[&first, &second])?;
     let beyond = run_shown_turn(
@@ -57,7 +57,7 @@ fn is_shown(rule: &'static str, turn: &ShownTurn, before: &[&ShownTurn]) -> Verd
     let Some(shown) = &turn.shown else { return Ok(()) };
     let mut expected: Vec<&String> = before.iter().flat_map(|turn| &turn.said).collect();
     expected.push(&turn.said[0]);
-    holds(rule, shown.iter().eq(expected), shown)
+    check_rule(rule, shown.iter().eq(expected), shown)
 }
 
 async fn run_shown_turn(

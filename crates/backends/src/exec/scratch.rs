@@ -19,7 +19,7 @@ const SUFFIX: &str = ".sh";
 const SEPARATOR: char = '_';
 
 /// Writes a text to a file that only this user may read: a text may contain secrets.
-pub(super) fn keep(text: &str, marker: &Marker) -> io::Result<NamedTempFile> {
+pub(super) fn write_file(text: &str, marker: &Marker) -> io::Result<NamedTempFile> {
     let prefix = format!("{PREFIX}{}{SEPARATOR}", marker.run());
     let mut file = tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -38,7 +38,7 @@ fn find_in(directory: &Path, is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> 
         let is_own = entry
             .metadata()
             .is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw());
-        entry.file_name().to_str().and_then(run).is_some_and(|run| is_own && is_meant(&run))
+        entry.file_name().to_str().and_then(run_of).is_some_and(|run| is_own && is_meant(&run))
     });
     let mut files: Vec<PathBuf> = meant.map(|entry| entry.path()).collect();
     files.sort();
@@ -46,7 +46,7 @@ fn find_in(directory: &Path, is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> 
 }
 
 /// The run that a file of this name belongs to.
-fn run(name: &str) -> Option<Nonce> {
+fn run_of(name: &str) -> Option<Nonce> {
     let rest = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     rest.rsplit_once(SEPARATOR).map(|(run, _)| Nonce::from(run))
 }
@@ -59,7 +59,7 @@ mod tests {
     fn file_is_found_by_the_nonce_of_its_run() {
         let place = tempfile::tempdir().unwrap();
         let turn = "main.1.1".parse().unwrap();
-        let file = keep("echo", &Marker::new(&"c0ffee".into(), &turn, 1)).unwrap();
+        let file = write_file("echo", &Marker::new(&"c0ffee".into(), &turn, 1)).unwrap();
         let name = file.path().file_name().unwrap();
         std::fs::copy(file.path(), place.path().join(name)).unwrap();
         for other in ["raymond-step-abc.sh", "raymond-step-beef_x.sh", "x_c0ffee.sh"] {

@@ -38,7 +38,7 @@ impl<T: TurnReader> ClientFollower<T> {
         // same conversation as whoever continues the turn.
         if !matches!(end, ClientEnd::Exited { .. }) || !self.turn.is_complete() {
             self.turn.before_end();
-            self.end(observer, grace).await;
+            self.end_tree(observer, grace).await;
         }
         self.turn.poll();
         self.client.release_reserved_space();
@@ -68,17 +68,17 @@ impl<T: TurnReader> ClientFollower<T> {
                 return None;
             }
             StreamEvent::TooLarge { .. } => {
-                self.take(&event, observer);
+                self.read_event(&event, observer);
                 return Some(ClientEnd::Flooded);
             }
             StreamEvent::Exited(status) => return Some(self.exited(status)),
             StreamEvent::Unreadable { why } => return Some(ClientEnd::Environment { why }),
             StreamEvent::Deadline => {
                 self.turn.poll();
-                return self.abort().or_else(|| self.due(at, due, observer));
+                return self.abort().or_else(|| self.handle_deadline(at, due, observer));
             }
         }
-        self.take(&event, observer);
+        self.read_event(&event, observer);
         self.turn.poll();
         if !self.turn.is_stalled() {
             self.timer.note_output(Instant::now());
@@ -105,7 +105,12 @@ impl<T: TurnReader> ClientFollower<T> {
     }
 
     /// A deadline has passed: that of a clock, or that of the gate.
-    fn due(&mut self, at: Instant, due: Due, observer: &TurnObserver) -> Option<ClientEnd> {
+    fn handle_deadline(
+        &mut self,
+        at: Instant,
+        due: Due,
+        observer: &TurnObserver,
+    ) -> Option<ClientEnd> {
         let now = Instant::now();
         self.gate = self.gate.take().filter(|gate| now < gate.until);
         if now < at {
@@ -122,14 +127,14 @@ impl<T: TurnReader> ClientFollower<T> {
         }
     }
 
-    fn take(&mut self, event: &StreamEvent, observer: &TurnObserver) {
+    fn read_event(&mut self, event: &StreamEvent, observer: &TurnObserver) {
         for sign in self.turn.read_event(event).iter().filter_map(TranscriptItem::progress) {
             (observer.listener)(sign);
         }
     }
 
     /// Ends the tree, and hears its last words.
-    async fn end(&mut self, observer: &TurnObserver, grace: &Grace) {
+    async fn end_tree(&mut self, observer: &TurnObserver, grace: &Grace) {
         let survivors = self.client.end(grace).await;
         for survivor in survivors {
             let pid = survivor.pid;
@@ -144,7 +149,7 @@ impl<T: TurnReader> ClientFollower<T> {
                 StreamEvent::Exited(_) | StreamEvent::Deadline | StreamEvent::Unreadable { .. } => {
                     return;
                 }
-                event => self.take(&event, observer),
+                event => self.read_event(&event, observer),
             }
         }
     }

@@ -11,8 +11,8 @@ use raymond_core::ids::SessionId;
 
 use super::client_end::reports_full_disk;
 use super::{
-    ClientEnd, ClientProtocol, SessionStep, TurnReader as _, client_end, failed, files, is_lost,
-    not_started,
+    ClientEnd, ClientProtocol, SessionStep, TurnReader as _, client_end, failed, has_lost_session,
+    not_started, turn_files,
 };
 use crate::contract::{Answer, StartedTurn};
 use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
@@ -66,7 +66,7 @@ impl RecoveredTurn {
 }
 
 /// Says that a file of a turn cannot be read.
-pub(super) fn unreadable(
+pub(super) fn unreadable_message(
     started: &StartedTurn,
     Unreadable { path, source }: &Unreadable,
 ) -> String {
@@ -78,7 +78,10 @@ pub(super) fn unreadable(
 /// another client was to be started. Clients write before they ask the model, so one that wrote nothing is
 /// free; but if somebody removed or emptied its transcript, its cost is unknown. A client that found no
 /// room may have spent more than it could write.
-pub(super) fn read<D: ClientProtocol>(protocol: &D, started: &StartedTurn) -> RecoveredTurn {
+pub(super) fn from_transcript<D: ClientProtocol>(
+    protocol: &D,
+    started: &StartedTurn,
+) -> RecoveredTurn {
     let mut turn = protocol.begin(started);
     let read = read_transcript(&started.transcript, &mut |event| {
         turn.read_event(&event);
@@ -88,14 +91,14 @@ pub(super) fn read<D: ClientProtocol>(protocol: &D, started: &StartedTurn) -> Re
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(source) => {
             let error = Unreadable { path: started.transcript.clone(), source };
-            return RecoveredTurn::Unreadable { why: unreadable(started, &error) };
+            return RecoveredTurn::Unreadable { why: unreadable_message(started, &error) };
         }
     };
     turn.poll();
-    let was_started = was_started(&files(started));
+    let was_started = was_started(&turn_files(started));
     let mut cost = protocol.cost(&turn);
     let is_gone = was_started && turn.health().is_silent() && !is_untouched(&started.transcript);
-    if is_gone || (!turn.is_complete() && reports_full_disk(&last_errors(&files(started)))) {
+    if is_gone || (!turn.is_complete() && reports_full_disk(&last_errors(&turn_files(started)))) {
         cost = cost.at_least();
     }
     // A transcript that somebody removed may have held anything.
@@ -105,7 +108,7 @@ pub(super) fn read<D: ClientProtocol>(protocol: &D, started: &StartedTurn) -> Re
     let exited = ClientEnd::Exited { status: None, stderr: String::new() };
     match StepPosition::of(protocol, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match protocol.answer(turn, exited, &place.step) {
-            answer if is_lost(&answer) && place.next.is_some() => {
+            answer if has_lost_session(&answer) && place.next.is_some() => {
                 RecoveredTurn::Nothing { cost, progressed, session }
             }
             answer => RecoveredTurn::Answer(answer),
@@ -115,7 +118,7 @@ pub(super) fn read<D: ClientProtocol>(protocol: &D, started: &StartedTurn) -> Re
 }
 
 /// The answer of a client that was adopted.
-pub(super) fn answer<D: ClientProtocol>(
+pub(super) fn adopted_answer<D: ClientProtocol>(
     protocol: &D,
     mut turn: D::Turn,
     how: ClientEnd,
@@ -127,11 +130,11 @@ pub(super) fn answer<D: ClientProtocol>(
     let cost = protocol.cost(&turn);
     let is_silent = turn.health().is_silent();
     let mut answer = client_end::answer(protocol, turn, how, &place.step);
-    if is_lost(&answer) && place.next.is_some() {
+    if has_lost_session(&answer) && place.next.is_some() {
         let why = "the session was never opened, and its prompt went with the earlier owner".into();
         return failed(TurnFailure::Transient { why }, cost);
     }
-    if is_silent && !is_lost(&answer) {
+    if is_silent && !has_lost_session(&answer) {
         // Somebody may have emptied the transcript before the client was adopted.
         let cost = answer.cost_mut();
         *cost = cost.at_least();

@@ -87,7 +87,7 @@ mod tests {
         let (open, resume) = (SessionStep::Open(s.clone()), SessionStep::Resume(s.clone()));
         let branch = SessionStep::Branch { from: from.clone(), to: s.clone() };
         let check = |plan: &SessionPlan, expected: &[SessionStep]| {
-            assert_eq!(SessionStep::of(plan), expected)
+            assert_eq!(SessionStep::of(plan), expected);
         };
         let fresh = SessionPlan::Fresh(s.clone());
         let branching = SessionPlan::Branch { from, to: s.clone() };

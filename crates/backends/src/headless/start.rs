@@ -12,7 +12,7 @@ use std::path::Path;
 
 use raymond_core::failure::TurnFailure;
 
-use super::{ClientProtocol, Headless, SessionStep, TurnReader as _, files, program};
+use super::{ClientProtocol, Headless, SessionStep, TurnReader as _, program, turn_files};
 use crate::contract::Request;
 use crate::process::{Client, StartError, cause, start_client};
 
@@ -28,15 +28,16 @@ impl<D: ClientProtocol> Headless<D> {
         let started = &request.started;
         let transcripts = started.transcript.parent();
         for place in started.config_home.as_deref().into_iter().chain(transcripts) {
-            private_directory(place).map_err(|error| unwritable_file(place, &error))?;
+            create_private_directory(place).map_err(|error| unwritable_file(place, &error))?;
         }
         turn.before_start(step, request)?;
         let program = program::find(&self.command, env::var_os("PATH").as_deref());
-        let program = program.map_err(|problem| refused(problem.to_string()))?.into_os_string();
+        let program =
+            program.map_err(|problem| start_failure(problem.to_string()))?.into_os_string();
         let spec = self.protocol.spec(program.clone(), step, request, message)?;
-        start_client(spec, &files(started)).map_err(|error| match error {
+        start_client(spec, &turn_files(started)).map_err(|error| match error {
             StartError::Environment(why) => TurnFailure::Environment { why },
-            StartError::Program(error) => refused(spawn_error_message(&program, &error)),
+            StartError::Program(error) => start_failure(spawn_error_message(&program, &error)),
         })
     }
 }
@@ -48,11 +49,11 @@ pub(crate) fn unwritable_file(path: &Path, error: &io::Error) -> TurnFailure {
 }
 
 /// The client cannot be started, whatever the machine has room for.
-pub(crate) fn refused(why: String) -> TurnFailure {
+pub(crate) fn start_failure(why: String) -> TurnFailure {
     TurnFailure::NotStarted { why }
 }
 
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -77,8 +77,8 @@ impl TranscriptItem {
 }
 
 /// Whether an id that a client gave can be an argument of the next client.
-pub(crate) fn is_name(id: &str) -> bool {
-    const LONGEST: usize = 200;
+pub(crate) fn is_safe_id(id: &str) -> bool {
+    const MAX_LENGTH: usize = 200;
     let graphic = id.bytes().all(|byte| byte.is_ascii_graphic());
-    graphic && !id.is_empty() && !id.starts_with('-') && id.len() <= LONGEST
+    graphic && !id.is_empty() && !id.starts_with('-') && id.len() <= MAX_LENGTH
 }

@@ -8,21 +8,21 @@ pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Kinds of nonsense beyond this many tell nothing new.
-    pub(crate) const MOST: usize = 16;
+    pub(crate) const MAX: usize = 16;
 
     /// What is quoted in it may be of any length.
     pub(crate) fn add_message(&mut self, message: impl Into<String>) {
-        const LONGEST: usize = 500;
+        const MAX_LENGTH: usize = 500;
         let mut message = message.into();
-        if message.len() > LONGEST {
-            message.truncate(message.floor_char_boundary(LONGEST));
+        if message.len() > MAX_LENGTH {
+            message.truncate(message.floor_char_boundary(MAX_LENGTH));
             message.push('…');
         }
         self.add(Warning::Other { message });
     }
 
     pub(crate) fn add(&mut self, warning: Warning) {
-        if self.0.len() < Self::MOST && !self.0.contains(&warning) {
+        if self.0.len() < Self::MAX && !self.0.contains(&warning) {
             self.0.push(warning);
         }
     }

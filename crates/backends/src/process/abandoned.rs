@@ -36,24 +36,24 @@ pub fn find_abandoned(project: &str) -> Vec<Leftover> {
 
 /// Whether this names a run without a record, in this project, whose driver is dead.
 pub fn is_abandoned_in(project: &str, nonce: &Nonce) -> bool {
-    Driver::of(nonce).is_some_and(|driver| driver.is_dead() && driver.project == project)
+    CallProcess::of(nonce).is_some_and(|driver| driver.is_dead() && driver.project == project)
 }
 
-fn leftovers_of(is_meant: impl Fn(&Driver<'_>) -> bool) -> Vec<Leftover> {
+fn leftovers_of(is_meant: impl Fn(&CallProcess<'_>) -> bool) -> Vec<Leftover> {
     let runs: BTreeSet<Nonce> =
         leftovers::find_marked().into_iter().flat_map(|find_marked| find_marked.runs).collect();
-    let meant = runs.iter().filter(|nonce| Driver::of(nonce).as_ref().is_some_and(&is_meant));
+    let meant = runs.iter().filter(|nonce| CallProcess::of(nonce).as_ref().is_some_and(&is_meant));
     meant.flat_map(leftovers::find).collect()
 }
 
 /// The process that drives a run without a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Driver<'n> {
+struct CallProcess<'n> {
     process: Identity,
     project: &'n str,
 }
 
-impl<'n> Driver<'n> {
+impl<'n> CallProcess<'n> {
     /// Reads a nonce, where the number of the process means something here.
     fn of(nonce: &'n Nonce) -> Option<Self> {
         let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
@@ -74,14 +74,14 @@ mod tests {
     #[test]
     fn a_run_without_a_record_names_its_driver() {
         let nonce = unrecorded_nonce("abc", &Nonce::new("c0ffee".to_owned()));
-        let own = Driver::of(&nonce).unwrap();
+        let own = CallProcess::of(&nonce).unwrap();
         assert_eq!((own.process.pid, own.project), (std::process::id().cast_signed(), "abc"));
         assert!(!own.is_dead() && !is_abandoned_in("abc", &nonce));
         let process = Identity { start_time: own.process.start_time + 1, ..own.process };
-        assert!(Driver { process, ..own }.is_dead(), "another process");
-        assert_eq!(Driver::of(&Nonce::new("c0ffee".to_owned())), None);
+        assert!(CallProcess { process, ..own }.is_dead(), "another process");
+        assert_eq!(CallProcess::of(&Nonce::new("c0ffee".to_owned())), None);
         let contained = nonce.as_str().replacen(&table::namespace(), "1", 1);
-        assert_eq!(Driver::of(&Nonce::new(contained)), None, "a number of another container");
+        assert_eq!(CallProcess::of(&Nonce::new(contained)), None, "a number of another container");
     }
 
     #[test]

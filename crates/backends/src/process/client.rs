@@ -29,7 +29,7 @@ pub(super) use start::{append, private};
 
 use disk_reservation::DiskReservations;
 use exit::Exit;
-pub(super) use followed::Followed;
+pub(super) use followed::FollowedFile;
 pub use followed::Unreadable;
 
 use super::Grace;
@@ -45,11 +45,11 @@ pub struct Client {
     identity: Identity,
     exit: Exit,
     tree: Tree,
-    client_life: ClientLife,
+    life: ClientLife,
     /// Whether it may live on when this is dropped.
-    left: bool,
-    stdout: Followed,
-    stderr: Followed,
+    may_outlive_owner: bool,
+    stdout: FollowedFile,
+    stderr: FollowedFile,
     reservations: DiskReservations,
     /// Whether it was told that there is no room.
     shortage: Shortage,
@@ -110,14 +110,14 @@ enum ClientLife {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flood {
-    Unseen,
-    Told,
+    NotSeen,
+    Reported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shortage {
-    Unseen,
-    Told,
+    NotSeen,
+    Reported,
 }
 
 /// How far both files go.
@@ -129,7 +129,7 @@ struct Extent {
 
 /// What a look at the files came to.
 enum PollResult {
-    StreamEvent,
+    Read,
     Nothing(AfterOutput),
 }
 
@@ -140,33 +140,33 @@ enum AfterOutput {
     Wait,
 }
 
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+const MIN_POLL_PAUSE: Duration = Duration::from_millis(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(200);
 
 impl Client {
     fn new(
         exit: Exit,
         identity: Identity,
         tree: Tree,
-        [stdout, stderr]: [Followed; 2],
+        [stdout, stderr]: [FollowedFile; 2],
         reservations: DiskReservations,
     ) -> Self {
         Self {
             identity,
             exit,
             tree,
-            client_life: ClientLife::Running,
-            left: false,
+            life: ClientLife::Running,
+            may_outlive_owner: false,
             stdout,
             stderr,
             reservations,
-            shortage: Shortage::Unseen,
+            shortage: Shortage::NotSeen,
             chunk: vec![0; CHUNK],
             lines: Lines::default(),
             tail: Tail::default(),
-            flood: Flood::Unseen,
+            flood: Flood::NotSeen,
             event: VecDeque::new(),
-            pause: SHORTEST_PAUSE,
+            pause: MIN_POLL_PAUSE,
             passed: None,
         }
     }
@@ -190,8 +190,8 @@ impl Client {
             }
             self.notice_exit().await;
             let then = match self.poll_once(deadline) {
-                Ok(PollResult::StreamEvent) => {
-                    self.pause = SHORTEST_PAUSE;
+                Ok(PollResult::Read) => {
+                    self.pause = MIN_POLL_PAUSE;
                     // One that never stops writing must not keep all others waiting.
                     tokio::task::consume_budget().await;
                     continue;
@@ -221,26 +221,26 @@ impl Client {
     pub async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
         let survivors = self.tree.end(grace).await;
         if !survivors.contains(&self.identity) {
-            let status = match self.client_life {
+            let status = match self.life {
                 ClientLife::Running => self.exit.seen().await,
                 ClientLife::Over { status, .. } => status,
             };
-            self.over(status);
+            self.note_exit(status);
         }
         survivors
     }
 
     /// Lets go of it without ending it: whoever owns the run next adopts it.
-    pub fn leave(mut self) {
-        self.left = true;
+    pub fn keep_running(mut self) {
+        self.may_outlive_owner = true;
     }
 
     /// One whose children never stop writing is never waited for.
     async fn notice_exit(&mut self) {
-        if let ClientLife::Running = self.client_life {
+        if let ClientLife::Running = self.life {
             tokio::select! {
                 biased;
-                status = self.exit.seen() => self.over(status),
+                status = self.exit.seen() => self.note_exit(status),
                 () = ready(()) => {}
             }
         }
@@ -249,9 +249,9 @@ impl Client {
     /// Hears a piece of what has been written, and keeps room for more. An error is a sentence.
     fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
         let unreadable = |error: Unreadable| error.to_string();
-        let (extent, then) = self.horizon(deadline).map_err(unreadable)?;
-        if self.look(extent).map_err(unreadable)? {
-            return Ok(PollResult::StreamEvent);
+        let (extent, then) = self.output_to_read(deadline).map_err(unreadable)?;
+        if self.read_output(extent).map_err(unreadable)? {
+            return Ok(PollResult::Read);
         }
         self.keep_space_reserved(extent)?;
         Ok(PollResult::Nothing(then))
@@ -259,12 +259,16 @@ impl Client {
 
     /// A shortage is told once: the client is ended then, and its last words fit into the reserve.
     fn keep_space_reserved(&mut self, extent: Extent) -> Result<(), String> {
-        match (&self.client_life, self.shortage) {
-            (ClientLife::Running, Shortage::Unseen) => {}
-            (ClientLife::Running, Shortage::Told) | (ClientLife::Over { .. }, _) => return Ok(()),
+        match (&self.life, self.shortage) {
+            (ClientLife::Running, Shortage::NotSeen) => {}
+            (ClientLife::Running, Shortage::Reported) | (ClientLife::Over { .. }, _) => {
+                return Ok(());
+            }
         }
         let Extent { stdout, stderr } = extent;
-        self.reservations.keep_ahead(stdout, stderr).inspect_err(|_| self.shortage = Shortage::Told)
+        self.reservations
+            .keep_ahead(stdout, stderr)
+            .inspect_err(|_| self.shortage = Shortage::Reported)
     }
 
     /// Why another client could not write either, if the machine is to blame.
@@ -279,8 +283,11 @@ impl Client {
 
     /// How far is to be heard, and what comes then. Once a clock has run out or the client has
     /// exited, what is written later must not put that off.
-    fn horizon(&mut self, deadline: Option<Instant>) -> Result<(Extent, AfterOutput), Unreadable> {
-        if let ClientLife::Over { status, extent } = self.client_life {
+    fn output_to_read(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<(Extent, AfterOutput), Unreadable> {
+        if let ClientLife::Over { status, extent } = self.life {
             let extent = match extent {
                 Some(extent) => extent,
                 None => self.extent()?,
@@ -306,10 +313,10 @@ impl Client {
     }
 
     /// Hears a piece of what has been written; says whether there was any.
-    fn look(&mut self, extent: Extent) -> Result<bool, Unreadable> {
+    fn read_output(&mut self, extent: Extent) -> Result<bool, Unreadable> {
         let event = &mut self.event;
-        if self.flood == Flood::Unseen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
-            self.flood = Flood::Told;
+        if self.flood == Flood::NotSeen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
+            self.flood = Flood::Reported;
             event.push_back(StreamEvent::TooLarge { limit: TRANSCRIPT_MAX });
         }
         let piece = self.stdout.read(extent.stdout, &mut self.chunk)?;
@@ -328,25 +335,25 @@ impl Client {
     async fn wait(&mut self, deadline: Option<Instant>) -> Option<Duration> {
         let look = Instant::now() + self.pause;
         let asked = deadline.map_or(look, |deadline| deadline.min(look));
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_POLL_PAUSE);
         tokio::select! {
             biased;
-            status = self.exit.seen() => self.over(status),
+            status = self.exit.seen() => self.note_exit(status),
             () = sleep_until(asked) => {}
         }
         suspended_for(asked, Instant::now())
     }
 
-    fn over(&mut self, status: Option<ExitStatus>) {
-        self.tree.leader_was_reaped();
-        self.client_life = ClientLife::Over { status, extent: self.extent().ok() };
+    fn note_exit(&mut self, status: Option<ExitStatus>) {
+        self.tree.note_leader_reaped();
+        self.life = ClientLife::Over { status, extent: self.extent().ok() };
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        match self.client_life {
-            ClientLife::Running if !self.left => self.tree.kill_now(),
+        match self.life {
+            ClientLife::Running if !self.may_outlive_owner => self.tree.kill_now(),
             ClientLife::Running | ClientLife::Over { .. } => {}
         }
     }

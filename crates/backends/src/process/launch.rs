@@ -17,7 +17,7 @@ pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
         match spawn(&spec, outer_markers()) {
             Ok(child) => return Ok(Process::new(child, spec.marker, spec.stdin)),
             Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
-            Err(error) => return Err(refused(&spec, &error)),
+            Err(error) => return Err(spawn_error_message(&spec, &error)),
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -27,7 +27,7 @@ fn is_busy(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ExecutableFileBusy
 }
 
-fn refused(spec: &Spec, error: &io::Error) -> String {
+fn spawn_error_message(spec: &Spec, error: &io::Error) -> String {
     if !spec.cwd.is_dir() {
         return format!("the working directory {} does not exist", spec.cwd.display());
     }

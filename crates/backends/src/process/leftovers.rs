@@ -64,7 +64,7 @@ pub fn find_marked() -> Vec<MarkedProcess> {
 }
 
 /// The files whose path ends so and that other processes hold open, as far as that can be seen.
-pub fn held_open(end: &Path) -> BTreeSet<PathBuf> {
+pub fn find_open_files(end: &Path) -> BTreeSet<PathBuf> {
     let open = table::snapshot(None).into_iter();
     let open = open.flat_map(|entry| table::holds_open(entry.identity));
     open.filter(|path| path.ends_with(end)).collect()
@@ -82,5 +82,5 @@ pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
 pub(super) fn tree(found: &[Leftover]) -> Tree {
     let known: BTreeSet<_> = found.iter().map(|leftover| leftover.identity).collect();
     let markers: BTreeSet<_> = found.iter().filter_map(|left| left.marker.clone()).collect();
-    Tree::of_found(known, markers)
+    Tree::of_leftovers(known, markers)
 }

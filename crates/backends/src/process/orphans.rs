@@ -25,11 +25,11 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Ends all that a run has left when it is over: everything below this process, and everything that
 /// carries a marker of the run. Returns what was found, and those that could not be ended.
 pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
-    let found = belonging(&table::snapshot(None), own(), nonce);
+    let found = belonging(&table::snapshot(None), own_pid(), nonce);
     if found.is_empty() && !has_children() {
         return (found, Vec::new());
     }
-    let survivors = leftovers::tree(&found).with_all_below(own(), nonce).end(grace).await;
+    let survivors = leftovers::tree(&found).with_descendants_of(own_pid(), nonce).end(grace).await;
     reap_orphans();
     (found, survivors)
 }
@@ -37,13 +37,13 @@ pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Id
 /// Ends everything below this process, and nothing else: the run has another owner by now, whose
 /// processes carry the same markers. Returns those that could not be ended.
 pub async fn end_own(nonce: &Nonce, grace: &Grace) -> Vec<Identity> {
-    let nobody = Tree::of_found(BTreeSet::new(), BTreeSet::new());
-    let survivors = nobody.with_all_below(own(), nonce).end(grace).await;
+    let nobody = Tree::of_leftovers(BTreeSet::new(), BTreeSet::new());
+    let survivors = nobody.with_descendants_of(own_pid(), nonce).end(grace).await;
     reap_orphans();
     survivors
 }
 
-fn own() -> i32 {
+fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 

@@ -153,7 +153,9 @@ impl Process {
         let orderly = matches!(end, ProcessEnd::Exited(_)) && self.stdout.is_none();
         let survivors = match limits.leftovers {
             LeftoverPolicy::Keep if orderly => Vec::new(),
-            LeftoverPolicy::End if orderly && self.left_alone(limits, cancel).await => Vec::new(),
+            LeftoverPolicy::End if orderly && self.wait_for_children(limits, cancel).await => {
+                Vec::new()
+            }
             LeftoverPolicy::Keep | LeftoverPolicy::End => self.end_tree(limits, &mut buffers).await,
         };
         self.ended = true;
@@ -199,7 +201,7 @@ impl Process {
             Next::Due(Due::GraceOver) => exited,
             Next::Exited(Ok(status)) => {
                 self.exit = Some((Instant::now(), status));
-                self.tree.leader_was_reaped();
+                self.tree.note_leader_reaped();
                 None
             }
             Next::Exited(Err(error)) => Some(ProcessEnd::ExitUnknown(error.kind())),
@@ -268,9 +270,9 @@ impl Process {
     }
 
     /// Gives the children that are there after the exit the rest of the grace. Whether they are gone.
-    async fn left_alone(&mut self, limits: &Limits, cancel: &CancellationToken) -> bool {
+    async fn wait_for_children(&mut self, limits: &Limits, cancel: &CancellationToken) -> bool {
         let exit = self.exit.map_or_else(Instant::now, |(at, _)| at);
-        let settled = self.tree.settle(exit + limits.grace.after_exit);
+        let settled = self.tree.wait_until_empty(exit + limits.grace.after_exit);
         cancel.run_until_cancelled(settled).await.unwrap_or(false)
     }
 

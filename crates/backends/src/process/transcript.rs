@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::StreamEvent;
-use super::client::{Files, Followed, Unreadable, open_to_read};
+use super::client::{Files, FollowedFile, Unreadable, open_to_read};
 use super::output::Tail;
 
 /// The longest line that is kept: 16 MiB.
@@ -127,7 +127,7 @@ pub fn last_errors(files: &Files) -> String {
 /// A transcript that may still be written, read from where it was left.
 #[derive(Debug)]
 pub struct Transcript {
-    file: Followed,
+    file: FollowedFile,
     lines: Lines,
     chunk: Vec<u8>,
 }
@@ -135,7 +135,7 @@ pub struct Transcript {
 impl Transcript {
     /// Opens a transcript, which is a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = Followed::from_start(path)?;
+        let file = FollowedFile::from_start(path)?;
         Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
     }
 

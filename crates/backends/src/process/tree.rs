@@ -48,33 +48,33 @@ impl Tree {
     /// The tree of a child that leads the group `group`.
     pub(super) fn of_group(group: i32, marker: Marker) -> Self {
         let group = Group { id: group, session: None, leader: Leader::Unreaped };
-        let found = Self::of_found(BTreeSet::new(), BTreeSet::from([marker]));
+        let found = Self::of_leftovers(BTreeSet::new(), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
     /// The tree of a process that leads its group and is no child of ours: its number may be given
     /// away at any time.
-    pub(super) fn of_stranger(leader: Entry, marker: Marker) -> Self {
+    pub(super) fn of_adopted(leader: Entry, marker: Marker) -> Self {
         let Entry { identity, group, session, .. } = leader;
         let group = Group { id: group, session: Some(session), leader: Leader::Reaped };
-        let found = Self::of_found(BTreeSet::from([identity]), BTreeSet::from([marker]));
+        let found = Self::of_leftovers(BTreeSet::from([identity]), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
     /// The tree of processes that were found.
-    pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
+    pub(super) fn of_leftovers(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
         let runs = markers.iter().map(Marker::run).collect();
         Self { group: None, markers, known, below: None, runs }
     }
 
     /// And all that is below this process, which drives the run.
-    pub(super) fn with_all_below(mut self, pid: i32, run: &Nonce) -> Self {
+    pub(super) fn with_descendants_of(mut self, pid: i32, run: &Nonce) -> Self {
         self.runs.insert(run.clone());
         Self { below: Some(pid), ..self }
     }
 
     /// From now on the number of the leader may be given away.
-    pub(super) fn leader_was_reaped(&mut self) {
+    pub(super) fn note_leader_reaped(&mut self) {
         if let Some(group) = &mut self.group {
             group.leader = Leader::Reaped;
         }
@@ -90,7 +90,7 @@ impl Tree {
         ];
         let mut living = Vec::new();
         for (signal, patience) in steps {
-            living = self.step(signal, patience).await;
+            living = self.signal_and_wait(signal, patience).await;
             if living.is_empty() {
                 break;
             }
@@ -100,7 +100,7 @@ impl Tree {
 
     /// Waits until nobody is seen; gives up at the deadline, and says whether nobody is. For a tree whose root has
     /// ended: mostly there is nobody, and a look costs more than a small process.
-    pub(super) async fn settle(&mut self, deadline: Instant) -> bool {
+    pub(super) async fn wait_until_empty(&mut self, deadline: Instant) -> bool {
         let mut pause = Duration::from_millis(2);
         while may_have_adopted() && !self.living().is_empty() {
             if Instant::now() >= deadline {
@@ -117,7 +117,7 @@ impl Tree {
     pub(super) fn kill_now(&mut self) {
         const LOOKS: u32 = 100;
         for _ in 0..LOOKS {
-            let living = self.surely_living();
+            let living = self.confirmed_living();
             if living.is_empty() {
                 return;
             }
@@ -126,15 +126,15 @@ impl Tree {
         }
     }
 
-    async fn step(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
+    async fn signal_and_wait(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_millis(2);
-        let mut living = self.surely_living();
+        let mut living = self.confirmed_living();
         self.signal(&living, signal);
         while !living.is_empty() && Instant::now() < deadline {
             sleep_until(deadline.min(Instant::now() + pause)).await;
             pause = (pause * 2).min(Duration::from_millis(50));
-            living = self.surely_living();
+            living = self.confirmed_living();
             // A handler may start processes to clean up: polite signals are sent once.
             if signal == Signal::KILL {
                 self.signal(&living, signal);
@@ -160,7 +160,7 @@ impl Tree {
 
     /// The table is read one process after the other, and one that keeps on forking can slip through
     /// a look: only several in a row that find nobody are believed.
-    fn surely_living(&mut self) -> Vec<Entry> {
+    fn confirmed_living(&mut self) -> Vec<Entry> {
         const LOOKS: u32 = 4;
         (0..LOOKS).map(|_| self.living()).find(|living| !living.is_empty()).unwrap_or_default()
     }
@@ -170,13 +170,13 @@ impl Tree {
         let group =
             self.group.map(|group| (group.id, group.session.unwrap_or_else(table::session)));
         let living = with_descendants(&table, &self.runs, |entry| {
-            group == Some((entry.group, entry.session)) || self.holds(entry)
+            group == Some((entry.group, entry.session)) || self.contains(entry)
         });
         self.known.extend(living.iter().map(|entry| entry.identity));
         living
     }
 
-    fn holds(&self, entry: &Entry) -> bool {
+    fn contains(&self, entry: &Entry) -> bool {
         self.known.contains(&entry.identity)
             || self.below == Some(entry.parent)
             || table::marks(entry.identity).list().any(|marker| self.markers.contains(&marker))

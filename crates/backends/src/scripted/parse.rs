@@ -45,13 +45,13 @@ pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>
 
 impl Reader<'_> {
     /// Notes a mistake.
-    pub(super) fn wrong(
+    pub(super) fn reject(
         &mut self,
         code: &'static str,
         span: Range<usize>,
         message: String,
     ) -> Rejected {
-        self.note(Diagnostic::error(code, message), span)
+        self.record(Diagnostic::error(code, message), span)
     }
 
     /// Notes a key, or a kind of failure, that means nothing here.
@@ -71,10 +71,10 @@ impl Reader<'_> {
 
     fn no_such(&mut self, what: &str, name: &str, span: Range<usize>, hint: String) -> Rejected {
         let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"));
-        self.note(mistake.hint(hint), span)
+        self.record(mistake.hint(hint), span)
     }
 
-    fn note(&mut self, mistake: Diagnostic, span: Range<usize>) -> Rejected {
+    fn record(&mut self, mistake: Diagnostic, span: Range<usize>) -> Rejected {
         let place = Some(self.places.of(span));
         self.mistakes.push(Diagnostic { place, ..mistake.in_file(self.file) });
         Rejected
@@ -90,7 +90,7 @@ impl Reader<'_> {
     /// Notes a value of the wrong kind.
     pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Rejected {
         let message = format!("expected {expected}, found {}", node.value.kind());
-        self.wrong("wrong-type", node.span.clone(), message)
+        self.reject("wrong-type", node.span.clone(), message)
     }
 
     /// The name that a key is; keys are always text.
@@ -175,9 +175,9 @@ impl Reader<'_> {
         let mut section = Section::new();
         for (key, node) in entries {
             let Ok(name) = self.name(&key) else { continue };
-            if let Some(twin) = twin(&section, &name) {
+            if let Some(twin) = same_state_key(&section, &name) {
                 let message = format!("{twin:?} and {name:?} name the same state");
-                self.wrong("duplicate-state", key.span.clone(), message);
+                self.reject("duplicate-state", key.span.clone(), message);
             }
             if let Ok(visits) = self.numbered(node, "visit", &mut Self::turns) {
                 let place = self.places.of(key.span);
@@ -201,7 +201,7 @@ impl Reader<'_> {
         match node.value {
             Value::List(items) if items.is_empty() => {
                 let message = format!("an empty list has no {what}");
-                Err(self.wrong("empty-value", node.span, message))
+                Err(self.reject("empty-value", node.span, message))
             }
             Value::List(items) => {
                 let mut numbers = BTreeMap::new();
@@ -239,7 +239,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let message = format!("expected the number of a {what} from 1, or \"{ANY}\"");
-                    self.wrong("bad-number", key.span, message);
+                    self.reject("bad-number", key.span, message);
                 }
             }
         }
@@ -248,7 +248,7 @@ impl Reader<'_> {
 }
 
 /// Another entry for the same state: its name with an extension, or without one.
-fn twin<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
+fn same_state_key<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
     let state = StateName::new(name);
     let short = section.get_key_value(state.stem()).map(|(other, _)| other);
     let dotted = format!("{name}.");

@@ -62,7 +62,7 @@ pub(super) struct ScriptedReply {
     pub(super) cost: Cost,
     /// What it does to the working directory, before it acts.
     pub(super) writes: Vec<Write>,
-    pub(super) act: Action,
+    pub(super) action: Action,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,12 +147,12 @@ impl Replies {
             .map(|attempts| attempts.at(request.started.attempt))
             .ok_or_else(|| {
                 let (key, file) = (key(request), &self.file);
-                format!("no reply for {key} in {file}: add one under {}", self.place_of(request))
+                format!("no reply for {key} in {file}: add one under {}", self.locate(request))
             })
     }
 
     /// Where a reply is looked for first.
-    fn place_of(&self, request: &Request) -> String {
+    fn locate(&self, request: &Request) -> String {
         let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
         let name = step_in_loops(state.as_str()).map_or_else(|| state.stem(), |_| state.as_str());

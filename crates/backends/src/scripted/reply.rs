@@ -24,35 +24,35 @@ pub(super) fn attempts(reader: &mut Reader<'_>, node: Node) -> Result<Attempts, 
     match node.value {
         Value::Map(mut entries) if is_attempts(&entries) => {
             let (_, list) = entries.remove(0);
-            several(reader, list)
+            attempt_list(reader, list)
         }
         value => {
             let span = node.span;
-            play(reader, Node { value, span }).map(single)
+            parse_reply(reader, Node { value, span }).map(single)
         }
     }
 }
 
-fn several(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Rejected> {
+fn attempt_list(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Rejected> {
     let Value::List(items) = list.value else {
         return Err(reader.mistyped(&list, "a list of replies"));
     };
-    let plays: Vec<_> = items.into_iter().map(|item| play(reader, item)).collect();
-    let mut plays = plays.into_iter().collect::<Result<Vec<_>, _>>()?;
-    match plays.pop() {
-        Some(last) => Ok(Attempts { earlier: plays, last }),
-        None => Err(reader.wrong("empty-value", list.span, "an empty list has no attempt".into())),
+    let replies: Vec<_> = items.into_iter().map(|item| parse_reply(reader, item)).collect();
+    let mut replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
+    match replies.pop() {
+        Some(last) => Ok(Attempts { earlier: replies, last }),
+        None => Err(reader.reject("empty-value", list.span, "an empty list has no attempt".into())),
     }
 }
 
-fn play(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedReply, Rejected> {
+fn parse_reply(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedReply, Rejected> {
     match node.value {
         Value::Text(last) => Ok(ScriptedReply {
             expect: Vec::new(),
             delay: None,
             cost: reader.cost,
             writes: Vec::new(),
-            act: Action::Say { earlier: Vec::new(), last, denied: Vec::new() },
+            action: Action::Say { earlier: Vec::new(), last, denied: Vec::new() },
         }),
         Value::Map(entries) => ReplyBuilder::read(reader, entries).finish(reader, node.span),
         Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) => {
@@ -94,7 +94,7 @@ impl ReplyBuilder {
                 "write" => writes(reader, node).map(|writes| builder.writes = writes),
                 "attempts" => {
                     let message = "`attempts` stands alone: each attempt is a reply of its own";
-                    Err(reader.wrong("misplaced-key", key.span, message.into()))
+                    Err(reader.reject("misplaced-key", key.span, message.into()))
                 }
                 other if nearest(other, KEYS).is_none() => Err(reader.unquoted(other, key.span)),
                 other => Err(reader.unknown("key", other, key.span, &KEYS)),
@@ -117,16 +117,16 @@ impl ReplyBuilder {
         if self.is_invalid {
             return Err(Rejected);
         }
-        let (Some(mut act), true) = (self.actions.pop(), self.actions.is_empty()) else {
+        let (Some(mut action), true) = (self.actions.pop(), self.actions.is_empty()) else {
             let message = "a reply has exactly one of text, messages, fail, hang and capped";
-            return Err(reader.wrong("one-of", span, message.into()));
+            return Err(reader.reject("one-of", span, message.into()));
         };
-        match &mut act {
+        match &mut action {
             Action::Say { denied, .. } => *denied = self.denied,
             Action::Cap | Action::Hang | Action::Fail(_) if self.denied.is_empty() => {}
             Action::Cap | Action::Hang | Action::Fail(_) => {
                 let message = "`denied` goes with text or messages only";
-                return Err(reader.wrong("misplaced-key", span, message.into()));
+                return Err(reader.reject("misplaced-key", span, message.into()));
             }
         }
         Ok(ScriptedReply {
@@ -134,7 +134,7 @@ impl ReplyBuilder {
             delay: self.delay,
             cost: self.cost.unwrap_or(reader.cost),
             writes: self.writes,
-            act,
+            action,
         })
     }
 }
@@ -167,7 +167,7 @@ fn messages(reader: &mut Reader<'_>, node: Node) -> Result<(Vec<String>, String)
     let mut messages = texts(reader, node)?;
     match messages.pop() {
         Some(last) => Ok((messages, last)),
-        None => Err(reader.wrong("empty-value", span, "an empty list has no message".into())),
+        None => Err(reader.reject("empty-value", span, "an empty list has no message".into())),
     }
 }
 
@@ -176,7 +176,7 @@ fn only_true(reader: &mut Reader<'_>, node: &Node) -> Result<(), Rejected> {
         return Ok(());
     }
     let message = "expected true; leave the key out otherwise";
-    Err(reader.wrong("wrong-type", node.span.clone(), message.into()))
+    Err(reader.reject("wrong-type", node.span.clone(), message.into()))
 }
 
 fn span(
@@ -186,7 +186,7 @@ fn span(
 ) -> Result<Span, Rejected> {
     let place = node.span.clone();
     let text = text(reader, node)?;
-    parse(&text).map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
+    parse(&text).map_err(|error| reader.reject("bad-duration", place, format!("{error}")))
 }
 
 /// Reads a cost: dollars as a number or a text, `at least` so many dollars, or `unknown`.
@@ -210,7 +210,7 @@ pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Rejecte
     let amount = written.parse::<Micros>();
     amount
         .map(cost)
-        .map_err(|error| reader.wrong("bad-amount", node.span.clone(), error.to_string()))
+        .map_err(|error| reader.reject("bad-amount", node.span.clone(), error.to_string()))
 }
 
 /// A kind, or a mapping that says more.
@@ -238,7 +238,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedFailure, Rejected
     }
     let Some((kind, place)) = kind else {
         let message = format!("a failure needs a kind: {}", KINDS.join(", "));
-        return Err(reader.wrong("missing-key", node.span, message));
+        return Err(reader.reject("missing-key", node.span, message));
     };
     let said = message.is_some();
     let why = message.unwrap_or_else(|| format!("scripted {kind} failure"));
@@ -252,7 +252,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedFailure, Rejected
         (kind, _) if KINDS.contains(&kind) => {
             let keys =
                 "only quota has `for` or `until`; timeout and lost_session have no `message`";
-            return Err(reader.wrong("misplaced-key", place, keys.into()));
+            return Err(reader.reject("misplaced-key", place, keys.into()));
         }
         (other, _) => return Err(reader.unknown("kind", other, place, &KINDS)),
     };
@@ -266,7 +266,7 @@ fn time(reader: &mut Reader<'_>, node: Node) -> Result<Timestamp, Rejected> {
     time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).map(Timestamp).ok_or_else(
         || {
             let message = format!("{text:?} is not a time such as 2026-01-31T09:00:00Z");
-            reader.wrong("bad-time", place, message)
+            reader.reject("bad-time", place, message)
         },
     )
 }

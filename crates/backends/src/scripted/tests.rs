@@ -215,9 +215,9 @@ async fn a_reply_says_what_it_says() {
 #[tokio::test]
 async fn a_quota_may_be_lifted_after_a_while() {
     let client = client("A: { fail: { kind: quota, for: 1h } }");
-    let before = until(Reset::After(Span::minutes(60)));
+    let before = reset_time(Reset::After(Span::minutes(60)));
     let found = ask(&client, request("main", "A.md", 1, 1)).await;
-    let after = until(Reset::After(Span::minutes(60)));
+    let after = reset_time(Reset::After(Span::minutes(60)));
     match found {
         Answer::Failed { failure: TurnFailure::Quota { until, .. }, .. } => {
             assert!((before..=after).contains(&until));

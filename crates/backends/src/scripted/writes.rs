@@ -26,7 +26,7 @@ pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, 
         return Err(reader.mistyped(&node, "a mapping from paths to texts"));
     };
     if entries.is_empty() {
-        return Err(reader.wrong(
+        return Err(reader.reject(
             "empty-value",
             node.span,
             "an empty mapping writes nothing".into(),
@@ -39,7 +39,9 @@ pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, 
 fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Rejected> {
     let path = reader.name(key).and_then(|path| match fault(&path) {
         None => Ok(path),
-        Some(fault) => Err(reader.wrong("bad-path", key.span.clone(), format!("{path:?} {fault}"))),
+        Some(fault) => {
+            Err(reader.reject("bad-path", key.span.clone(), format!("{path:?} {fault}")))
+        }
     });
     let text = match node.value {
         Value::Text(text) => Ok(Some(text)),

@@ -35,13 +35,13 @@ impl PathResolver {
     }
 
     /// What a path leads to.
-    pub(super) fn look(self, directory: &OwnedFd, path: &Path) -> Result<Stat> {
+    pub(super) fn stat(self, directory: &OwnedFd, path: &Path) -> Result<Stat> {
         match self {
-            Self::Kernel => match kernel::look(directory, path) {
-                Err(errno) if is_absent(errno) => walk::look(directory, path),
+            Self::Kernel => match kernel::stat(directory, path) {
+                Err(errno) if is_absent(errno) => walk::stat(directory, path),
                 found => found,
             },
-            Self::Walk => walk::look(directory, path),
+            Self::Walk => walk::stat(directory, path),
         }
     }
 }
@@ -73,7 +73,7 @@ mod kernel {
         }
     }
 
-    pub(super) fn look(directory: &OwnedFd, path: &Path) -> Result<Stat> {
+    pub(super) fn stat(directory: &OwnedFd, path: &Path) -> Result<Stat> {
         fstat(open(directory, path, OFlags::PATH | OFlags::CLOEXEC)?)
     }
 }
@@ -90,7 +90,7 @@ mod kernel {
         Err(Errno::NOSYS)
     }
 
-    pub(super) fn look(_: &OwnedFd, _: &Path) -> Result<Stat> {
+    pub(super) fn stat(_: &OwnedFd, _: &Path) -> Result<Stat> {
         Err(Errno::NOSYS)
     }
 }

@@ -38,7 +38,7 @@ impl Workspace {
 
 impl SchemaFiles<'_> {
     /// Where schemas are looked for, in words.
-    pub fn places(&self) -> String {
+    pub fn display_directories(&self) -> String {
         let name = |directory: &String| match directory.trim_end_matches('/') {
             "" => ".".to_owned(),
             directory => directory.to_owned(),

@@ -241,10 +241,13 @@ fn schemas_are_found_by_file_name_in_order() {
     check("out", Err(out));
     check("../secret", Err("`../secret` is not a file name"));
     check("..", Err("`..` is not a file name"));
-    assert_eq!(both.places(), "looked in: one, gone, ./two");
+    assert_eq!(both.display_directories(), "looked in: one, gone, ./two");
     let none = files(&[]).unwrap();
     assert_eq!(none.find("A"), Ok(None));
-    assert_eq!(none.places(), "no directory is named: --schema-path DIR, `ref.schemaPaths`");
+    assert_eq!(
+        none.display_directories(),
+        "no directory is named: --schema-path DIR, `ref.schemaPaths`"
+    );
     write("Root.json", "6");
     for root in ["", ".", "./"] {
         assert_eq!(files(&[root]).unwrap().find("Root"), Ok(Some(json!(6))), "{root}");

@@ -54,13 +54,13 @@ pub(super) enum Remainder {
 /// Two requests can carry one id: a gateway may number its answers per conversation, or always alike.
 /// The input of a request is the same in all its lines and grows from request to request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct MessageKey {
     conversation: Conversation,
     id: String,
     input: [Count; 3],
 }
 
-impl Key {
+impl MessageKey {
     /// Returns the key of a line; none without an id, because such lines are never one message.
     pub(super) fn of(conversation: &Conversation, message: &Message) -> Option<Self> {
         let Tokens { input, cache_write, cache_read, .. } = message.usage;
@@ -89,7 +89,7 @@ impl Streamed {
         self.tokens.output = self.tokens.output.max(message.usage.output);
         let searches = &mut self.tokens.server_tools.web_search_requests;
         *searches = (*searches).max(message.usage.server_tools.web_search_requests);
-        if message.content.iter().any(Block::hides_thoughts) {
+        if message.content.iter().any(Block::hides_thinking) {
             self.rest = Remainder::Unknown;
         }
         let blocks = message.content.iter();

@@ -6,7 +6,7 @@ use super::*;
 fn abandon(harness: &Harness, request: &Request) {
     let step = SessionStep::of(&request.started.plan).remove(0);
     let mut turn = harness.claude.protocol.begin(&request.started);
-    harness.claude.start(&step, request, request.message(), &mut turn).unwrap().leave();
+    harness.claude.start(&step, request, request.message(), &mut turn).unwrap().keep_running();
 }
 
 #[tokio::test]

@@ -126,9 +126,9 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     let broke = "stream disconnected before completion: x";
     check(json!("other"), broke, unknown, transient(broke));
     let missing = "Missing environment variable: `GATEWAY_KEY`.";
-    check(json!("other"), missing, FREE, login(missing));
+    check(json!("other"), missing, FREE, login_failure(missing));
     let refused = json!({ "http_connection_failed": { "http_status_code": 401 } });
-    check(refused, "no", FREE, login("no"));
+    check(refused, "no", FREE, login_failure("no"));
     let quota = TurnFailure::Quota { until: None, why: why("enough") };
     check(json!("usage_limit_exceeded"), "enough", FREE, quota);
 }
@@ -226,7 +226,7 @@ fn a_client_that_would_wait_in_vain_is_ended() {
         }
     };
     let notice = "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)";
-    check(notice, Some(login(notice)));
+    check(notice, Some(login_failure(notice)));
     let notice = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
     check(notice, Some(TurnFailure::Quota { until: None, why: notice.to_owned() }));
     check("Reconnecting... 1/5 (stream disconnected before completion: x)", None);
@@ -261,7 +261,7 @@ fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
     let done = said(&[sample::text("done"), sample::completed()]);
     let check = |lines: &[String], entries: &[String]| {
         let turn = event(lines, entries, Some(Micros(1_000_000)), Form::Text);
-        let expected = failed(unpriced("house-model"), Cost::Unknown);
+        let expected = failed(unpriced_failure("house-model"), Cost::Unknown);
         assert_eq!(answer(turn, ClientEnd::Aborted, &open()), expected);
         let free = event(lines, entries, None, Form::Text);
         assert!(!free.should_abort(), "nothing is to be kept");
@@ -423,7 +423,7 @@ fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
     let lines = said(&[sample::text("done"), completed]);
     let check = |opens: Option<&str>, expected: Cost| {
         let mut turn = unseen_turn(&lines, Some(Micros(1)));
-        turn.opens = opens.map(str::to_owned);
+        turn.opened_model = opens.map(str::to_owned);
         assert_eq!(turn.cost(), expected);
         let answer = answer(turn, exited(""), &open());
         assert_eq!(matches!(answer, Answer::Replied(_)), expected != Cost::Unknown);
@@ -576,5 +576,5 @@ fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
     file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
     turn.poll();
     assert_eq!(turn.cost(), Cost::AtLeast(Micros(USED)));
-    assert!(turn.is_unseen(), "what it costs cannot be watched any more");
+    assert!(turn.is_spending_unknown(), "what it costs cannot be watched any more");
 }

@@ -101,13 +101,13 @@ impl Requests {
 
     /// The request that seemed to be under way was not sent.
     pub(super) fn withdraw(&mut self) {
-        if self.is_asking() {
+        if self.has_open_request() {
             self.calls = Calls::Called;
         }
     }
 
     /// Whether a request is under way.
-    pub(super) fn is_asking(&self) -> bool {
+    pub(super) fn has_open_request(&self) -> bool {
         match self.calls {
             Calls::Calling | Calls::Speaking | Calls::Asked => true,
             Calls::Called | Calls::Spoke => false,

@@ -11,13 +11,13 @@ fn thread_usage(entries: &[String]) -> (TempDir, ThreadUsage) {
     sample::write(home.path(), THREAD, entries);
     let mut thread_usage =
         ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default());
-    thread_usage.add(THREAD);
+    thread_usage.add_thread(THREAD);
     (home, thread_usage)
 }
 
 /// The cost of the answered requests.
-fn answered(thread_usage: &ThreadUsage) -> Cost {
-    thread_usage.bill(Ending::Reported).cost()
+fn answered_cost(thread_usage: &ThreadUsage) -> Cost {
+    thread_usage.known_cost(Ending::Reported).cost()
 }
 
 fn paid(amount: u64) -> Cost {
@@ -33,8 +33,8 @@ fn only_the_requests_of_the_last_turn_are_counted() {
     let one = turn("a", &[sample::used("a"), sample::used("a"), sample::ended(&Value::Null)]);
     let two = turn("b", &[sample::used("b")]);
     let (_home, mut thread_usage) = thread_usage(&[one, two].concat());
-    thread_usage.read_on();
-    assert_eq!((answered(&thread_usage), thread_usage.is_empty()), (paid(USED), false));
+    thread_usage.read_new();
+    assert_eq!((answered_cost(&thread_usage), thread_usage.is_empty()), (paid(USED), false));
     assert_eq!(thread_usage.model().as_deref(), Some(MODEL));
 }
 
@@ -45,8 +45,8 @@ fn a_torn_last_entry_may_have_been_a_request() {
     let check = |cut: usize, expected: Cost| {
         let (home, mut thread_usage) = thread_usage(&[]);
         sample::write_raw(home.path(), THREAD, &whole[..whole.len() - cut]);
-        thread_usage.read_on();
-        assert_eq!(answered(&thread_usage), expected, "{cut}");
+        thread_usage.read_new();
+        assert_eq!(answered_cost(&thread_usage), expected, "{cut}");
     };
     check(0, paid(2 * USED));
     check(1, Cost::AtLeast(Micros(USED)));
@@ -58,25 +58,25 @@ fn what_was_there_before_the_client_is_past() {
     let prior_turns =
         turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
     let (home, mut thread_usage) = thread_usage(&prior_turns);
-    thread_usage.close(Some(THREAD)).unwrap();
-    thread_usage.read_on();
+    thread_usage.record_prior_turns(Some(THREAD)).unwrap();
+    thread_usage.read_new();
     assert_eq!((thread_usage.spent(), thread_usage.is_empty()), (Micros::ZERO, true));
     assert_eq!((thread_usage.problem(), thread_usage.limited_until()), (None, None));
     let now = turn("b", &[sample::used("b")]);
     sample::write(home.path(), THREAD, &[prior_turns, now].concat());
-    thread_usage.read_on();
-    assert_eq!((answered(&thread_usage), thread_usage.is_empty()), (paid(USED), false));
+    thread_usage.read_new();
+    assert_eq!((answered_cost(&thread_usage), thread_usage.is_empty()), (paid(USED), false));
 }
 
 #[test]
 fn all_turns_that_began_since_the_client_started_are_paid() {
     let prior_turns = turn("a", &[sample::used("a")]);
     let (home, mut thread_usage) = thread_usage(&prior_turns);
-    thread_usage.close(Some(THREAD)).unwrap();
+    thread_usage.record_prior_turns(Some(THREAD)).unwrap();
     let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
     sample::write(home.path(), THREAD, &[prior_turns, now].concat());
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), paid(2 * USED));
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), paid(2 * USED));
 }
 
 #[test]
@@ -85,12 +85,12 @@ fn a_later_owner_knows_what_was_there_before_the_client() {
     let (home, _) = thread_usage(&prior_turns);
     let kept = || PriorTurns::kept_in(home.path().join("1.past.json"));
     let thread_usage = || ThreadUsage::new(home.path(), Arc::new(Prices::default()), kept());
-    thread_usage().close(Some(THREAD)).unwrap();
+    thread_usage().record_prior_turns(Some(THREAD)).unwrap();
     let check = |entries: &[String], expected: Micros| {
         sample::write(home.path(), THREAD, entries);
         let mut thread_usage = thread_usage();
-        thread_usage.add(THREAD);
-        thread_usage.read_on();
+        thread_usage.add_thread(THREAD);
+        thread_usage.read_new();
         assert_eq!(thread_usage.spent(), expected);
         assert!(!thread_usage.may_be_behind());
     };
@@ -109,8 +109,9 @@ fn unreadable_tokens_make_the_sum_unknown() {
     {
         let (_home, mut thread_usage) =
             thread_usage(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
-        thread_usage.read_on();
-        let state = (answered(&thread_usage), thread_usage.is_empty(), thread_usage.are_open());
+        thread_usage.read_new();
+        let state =
+            (answered_cost(&thread_usage), thread_usage.is_empty(), thread_usage.has_open_file());
         assert_eq!(state, (Cost::Unknown, false, false));
     }
 }
@@ -124,8 +125,8 @@ fn a_priced_part_of_the_sum_is_at_least_charged() {
         sample::used("a"),
     ];
     let (_home, mut thread_usage) = thread_usage(&turn("a", &foreign));
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), Cost::AtLeast(Micros(USED)));
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), Cost::AtLeast(Micros(USED)));
     assert!(!thread_usage.is_priced());
 }
 
@@ -136,16 +137,16 @@ fn requests_without_a_turn_are_of_the_current_turn() {
         .replace("\"turn_id\":\"any\",", "");
     assert!(!nameless.contains("turn_id"), "{nameless}");
     let (_home, mut thread_usage) = thread_usage(&turn("a", &[sample::used("a"), nameless]));
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), paid(2 * USED));
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), paid(2 * USED));
 }
 
 #[test]
 fn a_damaged_entry_may_have_been_a_request() {
     let damaged = sample::used("a").replace("\"usage\"", "\"usa");
     let (_home, mut thread_usage) = thread_usage(&turn("a", &[sample::used("a"), damaged]));
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), Cost::AtLeast(Micros(USED)));
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), Cost::AtLeast(Micros(USED)));
 }
 
 #[test]
@@ -156,9 +157,9 @@ fn an_agent_of_the_client_may_have_a_request_in_flight() {
         if let Some(child) = child {
             sample::write(home.path(), CHILD, &turn("x", child));
         }
-        thread_usage.add(CHILD);
-        thread_usage.read_on();
-        assert_eq!(thread_usage.bill(ending).cost(), expected, "{child:?}");
+        thread_usage.add_thread(CHILD);
+        thread_usage.read_new();
+        assert_eq!(thread_usage.known_cost(ending).cost(), expected, "{child:?}");
     };
     let (calls, used, returned) = (sample::calls(), sample::used("b"), sample::returned());
     let asking = [calls.clone(), used.clone(), returned];
@@ -178,10 +179,10 @@ fn agents_that_work_for_the_turn_are_paid_by_it() {
     let (home, mut thread_usage) = thread_usage(&turn("b", &[sample::used("b")]));
     let child = [turn("x", &[sample::used("a")]), turn("y", &[sample::used("b")])].concat();
     sample::write(home.path(), CHILD, &child);
-    thread_usage.add(CHILD);
-    thread_usage.add(CHILD);
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), paid(2 * USED));
+    thread_usage.add_thread(CHILD);
+    thread_usage.add_thread(CHILD);
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), paid(2 * USED));
 }
 
 #[test]
@@ -195,8 +196,8 @@ fn a_branch_is_summed_up_by_the_model_of_its_parent() {
         sample::used("b"),
     ]);
     sample::write(home.path(), CHILD, &turn("a", &[sample::used("a")]));
-    thread_usage.read_on();
-    assert_eq!(answered(&thread_usage), paid(USED + 1600 + 20 + 1000));
+    thread_usage.read_new();
+    assert_eq!(answered_cost(&thread_usage), paid(USED + 1600 + 20 + 1000));
     assert_eq!(thread_usage.model().as_deref(), Some("gpt-6.1-sol"));
 }
 
@@ -204,15 +205,15 @@ fn a_branch_is_summed_up_by_the_model_of_its_parent() {
 fn a_model_without_a_price_makes_the_sum_unknown() {
     let foreign = turn("b", &[sample::used("b")]).join("\n").replace(MODEL, "house-model");
     let (_home, mut thread_usage) = thread_usage(&[foreign]);
-    thread_usage.read_on();
-    assert_eq!((answered(&thread_usage), thread_usage.is_empty()), (Cost::Unknown, false));
+    thread_usage.read_new();
+    assert_eq!((answered_cost(&thread_usage), thread_usage.is_empty()), (Cost::Unknown, false));
 }
 
 #[test]
 fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
-        thread_usage.read_on();
+        thread_usage.read_new();
         assert_eq!(thread_usage.is_finishing(), expected);
     };
     let (calls, used) = (sample::calls(), sample::used("a"));
@@ -233,8 +234,8 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
 fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
-        thread_usage.read_on();
-        assert_eq!(thread_usage.is_asking(), expected, "{entries:?}");
+        thread_usage.read_new();
+        assert_eq!(thread_usage.has_open_request(), expected, "{entries:?}");
     };
     let (calls, used, returned) = (sample::calls(), sample::used("a"), sample::returned());
     let (compacted, last_turn) = (sample::compacted(), sample::ended(&Value::Null));
@@ -253,32 +254,32 @@ fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
 #[test]
 fn a_request_that_is_broken_off_has_read_what_the_one_before_read_and_wrote() {
     let (_home, mut nothing) = thread_usage(&turn("a", &[]));
-    nothing.read_on();
-    assert_eq!(nothing.bill(Ending::Interrupted).cost(), Cost::Unknown);
+    nothing.read_new();
+    assert_eq!(nothing.known_cost(Ending::Interrupted).cost(), Cost::Unknown);
     let asking = [sample::calls(), sample::used("a"), sample::returned()];
     let (_home, mut thread_usage) = thread_usage(&turn("a", &asking));
-    thread_usage.read_on();
-    assert_eq!(thread_usage.bill(Ending::Interrupted).cost(), paid(USED + FOLLOWED));
-    assert_eq!(thread_usage.bill(Ending::Reported).cost(), paid(USED));
+    thread_usage.read_new();
+    assert_eq!(thread_usage.known_cost(Ending::Interrupted).cost(), paid(USED + FOLLOWED));
+    assert_eq!(thread_usage.known_cost(Ending::Reported).cost(), paid(USED));
 }
 
 #[test]
 fn a_tool_that_was_broken_off_leads_to_no_request() {
     let called = turn("a", &[sample::calls(), sample::used("a")]);
     let (home, mut thread_usage) = thread_usage(&called);
-    thread_usage.read_on();
+    thread_usage.read_new();
     thread_usage.before_end();
     let broken = [sample::returned(), sample::broken_off()];
     sample::write(home.path(), THREAD, &[&called[..], &broken].concat());
-    thread_usage.read_on();
-    assert!(!thread_usage.is_asking());
+    thread_usage.read_new();
+    assert!(!thread_usage.has_open_request());
 }
 
 #[test]
 fn an_answer_whose_tokens_are_not_told_is_noticed_when_its_tool_returns() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
-        thread_usage.read_on();
+        thread_usage.read_new();
         assert_eq!(thread_usage.lacks_tokens(), expected, "{entries:?}");
     };
     let (calls, used, returned) = (sample::calls(), sample::used("a"), sample::returned());
@@ -300,9 +301,9 @@ fn a_thread_keeps_the_instructions_that_it_was_opened_with() {
 fn an_error_and_a_limit_are_those_of_the_turn() {
     let entries = [sample::limits(100, 0), sample::ended(&json!("usage_limit_exceeded"))];
     let (_home, mut thread_usage) = thread_usage(&turn("a", &entries));
-    thread_usage.read_on();
+    thread_usage.read_new();
     let problem = RolloutError { kind: "usage_limit_exceeded".into(), status: None };
     assert_eq!(thread_usage.problem(), Some(&problem));
     assert_eq!(thread_usage.limited_until(), Some(Timestamp(1_000_000)));
-    assert!(thread_usage.is_over());
+    assert!(thread_usage.is_last_turn_over());
 }

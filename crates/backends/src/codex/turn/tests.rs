@@ -4,7 +4,7 @@ use super::*;
 use crate::contract::Progress;
 use crate::process::StreamEvent;
 
-fn told(lines: &[String]) -> Vec<TranscriptItem> {
+fn reported_cost(lines: &[String]) -> Vec<TranscriptItem> {
     let mut parser = TranscriptParser::default();
     let event = lines.iter().map(|line| StreamEvent::Line(line.clone().into_bytes()));
     event.flat_map(|event| parser.read_event(&event)).collect()
@@ -13,7 +13,7 @@ fn told(lines: &[String]) -> Vec<TranscriptItem> {
 #[test]
 fn everything_that_was_said_is_told_once_and_in_order() {
     let tool = |name: &str| TranscriptItem::Tool { name: name.into() };
-    let retries = "Reconnecting... 1/5 (unexpected status 502 Bad Gateway)";
+    let is_retrying = "Reconnecting... 1/5 (unexpected status 502 Bad Gateway)";
     let lines = [
         sample::thread(THREAD),
         sample::begins(),
@@ -21,7 +21,7 @@ fn everything_that_was_said_is_told_once_and_in_order() {
         sample::command("item.started", "cargo test", "in_progress"),
         sample::command("item.completed", "cargo test", "failed"),
         sample::files("completed"),
-        sample::abort_reason(retries),
+        sample::abort_reason(is_retrying),
         sample::text("done"),
         sample::abort_reason("no"),
         sample::failed("no"),
@@ -31,11 +31,11 @@ fn everything_that_was_said_is_told_once_and_in_order() {
         tool("Bash(cargo test)"),
         TranscriptItem::ToolFailed { why: "no such file\n".into() },
         tool("Edit(/w/a.rs, /w/b.rs)"),
-        TranscriptItem::Retries { why: retries.into() },
+        TranscriptItem::Retries { why: is_retrying.into() },
         TranscriptItem::Text { by: Speaker::Agent, text: "done".into() },
         TranscriptItem::Final { by: Speaker::Client, text: "no".into() },
     ];
-    assert_eq!(told(&lines), expected);
+    assert_eq!(reported_cost(&lines), expected);
     let signs: Vec<Progress> = expected.iter().filter_map(TranscriptItem::progress).collect();
     assert_eq!(signs.len(), 4);
 }
@@ -43,7 +43,10 @@ fn everything_that_was_said_is_told_once_and_in_order() {
 #[test]
 fn what_cannot_be_read_is_told_as_such() {
     let check = |line: &str, expected: &str| {
-        assert_eq!(told(&[line.to_owned()]), [TranscriptItem::Unread { what: expected.into() }]);
+        assert_eq!(
+            reported_cost(&[line.to_owned()]),
+            [TranscriptItem::Unread { what: expected.into() }]
+        );
     };
     check("Segmentation fault", "not JSON: Segmentation fault");
     check(r#"{"type":"novelty"}"#, "a line of unknown type \"novelty\"");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk_reservation::DiskReservations;
 use super::exit::Exit;
-use super::followed::{Followed, Unreadable};
+use super::followed::{FollowedFile, Unreadable};
 use super::regular::{open_regular, read_regular, remove_if_exists};
 use super::start::private;
 use super::{Client, Files};
@@ -46,11 +46,11 @@ pub fn was_started(files: &Files) -> bool {
     may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
 }
 
-fn open(files: &Files) -> Result<([Followed; 2], DiskReservations), Unreadable> {
+fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadable> {
     let open_both = |path: &Path| {
         let unreadable = |source| Unreadable { path: path.to_owned(), source };
         let appended = open_regular(OpenOptions::new().append(true), path);
-        let opened = appended.and_then(|file| Ok((file, Followed::from_start(path)?)));
+        let opened = appended.and_then(|file| Ok((file, FollowedFile::from_start(path)?)));
         opened.map_err(unreadable)
     };
     let (stdout, event) = open_both(&files.stdout)?;
@@ -63,7 +63,7 @@ fn open(files: &Files) -> Result<([Followed; 2], DiskReservations), Unreadable> 
 fn running(
     marker: &Marker,
     files: &Files,
-    [stdout, stderr]: [Followed; 2],
+    [stdout, stderr]: [FollowedFile; 2],
     reservations: DiskReservations,
 ) -> Option<Client> {
     let identity = match IdentityFile::beside(&files.stdout).read() {
@@ -74,13 +74,13 @@ fn running(
     let descriptor = table::observer(identity.pid)?;
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
-    let tree = Tree::of_stranger(entry, marker.clone());
-    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr], reservations))
+    let tree = Tree::of_adopted(entry, marker.clone());
+    Some(Client::new(Exit::Adopted(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 
 /// The oldest process that can only be the client. One that leads a session is a daemon of the
 /// client: whoever leads a group from the start cannot make a session.
-fn search(marker: &Marker, transcript: &Followed) -> Option<Identity> {
+fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
     let transcript = transcript.file().metadata().ok()?;
     let is_client = |entry: &Entry| {
         let Entry { identity, group, session, .. } = *entry;
@@ -101,7 +101,7 @@ fn is_marked(identity: Identity, marker: &Marker) -> bool {
 /// Says which process a client is: `<pid> <start time> <boot id>`.
 pub(super) struct IdentityFile(PathBuf);
 
-struct Named {
+struct RecordedIdentity {
     identity: Identity,
     boot: String,
 }
@@ -123,12 +123,12 @@ impl IdentityFile {
     }
 
     /// Nothing when there is none, or when it was not written to its end.
-    fn read(&self) -> Option<Named> {
+    fn read(&self) -> Option<RecordedIdentity> {
         let text = String::from_utf8(read_regular(&self.0).ok()?).ok()?;
         let mut words = text.strip_suffix('\n')?.split(' ');
         let pid = words.next()?.parse().ok()?;
         let start_time = words.next()?.parse().ok()?;
         let boot = words.next()?.to_owned();
-        Some(Named { identity: Identity { pid, start_time }, boot })
+        Some(RecordedIdentity { identity: Identity { pid, start_time }, boot })
     }
 }

@@ -154,14 +154,14 @@ impl DiskReservation {
             has_free(&self.file, SPARE)
         });
         let spare = format!(" and leave {} free", size(SPARE));
-        checked.map_err(|error| self.lacks(&spare, &error))
+        checked.map_err(|error| self.shortage_message(&spare, &error))
     }
 
     fn keep_ahead(&mut self, length: u64) -> Result<(), String> {
         if self.reserved.saturating_sub(length) >= self.ahead / 2 {
             return Ok(());
         }
-        self.reserve(length).map_err(|error| self.lacks("", &error))
+        self.reserve(length).map_err(|error| self.shortage_message("", &error))
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -174,7 +174,7 @@ impl DiskReservation {
         Ok(())
     }
 
-    fn lacks(&self, spare: &str, error: &io::Error) -> String {
+    fn shortage_message(&self, spare: &str, error: &io::Error) -> String {
         format!(
             "could not reserve {} of disk space for {}{spare}: {}",
             size(self.ahead),

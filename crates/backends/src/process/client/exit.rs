@@ -11,9 +11,9 @@ use crate::process::child::Child;
 
 #[derive(Debug)]
 pub(super) enum Exit {
-    OfChild(Child),
+    Child(Child),
     /// A descriptor that becomes readable with the exit.
-    OfStranger(OwnedFd),
+    Adopted(OwnedFd),
 }
 
 impl Exit {
@@ -21,8 +21,8 @@ impl Exit {
     /// has waited for.
     pub(super) async fn seen(&mut self) -> Option<ExitStatus> {
         match self {
-            Self::OfChild(child) => child.wait().await.ok(),
-            Self::OfStranger(descriptor) => {
+            Self::Child(child) => child.wait().await.ok(),
+            Self::Adopted(descriptor) => {
                 // Strangers are few, and the runtime has no safe way to wait for a descriptor.
                 const PAUSE: Duration = Duration::from_millis(50);
                 while !is_readable(descriptor) {

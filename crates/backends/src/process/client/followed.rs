@@ -18,13 +18,13 @@ pub struct Unreadable {
 }
 
 #[derive(Debug)]
-pub(in super::super) struct Followed {
+pub(in super::super) struct FollowedFile {
     file: File,
     path: PathBuf,
     offset: u64,
 }
 
-impl Followed {
+impl FollowedFile {
     pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
         Ok(Self { file: open_to_read(path)?, path: path.to_owned(), offset: 0 })
     }

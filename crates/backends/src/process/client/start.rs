@@ -12,7 +12,7 @@ use super::Client;
 use super::adopted::IdentityFile;
 use super::disk_reservation::{DiskReservations, cause, forget_untouched, reserve_transcript};
 use super::exit::Exit;
-use super::followed::Followed;
+use super::followed::FollowedFile;
 use super::regular::{open_regular, remove_if_exists};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
@@ -56,7 +56,7 @@ pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
     // Without it, the client is found by a search.
     let _full_disk = prepared.identity_file.write(identity);
     let tree = Tree::of_group(identity.pid, spec.marker);
-    Ok(Client::new(Exit::OfChild(child), identity, tree, prepared.followed, prepared.reservations))
+    Ok(Client::new(Exit::Child(child), identity, tree, prepared.followed, prepared.reservations))
 }
 
 /// The files of a client that is about to start.
@@ -65,7 +65,7 @@ struct Prepared {
     stdin: Stdio,
     stdout: File,
     stderr: File,
-    followed: [Followed; 2],
+    followed: [FollowedFile; 2],
     reservations: DiskReservations,
 }
 
@@ -89,8 +89,8 @@ impl Prepared {
             stdout: out,
             stderr: err,
             followed: [
-                Followed::from_end(stdout).map_err(unwritable(stdout))?,
-                Followed::from_end(stderr).map_err(unwritable(stderr))?,
+                FollowedFile::from_end(stdout).map_err(unwritable(stdout))?,
+                FollowedFile::from_end(stderr).map_err(unwritable(stderr))?,
             ],
             reservations,
         };
@@ -139,14 +139,14 @@ fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
         Input::Null => return Ok(Stdio::null()),
         Input::Bytes(bytes) => bytes,
     };
-    Ok(match in_pipe(bytes) {
+    Ok(match stdin_pipe(bytes) {
         Some(pipe) => pipe.into(),
-        None => in_file(bytes, transcript)?.into(),
+        None => stdin_file(bytes, transcript)?.into(),
     })
 }
 
 /// In a pipe, if one holds all of it; most do, and a file that is created and removed costs more than all the rest.
-fn in_pipe(bytes: &[u8]) -> Option<PipeReader> {
+fn stdin_pipe(bytes: &[u8]) -> Option<PipeReader> {
     let (reader, mut writer) = io::pipe().ok()?;
     rustix::io::ioctl_fionbio(&writer, true).ok()?;
     let length = writer.write(bytes).ok()?;
@@ -154,7 +154,7 @@ fn in_pipe(bytes: &[u8]) -> Option<PipeReader> {
 }
 
 /// In a file without a name.
-fn in_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
+fn stdin_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
     let path = transcript.with_extension("stdin");
     remove_if_exists(&path)?;
     let mut file = private(OpenOptions::new().write(true).create_new(true), &path)?;

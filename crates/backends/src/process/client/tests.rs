@@ -267,7 +267,7 @@ async fn a_client_that_is_dropped_takes_its_tree_along_unless_it_is_left() {
     let ready = fixture.fifo();
     let client = fixture.client(bash);
     ready.await.unwrap();
-    client.leave();
+    client.keep_running();
     assert_eq!(fixture.left().len(), 2);
     leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
 }
@@ -299,10 +299,10 @@ async fn a_long_sleep_of_this_process_is_told() {
             never = sleep => never,
         };
         assert_eq!(event, expected);
-        client.pause = SHORTEST_PAUSE;
+        client.pause = MIN_POLL_PAUSE;
     };
     let gap = Duration::from_mins(1);
-    check(&mut client, gap + SHORTEST_PAUSE, StreamEvent::Suspended { gap }).await;
+    check(&mut client, gap + MIN_POLL_PAUSE, StreamEvent::Suspended { gap }).await;
     check(&mut client, Duration::from_secs(4), StreamEvent::Deadline).await;
 }
 
@@ -358,7 +358,7 @@ async fn left_client(fixture: &Fixture, identity_file: impl Fn(&str) -> Option<S
     let ready = fixture.fifo();
     let client = start_client(waiting(fixture), &fixture.files()).unwrap();
     ready.await.unwrap();
-    client.leave();
+    client.keep_running();
     let path = fixture.path("turn.pid");
     let text = fs::read_to_string(&path).unwrap();
     match identity_file(&text) {
@@ -392,7 +392,7 @@ async fn a_client_that_was_only_just_started_is_found() {
         let client = fixture.client("exec sleep 600");
         let adopted = found(&fixture).unwrap();
         assert_eq!(adopted.identity(), client.identity());
-        adopted.leave();
+        adopted.keep_running();
     }
 }
 
@@ -437,7 +437,7 @@ async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
         if bash.ends_with('&') {
             hear(&mut client).await;
         }
-        client.leave();
+        client.keep_running();
         assert!(look(&fixture).is_none(), "{bash}");
         assert_eq!(fixture.left().len(), 1, "{bash}");
         leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
@@ -471,7 +471,7 @@ async fn an_adopted_client_is_ended_with_its_tree() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let bash = "setsid sleep 600 & env -i sleep 600 & sleep 600 & echo > fifo; wait";
-    fixture.client(bash).leave();
+    fixture.client(bash).keep_running();
     ready.await.unwrap();
     let mut client = found(&fixture).unwrap();
     let group = client.identity().pid;
@@ -481,7 +481,7 @@ async fn an_adopted_client_is_ended_with_its_tree() {
     assert!(table::snapshot(None).iter().all(|entry| entry.group != group));
 
     let ready = fixture.fifo();
-    fixture.client(bash).leave();
+    fixture.client(bash).keep_running();
     ready.await.unwrap();
     drop(found(&fixture).unwrap());
     assert_eq!(fixture.left(), Vec::<String>::new());

@@ -20,7 +20,7 @@ pub(super) fn open(directory: &OwnedFd, path: &Path, flags: OFlags) -> Result<Ow
     })
 }
 
-pub(super) fn look(directory: &OwnedFd, path: &Path) -> Result<Stat> {
+pub(super) fn stat(directory: &OwnedFd, path: &Path) -> Result<Stat> {
     follow(directory, path, |place, name| statat(place, name, AtFlags::SYMLINK_NOFOLLOW))
 }
 

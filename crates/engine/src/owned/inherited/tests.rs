@@ -38,7 +38,7 @@ impl Backend for Said {
         unreachable!("it had answered already")
     }
 
-    fn attach(&self, _: &Started) -> Found {
+    fn attach(&self, _: &StartedTurn) -> Found {
         Found::Finished(Answer::Replied(Box::new(Reply::new(self.0, Cost::Free))))
     }
 }
@@ -116,7 +116,7 @@ impl Backend for Illegible {
         unreachable!("it may have answered already")
     }
 
-    fn attach(&self, _: &Started) -> Found {
+    fn attach(&self, _: &StartedTurn) -> Found {
         Found::Unreadable { why: "could not read it".to_owned() }
     }
 }

@@ -71,7 +71,7 @@ async fn a_shortage_is_told_once_and_the_last_words_are_heard() {
 async fn an_error_is_not_silence() {
     let fixture = Fixture::new();
     let unreadable = |client: &mut Client| {
-        client.stdout = Followed::unreadable_directory(&fixture.directory);
+        client.stdout = FollowedFile::unreadable_directory(&fixture.directory);
     };
     let why =
         format!("could not read {}: Is a directory (os error 21)", fixture.directory.display());
