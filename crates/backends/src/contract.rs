@@ -69,9 +69,7 @@ pub enum Progress {
     /// The client writes text.
     Text,
     /// The client retries a request.
-    Retries {
-        why: String,
-    },
+    Retries { why: String },
     /// The client has written nothing for this long.
     Silent(Span),
 }
@@ -117,9 +115,7 @@ pub enum AttachResult {
         session: Option<SessionId>,
     },
     /// The transcript cannot be read, so an answer may be lost in it.
-    Unreadable {
-        why: String,
-    },
+    Unreadable { why: String },
 }
 
 /// One prompt to send.

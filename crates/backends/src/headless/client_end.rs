@@ -1,4 +1,6 @@
-//! Why a client is not heard any further, and what is said of one that died.
+//! The reasons for which Raymond stops reading a client, and the messages for dead clients.
+//!
+//! `follow` produces a [`ClientEnd`]; the protocol of the client turns it into an answer.
 
 use std::process::ExitStatus;
 
@@ -9,40 +11,36 @@ use super::{ClientProtocol, SessionStep, TurnReader as _};
 use crate::contract::Answer;
 use crate::script::describe;
 
-/// Why a client is not heard any further.
+/// The reason for which Raymond stopped reading a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientEnd {
-    /// It exited.
+    /// The client exited.
     Exited {
-        /// How, where that is known.
+        /// The exit status, if it is known.
         status: Option<ExitStatus>,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// It had its result, and was ended because it did not go.
+    /// The client had a result but did not exit, so Raymond ended it.
     Settled,
-    /// It was ended, because nobody waits for it.
+    /// The turn was cancelled, so Raymond ended the client.
     Cancelled,
-    /// It was ended, because a clock ran out.
+    /// A timeout passed, so Raymond ended the client.
     TimedOut {
-        /// Which.
         clock: Clock,
-        /// Its length.
+        /// The length of the timeout.
         after: Span,
     },
-    /// It was ended, because of what it said: nothing good could follow.
+    /// The output of the client made a useful result impossible, so Raymond ended the client.
     Aborted,
-    /// It was ended, because it writes too much.
+    /// The client wrote too much, so Raymond ended it.
     Flooded,
-    /// It was ended or died, because its files cannot be written or read.
-    Environment {
-        /// Why.
-        why: String,
-    },
+    /// The files of the client could not be written or read.
+    Environment { why: String },
 }
 
 /// Returns the answer of the turn. If the machine lost output of the client, the turn fails as
-/// `Environment` unless its result was read, and its cost is known in part at best.
+/// `Environment` unless its result was read, and its cost is only a lower bound.
 pub(super) fn answer<D: ClientProtocol>(
     protocol: &D,
     turn: D::Turn,
@@ -60,17 +58,18 @@ pub(super) fn answer<D: ClientProtocol>(
     }
 }
 
-/// How programs name a full disk or a used-up quota. Only a client without a result is searched for it:
-/// its own files may be on another disk than the transcript.
+/// The texts by which programs report a full disk or an exceeded quota. Only the stderr of a client
+/// without a result is searched, because a client may keep its own files on another disk than the
+/// transcript.
 const FULL_DISK_SIGNS: [&str; 4] =
     ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
 
-/// Whether the errors that a client wrote say that it could not write something else.
+/// Whether the stderr of a client reports a full disk.
 pub(super) fn reports_full_disk(stderr: &str) -> bool {
     FULL_DISK_SIGNS.iter().any(|sign| stderr.contains(sign))
 }
 
-/// What became of a client that has no result.
+/// Describes the death of a client that has no result.
 pub(crate) fn death_message(end: &ClientEnd) -> String {
     let mut why = "the client died without a result".to_owned();
     if let ClientEnd::Exited { status, stderr } = end {
@@ -84,13 +83,14 @@ pub(crate) fn death_message(end: &ClientEnd) -> String {
     why
 }
 
-/// More than so many bytes are not read.
+/// Returns the failure for output of more than `limit` bytes.
 pub(crate) fn output_too_large(limit: u64) -> TurnFailure {
     TurnFailure::OutputTooLarge { limit, head: String::new(), tail: String::new() }
 }
 
-/// In one line that fits on a screen.
+/// Returns the text as one line that fits on a screen.
 pub(crate) fn shorten(text: &str) -> String {
+    // In characters: about six lines of a terminal.
     const LENGTH: usize = 500;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.collect::<Vec<_>>().join(" / ");

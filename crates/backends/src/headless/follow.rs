@@ -1,4 +1,7 @@
-//! A client is heard until it ends, or until it has to be ended.
+//! Following a client until it exits or until Raymond has to end it.
+//!
+//! The loop reads events, keeps the timeouts and the start gate, and reports progress. It does not
+//! judge the turn; the protocol of the client does that afterwards.
 
 use std::process::ExitStatus;
 
@@ -11,13 +14,13 @@ use super::{ClientEnd, TranscriptItem, TurnReader, death_message};
 use crate::contract::{Progress, TurnObserver};
 use crate::process::{Client, Grace, StreamEvent};
 
-/// A client and what is known of its turn.
+/// A client that is being followed, with its turn.
 #[derive(Debug)]
 pub(super) struct ClientFollower<T> {
     pub(super) client: Client,
     pub(super) turn: T,
     pub(super) timer: TurnTimer,
-    /// Held while it starts.
+    /// The start gate, held until the client has written something.
     pub(super) gate: Option<StartPermit>,
 }
 
@@ -27,15 +30,15 @@ enum Next {
 }
 
 impl<T: TurnReader> ClientFollower<T> {
-    /// Hears the client to its end.
+    /// Follows the client until it ends.
     pub(super) async fn finish(mut self, observer: &TurnObserver, grace: &Grace) -> (T, ClientEnd) {
         let end = loop {
             if let Some(end) = self.advance(observer).await {
                 break end;
             }
         };
-        // One that exited in the middle may have left its work to a child, which would go on in the
-        // same conversation as whoever continues the turn.
+        // A client that exited in the middle of a turn may have left a child that keeps working.
+        // That child would write to the same conversation as the client that continues the turn.
         if !matches!(end, ClientEnd::Exited { .. }) || !self.turn.is_complete() {
             self.turn.before_end();
             self.end_tree(observer, grace).await;
@@ -45,7 +48,7 @@ impl<T: TurnReader> ClientFollower<T> {
         (self.turn, end)
     }
 
-    /// Takes in what happens next; says how the client ends when this is its end.
+    /// Handles the next event, and returns the end if this event is the end of the client.
     async fn advance(&mut self, observer: &TurnObserver) -> Option<ClientEnd> {
         let (at, due) = self.timer.next(self.turn.stage());
         let gate = self.gate.as_ref().map(|gate| gate.until);
@@ -86,7 +89,8 @@ impl<T: TurnReader> ClientFollower<T> {
         self.abort()
     }
 
-    /// A client that has no result may have died because it could not write one.
+    /// Returns the end of a client that has exited. A client without a result may have died because
+    /// it could not write the result.
     fn exited(&mut self, status: Option<ExitStatus>) -> ClientEnd {
         let stderr = self.client.stderr();
         let exited = |stderr| ClientEnd::Exited { status, stderr };
@@ -104,7 +108,7 @@ impl<T: TurnReader> ClientFollower<T> {
         self.turn.should_abort().then_some(ClientEnd::Aborted)
     }
 
-    /// A deadline has passed: that of a clock, or that of the gate.
+    /// Handles a deadline: of a timeout, of the start gate or of the next poll.
     fn handle_deadline(
         &mut self,
         at: Instant,
@@ -133,7 +137,7 @@ impl<T: TurnReader> ClientFollower<T> {
         }
     }
 
-    /// Ends the tree, and hears its last words.
+    /// Ends the process tree and reads the remaining output.
     async fn end_tree(&mut self, observer: &TurnObserver, grace: &Grace) {
         let survivors = self.client.end(grace).await;
         for survivor in survivors {

@@ -1,23 +1,23 @@
-//! Where the program of a client is.
+//! Finding the program of a client and comparing its version.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Why there is no program.
+/// The reason for which a program cannot be found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingProgram {
-    /// It is not installed, or not where it was said to be.
+    /// The program is not installed, or not at the configured path.
     #[error("{}", not_found(.0))]
     NotFound(OsString),
-    /// What is there is no program.
+    /// The file exists but is not executable.
     #[error("cannot run the client {}: it is not an executable file", .0.display())]
     NotExecutable(PathBuf),
 }
 
-/// The program of a command: a path, or a name that is looked up. The client may get another `PATH`
-/// than ours, so it is looked up here.
+/// Returns the path of a command, which is a path or a name to look up in `PATH`. Raymond resolves
+/// the name itself because the client may get another `PATH`.
 pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, MissingProgram> {
     let path = Path::new(command);
     if is_path(path) {
@@ -32,12 +32,12 @@ pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, MissingP
     let found = found
         .find(|path| is_program(path))
         .ok_or_else(|| MissingProgram::NotFound(command.to_owned()))?;
-    // An entry of `PATH` may be relative, and the client works elsewhere.
+    // An entry of `PATH` may be relative, but the client works in another directory.
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
-/// Whether a client that says this of its version is older than that. Whoever asks has refused what has
-/// no number: here it is no older.
+/// Whether a version string is older than a version. A string without numbers is not older; the
+/// callers have rejected it before.
 pub fn is_older(version: &str, than: [u32; 3]) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let numbers = version.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
@@ -45,18 +45,18 @@ pub fn is_older(version: &str, than: [u32; 3]) -> bool {
     !numbers.is_empty() && numbers.as_slice() < than.as_slice()
 }
 
-/// Where a command leads, for people: what cannot be found is told as it was given.
+/// Returns the resolved path of a command for messages, or the command itself if it cannot be
+/// found.
 pub(crate) fn display_command(command: &OsStr) -> String {
     let found = find(command, env::var_os("PATH").as_deref());
     found.map_or_else(|_| command.display().to_string(), |path| path.display().to_string())
 }
 
-/// A version as people write it.
 pub(crate) fn display_version(version: [u32; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// Only a mere name is looked up.
+/// Whether a command is a path. Only plain names are looked up in `PATH`.
 fn is_path(command: &Path) -> bool {
     command.components().count() > 1 || command.is_absolute()
 }

@@ -1,7 +1,8 @@
-//! What an earlier owner of the run left: a transcript, and perhaps a client that still writes it.
+//! Turns that an earlier owner of the run started.
 //!
-//! Several clients may have written into one transcript, each after one that did not find its
-//! session. What it would take to start another one is not known any more.
+//! Their transcript is complete, or an adopted client still writes it. Several clients may have
+//! written to one transcript, each after a client that did not find its session. This module never
+//! starts a client, because the prompt is no longer available.
 
 use std::io;
 
@@ -17,7 +18,7 @@ use super::{
 use crate::contract::{Answer, StartedTurn};
 use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
 
-/// The step that wrote the end of a transcript, and the one that would have come next.
+/// The step that wrote the end of a transcript, and the step that would have come next.
 struct StepPosition {
     step: SessionStep,
     next: Option<SessionStep>,
@@ -32,28 +33,26 @@ impl StepPosition {
     }
 }
 
-/// What a client left that has gone.
+/// The remains of a client that has exited.
 pub(super) enum RecoveredTurn {
-    /// Its answer.
     Answer(Answer),
-    /// No answer.
+    /// The client left no answer.
     Nothing {
-        /// What it cost all the same.
+        /// What the turn cost nevertheless.
         cost: Cost,
-        /// Whether it had said anything.
+        /// Whether the model had written anything.
         progressed: bool,
-        /// The session that it opened under an id of its own.
+        /// The session that the client opened under its own id.
         session: Option<SessionId>,
     },
-    /// Its answer may be in a transcript that cannot be read.
+    /// The transcript cannot be read, so an answer may be lost in it.
     Unreadable {
-        /// Why.
         why: String,
     },
 }
 
 impl RecoveredTurn {
-    /// The answer of a client that was gone when it was to be followed.
+    /// Returns the answer of a client that exited before Raymond could follow it.
     pub(super) fn into_answer(self) -> Answer {
         match self {
             Self::Answer(answer) => answer,
@@ -65,7 +64,7 @@ impl RecoveredTurn {
     }
 }
 
-/// Says that a file of a turn cannot be read.
+/// Describes a file of a turn that cannot be read.
 pub(super) fn unreadable_message(
     started: &StartedTurn,
     Unreadable { path, source }: &Unreadable,
@@ -74,10 +73,12 @@ pub(super) fn unreadable_message(
     format!("could not read {what}{}: {}", path.display(), cause(source))
 }
 
-/// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
-/// another client was to be started. Clients write before they ask the model, so one that wrote nothing is
-/// free; but if somebody removed or emptied its transcript, its cost is unknown. A client that found no
-/// room may have spent more than it could write.
+/// Reads the transcript of a client that has exited. A result is the outcome, unless the result
+/// only means that the next client was to be started.
+///
+/// Clients write before they ask the model, so a client that wrote nothing is free. If the
+/// transcript was removed or emptied, the cost is unknown. A client that met a full disk may have
+/// spent more than it could write.
 pub(super) fn from_transcript<D: ClientProtocol>(
     protocol: &D,
     started: &StartedTurn,
@@ -101,7 +102,7 @@ pub(super) fn from_transcript<D: ClientProtocol>(
     if is_gone || (!turn.is_complete() && reports_full_disk(&last_errors(&turn_files(started)))) {
         cost = cost.at_least();
     }
-    // A transcript that somebody removed may have held anything.
+    // A removed transcript may have contained anything.
     let progressed = turn.has_progressed() || (was_started && is_missing);
     let session = turn.session();
     let is_conclusive = protocol.is_conclusive(&turn);
@@ -117,7 +118,7 @@ pub(super) fn from_transcript<D: ClientProtocol>(
     }
 }
 
-/// The answer of a client that was adopted.
+/// Returns the answer of a client that was adopted.
 pub(super) fn adopted_answer<D: ClientProtocol>(
     protocol: &D,
     mut turn: D::Turn,
@@ -135,7 +136,8 @@ pub(super) fn adopted_answer<D: ClientProtocol>(
         return failed(TurnFailure::Transient { why }, cost);
     }
     if is_silent && !has_lost_session(&answer) {
-        // Somebody may have emptied the transcript before the client was adopted.
+        // The transcript may have been emptied before the client was adopted, so the cost is a
+        // lower bound.
         let cost = answer.cost_mut();
         *cost = cost.at_least();
     }

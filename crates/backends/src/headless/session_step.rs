@@ -1,27 +1,28 @@
-//! How a plan is carried out: one client after the other, until one knows its session.
+//! The steps that carry out a session plan: one client per step, until a client finds its session.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::machine::SessionPlan;
 
-/// How one client gets its conversation.
+/// The way in which one client gets its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionStep {
-    /// It opens one under this id.
+    /// Opens a session under this id.
     Open(SessionId),
-    /// It goes on in this one.
+    /// Continues this session.
     Resume(SessionId),
-    /// It branches one.
+    /// Branches a session.
     Branch {
-        /// Stays as it is.
+        /// The session that stays unchanged.
         from: SessionId,
-        /// Is written.
+        /// The session that the client writes.
         to: SessionId,
     },
 }
 
 impl SessionStep {
-    /// The steps of a plan, each for the case that the one before did not find its session.
+    /// Returns the steps of a plan. Each step is the fallback for a step that did not find its
+    /// session.
     pub(crate) fn of(plan: &SessionPlan) -> Vec<Self> {
         match plan {
             SessionPlan::Fresh(id) => vec![Self::Open(id.clone())],
@@ -38,7 +39,7 @@ impl SessionStep {
         }
     }
 
-    /// The session that must be there already.
+    /// Returns the session that must already exist.
     pub(crate) fn required_session(&self) -> Option<&SessionId> {
         match self {
             Self::Open(_) => None,
@@ -46,7 +47,7 @@ impl SessionStep {
         }
     }
 
-    /// The same, with another session that is written; one that goes on in a session writes that.
+    /// Returns the step with another session to write. A resumed session keeps its id.
     pub(crate) fn with_session(self, id: SessionId) -> Self {
         match self {
             Self::Open(_) => Self::Open(id),
@@ -55,14 +56,15 @@ impl SessionStep {
         }
     }
 
-    /// The session that is written.
+    /// Returns the session that the client writes.
     pub(crate) fn written_session(&self) -> &SessionId {
         match self {
             Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => id,
         }
     }
 
-    /// A client that takes this step and writes another session, which it calls by this word.
+    /// Returns the failure of a client that wrote to another session than planned; `word` is the
+    /// client's name for a session.
     pub(crate) fn wrong_session_failure(&self, word: &str, named: &SessionId) -> TurnFailure {
         let why = match self {
             Self::Branch { from, .. } if from == named => {

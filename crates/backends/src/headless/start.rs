@@ -1,7 +1,8 @@
-//! How one client is started, or why it cannot be.
+//! Starting one client.
 //!
-//! A program that cannot be run fails its turn. A machine that has no room for the files of a client
-//! would fail every turn: nothing is started then, and nothing is paid for.
+//! A program that cannot be started fails its turn as `NotStarted`. Missing disk space would fail
+//! every turn, so it is reported as `Environment`. In both cases no client runs and nothing is
+//! spent.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,7 +18,7 @@ use crate::contract::Request;
 use crate::process::{Client, StartError, cause, start_client};
 
 impl<D: ClientProtocol> Headless<D> {
-    /// Starts the client that takes this step.
+    /// Starts the client for this step.
     pub(crate) fn start(
         &self,
         step: &SessionStep,
@@ -42,13 +43,13 @@ impl<D: ClientProtocol> Headless<D> {
     }
 }
 
-/// A file or directory that the client needs cannot be written.
+/// Returns the failure for a file or directory that cannot be written.
 pub(crate) fn unwritable_file(path: &Path, error: &io::Error) -> TurnFailure {
     let why = format!("could not write {}: {}", path.display(), cause(error));
     TurnFailure::Environment { why }
 }
 
-/// The client cannot be started, whatever the machine has room for.
+/// Returns the failure of a client that cannot be started for a reason other than the machine.
 pub(crate) fn start_failure(why: String) -> TurnFailure {
     TurnFailure::NotStarted { why }
 }

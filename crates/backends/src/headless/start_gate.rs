@@ -1,7 +1,7 @@
-//! Clients that share a configuration start one after the other.
+//! A gate that lets clients with a shared configuration start one after the other.
 //!
-//! Two that start at once write the same files. The way is free again when a client has said its
-//! first word, has exited, or has had time enough.
+//! Two clients that start at the same time write the same files. The gate opens again when the
+//! client has written its first output, has exited, or has used up its time for starting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The way that one client at a time can take.
+/// The gate that one client at a time can pass.
 #[derive(Debug, Clone)]
 pub(super) struct StartGate(Arc<Semaphore>);
 
-/// The gate, held by a client that starts. Dropped, it is free.
+/// The permit of a starting client. Dropping it opens the gate.
 #[derive(Debug)]
 pub(super) struct StartPermit {
     _permit: OwnedSemaphorePermit,
-    /// When it is to be free again.
+    /// When the permit expires.
     pub(super) until: Instant,
 }
 
@@ -26,7 +26,7 @@ impl StartGate {
         Self(Arc::new(Semaphore::new(1)))
     }
 
-    /// Waits until nobody else starts.
+    /// Waits until no other client is starting.
     pub(super) async fn pass(&self, time: Duration) -> Option<StartPermit> {
         let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
         Some(StartPermit { _permit: permit, until: Instant::now() + time })

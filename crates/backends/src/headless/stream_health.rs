@@ -1,24 +1,27 @@
-//! What is heard of any client, before its words mean anything.
+//! Warnings and read errors that are the same for every client's stream.
+//!
+//! The protocols in `claude` and `codex` interpret lines; this module only counts what could not be
+//! interpreted.
 
 use raymond_core::run::event::Warning;
 
 use super::{TranscriptItem, Warnings, shorten};
 use crate::process::StreamEvent;
 
-/// How well a client was heard.
+/// The warnings and read errors of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct StreamHealth {
     pub(crate) warnings: Warnings,
-    /// What is too much of a transcript, when this one is.
+    /// The size limit in bytes, if the transcript exceeded it.
     pub(crate) flooded: Option<u64>,
-    /// Whether a line that could not be read may have been the last word.
+    /// Whether a line that was too long to read may have been the result.
     pub(crate) unread: bool,
-    /// How many lines were too long to be read.
+    /// How many lines were too long to read.
     pub(super) long_lines: usize,
     output: Output,
 }
 
-/// Whether a client has written anything but blank lines.
+/// Whether the client has written anything but blank lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Output {
     #[default]
@@ -26,16 +29,16 @@ enum Output {
     Seen,
 }
 
-/// A line that means nothing.
+/// A line that cannot be interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UnknownLine {
     NotJson,
-    /// JSON of a type that is not known.
+    /// JSON of an unknown type.
     Unknown(String),
 }
 
 impl StreamHealth {
-    /// The text of a line.
+    /// Returns the text of a line and notes invalid UTF-8.
     pub(super) fn text(&mut self, bytes: &[u8]) -> String {
         if !bytes.trim_ascii().is_empty() {
             self.output = Output::Seen;
@@ -51,7 +54,7 @@ impl StreamHealth {
         self.output == Output::Missing && self.long_lines == 0 && self.flooded.is_none()
     }
 
-    /// A line that was read, and means nothing.
+    /// Notes a line that cannot be interpreted.
     pub(super) fn note_unknown_line(&mut self, unknown: UnknownLine, line: &str) -> TranscriptItem {
         match unknown {
             UnknownLine::NotJson => {
@@ -67,7 +70,7 @@ impl StreamHealth {
         }
     }
 
-    /// Whatever is heard beside lines.
+    /// Notes an event that is not a line.
     pub(super) fn note(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
         match event {
             StreamEvent::LongLine { length } => {

@@ -1,7 +1,7 @@
-//! The clocks of a turn: first output, idle, the whole turn, and the grace after a result.
+//! The timeouts of a turn: first output, idle, the whole turn, and the time after a result.
 //!
-//! Instants are given, none is asked for. When this process did not run for a while, every clock is
-//! moved by that: a client is not to blame for it.
+//! This module reads no clock; callers pass instants. If Raymond itself was suspended for a while,
+//! every timeout moves by that time, because the client is not responsible for it.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use super::Stage;
 
-/// How long a client may take.
+/// The time limits of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTimeouts {
-    /// Until its first output.
+    /// From the start to the first output.
     pub first_output: Duration,
-    /// Between two outputs, unless the turn says otherwise.
+    /// Between two outputs, unless the turn has its own limit.
     pub idle: Duration,
-    /// Between two outputs until somebody is told.
+    /// Without output until the listener is informed.
     pub silent: Duration,
-    /// From its result to its exit.
+    /// From the result to the exit.
     pub after_result: Duration,
-    /// Until the next client of the same configuration may start.
+    /// From the start until the next client with the same configuration may start.
     pub start: Duration,
 }
 
@@ -38,18 +38,17 @@ impl Default for ClientTimeouts {
     }
 }
 
-/// What a clock that runs out means.
+/// The meaning of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Somebody is told.
+    /// The listener is informed of the silence.
     Silent(Span),
-    /// The turn is over, and has its result.
+    /// The turn has its result, so the client can be ended.
     Settled,
-    /// The turn has taken too long.
     TimedOut(Clock, Span),
 }
 
-/// The clocks of one turn.
+/// The deadlines of one turn.
 #[derive(Debug)]
 pub(super) struct TurnTimer {
     timeouts: ClientTimeouts,
@@ -60,14 +59,13 @@ pub(super) struct TurnTimer {
     silence_report: SilenceReport,
 }
 
-/// Whether the client has said anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstOutput {
     Pending,
     Seen,
 }
 
-/// Whether somebody was told of the present silence.
+/// Whether the listener was informed of the current silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SilenceReport {
     Pending,
@@ -75,7 +73,7 @@ enum SilenceReport {
 }
 
 impl TurnTimer {
-    /// Clocks that start now; the turn may have limits of its own.
+    /// Starts all timeouts at `now`. A turn may override the idle timeout.
     pub(super) fn new(
         timeouts: ClientTimeouts,
         wall: Option<Span>,
@@ -93,24 +91,24 @@ impl TurnTimer {
         }
     }
 
-    /// The client said something.
+    /// Restarts the idle timeout.
     pub(super) fn note_output(&mut self, now: Instant) {
         (self.last_output, self.first_output, self.silence_report) =
             (now, FirstOutput::Seen, SilenceReport::Pending);
     }
 
-    /// Somebody was told of the silence.
+    /// Notes that the listener was informed of the silence.
     pub(super) fn note_silence_report(&mut self) {
         self.silence_report = SilenceReport::Sent;
     }
 
-    /// This process did not run for so long.
+    /// Moves all timeouts by the time for which Raymond was suspended.
     pub(super) fn add_gap(&mut self, gap: Duration) {
         self.started += gap;
         self.last_output += gap;
     }
 
-    /// The clock that runs out next; the idle one when another runs out with it.
+    /// Returns the next deadline. If several deadlines are equal, the idle timeout wins.
     pub(super) fn next(&self, stage: Stage) -> (Instant, Due) {
         let timeouts = &self.timeouts;
         let timeout = |since: Instant, after: Duration, clock| {
@@ -130,7 +128,8 @@ impl TurnTimer {
     }
 }
 
-/// A moment that is too far away to be written is as good as a year from then.
+/// Adds a duration to an instant. An instant that cannot be represented becomes one year later,
+/// which no turn reaches.
 fn later(since: Instant, after: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(365 * 24);
     since.checked_add(after).unwrap_or(since + YEAR)

@@ -1,67 +1,57 @@
-//! What a client said in a turn, for people who read it.
+//! Readable items of a turn: texts, tool calls, errors.
 //!
-//! It comes out of the same fold that decides how a turn ended. Whoever watches a live turn is told
-//! less of it: the signs of [`crate::contract`].
+//! The reader that decides how a turn ended also produces these items. A live display shows only
+//! the part that is [`Progress`].
 
 use crate::contract::Progress;
 
-/// Something that was said.
+/// One item of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptItem {
-    /// A text.
     Text {
-        /// Who said it.
         by: Speaker,
-        /// What.
         text: String,
     },
-    /// What a turn ends with, where that was not among its messages.
+    /// The final text of a turn, if it was not among its messages.
     Final {
-        /// Who said it.
         by: Speaker,
-        /// What.
         text: String,
     },
-    /// A tool is called.
     Tool {
-        /// With what it is called: `Bash(cargo test)`.
+        /// The tool with its argument: `Bash(cargo test)`.
         name: String,
     },
-    /// A tool answered with an error.
     ToolFailed {
-        /// What it said.
         why: String,
     },
-    /// A call was denied. The client tells so at the end of its turn.
+    /// A denied tool call. Clients report it at the end of the turn.
     Denied {
-        /// As permissions name it.
+        /// The call in the form of a permission rule.
         tool: String,
     },
-    /// A request is tried again.
+    /// A request is retried.
     Retries {
-        /// Why.
         why: String,
     },
-    /// A line that means nothing here, or could not be read.
+    /// A line that cannot be interpreted or read.
     Unread {
-        /// What there is to say of it.
         what: String,
     },
 }
 
-/// Who speaks.
+/// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// The model, as the agent of the run.
     Agent,
-    /// The model, as an agent of its own making.
+    /// The model, as a subagent that the agent started.
     Subagent,
-    /// The client itself: an error.
+    /// The client itself, with an error.
     Client,
 }
 
 impl TranscriptItem {
-    /// What of it somebody is told who watches.
+    /// Returns the part of the item that a live display shows.
     pub fn progress(&self) -> Option<Progress> {
         match self {
             Self::Text { by: Speaker::Agent, .. } => Some(Progress::Text),
@@ -76,8 +66,9 @@ impl TranscriptItem {
     }
 }
 
-/// Whether an id that a client gave can be an argument of the next client.
+/// Whether an id from a client is safe as an argument of the next client.
 pub(crate) fn is_safe_id(id: &str) -> bool {
+    // In bytes. Ids of both clients are UUIDs of 36 bytes; the rest is room for other formats.
     const MAX_LENGTH: usize = 200;
     let graphic = id.bytes().all(|byte| byte.is_ascii_graphic());
     graphic && !id.is_empty() && !id.starts_with('-') && id.len() <= MAX_LENGTH

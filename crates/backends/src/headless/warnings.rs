@@ -1,17 +1,18 @@
-//! What is worth a look, each once.
+//! The warnings of a turn, each kept once.
 
 use raymond_core::run::event::Warning;
 
-/// Warnings of a turn. A client that writes nonsense on every line is told of once.
+/// The warnings of a turn. A client that repeats the same mistake on every line causes one warning.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {
-    /// Kinds of nonsense beyond this many tell nothing new.
+    /// The maximum number of warnings; more kinds of mistakes give no new information.
     pub(crate) const MAX: usize = 16;
 
-    /// What is quoted in it may be of any length.
+    /// Adds a warning with a text of any length; long texts are shortened.
     pub(crate) fn add_message(&mut self, message: impl Into<String>) {
+        // In bytes, because a quoted line may be megabytes long.
         const MAX_LENGTH: usize = 500;
         let mut message = message.into();
         if message.len() > MAX_LENGTH {

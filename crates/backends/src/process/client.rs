@@ -1,9 +1,11 @@
-//! A client whose words go to a file, so that it outlives its owner.
+//! A client that writes to files, so that it outlives its owner.
 //!
-//! Nothing ties it to the process that started it: its stdin is complete before it
-//! starts, its stdout is its transcript, and whoever owns the run next follows that file on. What is
-//! heard is read by offset, with bounded memory. The end is the exit of the client itself, whatever
-//! its children hold open.
+//! Nothing ties the client to the process that started it. Its stdin is complete before it starts,
+//! its stdout is the transcript of the turn, and the next owner of the run continues to read that
+//! file. Raymond reads by offset and with bounded memory. The end is the exit of the client itself,
+//! even if its children keep files open.
+//!
+//! See `headless::follow` for the loop that uses this module.
 
 mod adopted;
 mod disk_reservation;
@@ -38,35 +40,35 @@ use super::table::Identity;
 use super::transcript::{CHUNK, Lines, TRANSCRIPT_MAX};
 use super::tree::Tree;
 
-/// A client that runs. Dropped before its end, its tree is killed; when its owner is killed, nothing
-/// happens to it.
+/// A running client. Dropping it kills its process tree. If the owner is killed, the client keeps
+/// running.
 #[derive(Debug)]
 pub struct Client {
     identity: Identity,
     exit: Exit,
     tree: Tree,
     life: ClientLife,
-    /// Whether it may live on when this is dropped.
+    /// Whether the client keeps running when this handle is dropped.
     may_outlive_owner: bool,
     stdout: FollowedFile,
     stderr: FollowedFile,
     reservations: DiskReservations,
-    /// Whether it was told that there is no room.
+    /// Whether a lack of disk space was reported.
     shortage: Shortage,
     chunk: Vec<u8>,
     lines: Lines,
     tail: Tail,
     flood: Flood,
-    event: VecDeque<StreamEvent>,
+    events: VecDeque<StreamEvent>,
     pause: Duration,
-    /// The deadline that has passed, and what had been written by then.
+    /// The deadline that has passed, and the length of the files at that time.
     passed: Option<(Instant, Extent)>,
 }
 
-/// What is heard of a client.
+/// An event in the output or the life of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// A line of its stdout without its newline; the last one may have had none.
+    /// A line of stdout without its newline. The last line may have had no newline.
     Line(Vec<u8>),
     /// A line that was too long to keep.
     LongLine {
@@ -75,71 +77,71 @@ pub enum StreamEvent {
     },
     /// It wrote to stderr.
     Stderr,
-    /// It has written more than is put up with; told once.
+    /// The client exceeded the size limit. Reported once.
     TooLarge {
         /// The limit in bytes, for stdout and stderr each.
         limit: u64,
     },
-    /// This process did not run for that long, and could not look: clocks that were set before are
-    /// to be moved. A machine that sleeps does not show here, because its clock stands still too.
-    Suspended {
-        /// How long.
-        gap: Duration,
-    },
-    /// It has exited, and every line of it was heard. The status is known of own children only.
+    /// Raymond did not run for this long and could not read, so deadlines must be moved. A
+    /// suspended machine does not cause this event, because its monotonic clock stops as well.
+    Suspended { gap: Duration },
+    /// The client has exited and all its lines were reported. The status is known only for own
+    /// children.
     Exited(Option<ExitStatus>),
-    /// The deadline has passed, and all that was written by then was heard.
+    /// The deadline has passed, and everything that was written before it was reported.
     Deadline,
-    /// The client must be ended: its files cannot be read, or there is no room for what it writes.
-    Unreadable {
-        /// A sentence.
-        why: String,
-    },
+    /// The files cannot be read, or the disk has no space for more output. The client must be
+    /// ended.
+    Unreadable { why: String },
 }
 
 #[derive(Debug)]
 enum ClientLife {
     Running,
-    /// What is written later is not by the client.
+    /// The client has exited; later output comes from other processes.
     Over {
         status: Option<ExitStatus>,
-        /// None if it could not be found out at the exit.
+        /// The lengths at the exit, or `None` if they could not be read.
         extent: Option<Extent>,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Reported at most once, because the follower ends the client then.
 enum Flood {
     NotSeen,
     Reported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Reported at most once, because the follower ends the client then.
 enum Shortage {
     NotSeen,
     Reported,
 }
 
-/// How far both files go.
+/// The lengths of both files, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     stdout: u64,
     stderr: u64,
 }
 
-/// What a look at the files came to.
+/// The result of one read of the files.
 enum PollResult {
     Read,
     Nothing(AfterOutput),
 }
 
-/// What is to be done when all has been heard.
+/// The reason why nothing was left to read.
 enum AfterOutput {
     Exited(Option<ExitStatus>),
     Deadline,
     Wait,
 }
 
+// The pauses between two polls of the files: the pause starts at the minimum and doubles while the
+// client writes nothing.
 const MIN_POLL_PAUSE: Duration = Duration::from_millis(10);
 const MAX_POLL_PAUSE: Duration = Duration::from_millis(200);
 
@@ -165,34 +167,34 @@ impl Client {
             lines: Lines::default(),
             tail: Tail::default(),
             flood: Flood::NotSeen,
-            event: VecDeque::new(),
+            events: VecDeque::new(),
             pause: MIN_POLL_PAUSE,
             passed: None,
         }
     }
 
-    /// Which process it is.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The end of what it wrote to stderr, as far as it was heard.
+    /// Returns the end of stderr, as far as it was read.
     pub fn stderr(&self) -> String {
         self.tail.text()
     }
 
-    /// What happens next. Nothing is lost when the waiting is given up. After its exit, that is told
-    /// again and again.
+    /// Waits for the next event. Cancelling the wait loses nothing. After the exit, every call
+    /// returns the exit.
     pub async fn next(&mut self, deadline: Option<Instant>) -> StreamEvent {
         loop {
-            if let Some(event) = self.event.pop_front() {
+            if let Some(event) = self.events.pop_front() {
                 return event;
             }
             self.notice_exit().await;
             let then = match self.poll_once(deadline) {
                 Ok(PollResult::Read) => {
                     self.pause = MIN_POLL_PAUSE;
-                    // One that never stops writing must not keep all others waiting.
+                    // A client that writes without a pause must not block other tasks of this
+                    // thread.
                     tokio::task::consume_budget().await;
                     continue;
                 }
@@ -216,8 +218,9 @@ impl Client {
         }
     }
 
-    /// SIGINT, SIGTERM, SIGKILL for the whole tree, each with its patience. Returns those that are
-    /// not dead. Lines that were written meanwhile are still heard afterwards.
+    /// Ends the whole tree with SIGINT, SIGTERM and SIGKILL, each with its waiting time. Returns
+    /// the processes that did not end. Lines that were written meanwhile can still be read
+    /// afterwards.
     pub async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
         let survivors = self.tree.end(grace).await;
         if !survivors.contains(&self.identity) {
@@ -230,12 +233,13 @@ impl Client {
         survivors
     }
 
-    /// Lets go of it without ending it: whoever owns the run next adopts it.
+    /// Releases the handle without ending the client, so that the next owner can adopt it.
     pub fn keep_running(mut self) {
         self.may_outlive_owner = true;
     }
 
-    /// One whose children never stop writing is never waited for.
+    /// Notes an exit without waiting. Children may write forever, so the end of output is not a
+    /// sign of the exit.
     async fn notice_exit(&mut self) {
         if let ClientLife::Running = self.life {
             tokio::select! {
@@ -246,7 +250,7 @@ impl Client {
         }
     }
 
-    /// Hears a piece of what has been written, and keeps room for more. An error is a sentence.
+    /// Reads one piece of output and reserves disk space for more. The error is a message.
     fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
         let unreadable = |error: Unreadable| error.to_string();
         let (extent, then) = self.output_to_read(deadline).map_err(unreadable)?;
@@ -257,7 +261,8 @@ impl Client {
         Ok(PollResult::Nothing(then))
     }
 
-    /// A shortage is told once: the client is ended then, and its last words fit into the reserve.
+    /// Reserves disk space ahead of the client. A shortage is reported once; the client is then
+    /// ended, and its last output fits into the reserve.
     fn keep_space_reserved(&mut self, extent: Extent) -> Result<(), String> {
         match (&self.life, self.shortage) {
             (ClientLife::Running, Shortage::NotSeen) => {}
@@ -271,18 +276,18 @@ impl Client {
             .inspect_err(|_| self.shortage = Shortage::Reported)
     }
 
-    /// Why another client could not write either, if the machine is to blame.
+    /// Returns the shortage of disk space that would also affect another client, if there is one.
     pub fn find_disk_shortage(&mut self) -> Option<String> {
         self.reservations.check().err()
     }
 
-    /// Releases the space that was reserved for what is not written any more.
+    /// Releases the reserved space that was not used.
     pub fn release_reserved_space(&mut self) {
         self.reservations.release();
     }
 
-    /// How far is to be heard, and what comes then. Once a clock has run out or the client has
-    /// exited, what is written later must not put that off.
+    /// Returns how far to read, and what follows then. After a deadline or an exit, later output
+    /// must not delay that event.
     fn output_to_read(
         &mut self,
         deadline: Option<Instant>,
@@ -307,34 +312,36 @@ impl Client {
     }
 
     fn extent(&mut self) -> Result<Extent, Unreadable> {
-        // In this order, what is said on stdout before anything on stderr is heard before it.
+        // Stderr is measured first, so that stdout written before a line on stderr is also reported
+        // before it.
         let stderr = self.stderr.length()?;
         Ok(Extent { stdout: self.stdout.length()?, stderr })
     }
 
-    /// Hears a piece of what has been written; says whether there was any.
+    /// Reads one piece of output; returns whether there was any.
     fn read_output(&mut self, extent: Extent) -> Result<bool, Unreadable> {
-        let event = &mut self.event;
+        let events = &mut self.events;
         if self.flood == Flood::NotSeen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
             self.flood = Flood::Reported;
-            event.push_back(StreamEvent::TooLarge { limit: TRANSCRIPT_MAX });
+            events.push_back(StreamEvent::TooLarge { limit: TRANSCRIPT_MAX });
         }
         let piece = self.stdout.read(extent.stdout, &mut self.chunk)?;
-        self.lines.push(piece, &mut |line| event.push_back(line));
+        self.lines.push(piece, &mut |line| events.push_back(line));
         let spoke = !piece.is_empty();
         self.stderr.skip_to_last(extent.stderr, self.tail.length() as u64);
         let piece = self.stderr.read(extent.stderr, &mut self.chunk)?;
         if !piece.is_empty() {
             self.tail.push(piece);
-            event.push_back(StreamEvent::Stderr);
+            events.push_back(StreamEvent::Stderr);
         }
-        Ok(spoke || !event.is_empty())
+        Ok(spoke || !events.is_empty())
     }
 
-    /// Waits until it is time for another look. Returns how much later than that it is, if notably.
+    /// Waits until the next poll. Returns the delay if Raymond was suspended meanwhile.
     async fn wait(&mut self, deadline: Option<Instant>) -> Option<Duration> {
         let look = Instant::now() + self.pause;
         let asked = deadline.map_or(look, |deadline| deadline.min(look));
+        // Doubling keeps idle clients cheap; 200 ms is still short for a person who watches.
         self.pause = (self.pause * 2).min(MAX_POLL_PAUSE);
         tokio::select! {
             biased;
@@ -359,8 +366,9 @@ impl Drop for Client {
     }
 }
 
-/// By how much something came late, when a busy machine does not explain it.
+/// Returns the delay of a wakeup if a busy machine does not explain it.
 fn suspended_for(asked: Instant, came: Instant) -> Option<Duration> {
+    // The delays that a busy machine causes are far below this.
     const USUAL: Duration = Duration::from_secs(5);
     let gap = came.saturating_duration_since(asked);
     (gap > USUAL).then_some(gap)

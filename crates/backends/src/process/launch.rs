@@ -1,4 +1,6 @@
-//! Starts a process for somebody who wants to read why it could not be started.
+//! Starting a process with an error message that explains why it could not start.
+//!
+//! `script` and `exec` use it. Clients use `client::start` because they must outlive their owner.
 
 use std::io;
 use std::path::Path;
@@ -8,9 +10,11 @@ use rustix::io::Errno;
 
 use super::{Process, Spec, outer_markers, spawn};
 
-/// Starts a process; an error is a sentence.
+/// Starts a process; the error is a message for the user.
 pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
-    // A copy that was just written may still be open in a sibling that is about to exec.
+    // A program file that was just written may still be open for writing in a sibling between fork
+    // and exec. The kernel then refuses with ETXTBSY, which passes within milliseconds: 20 tries of
+    // 10 ms.
     const TRIES: u32 = 20;
     let mut tries = 0;
     loop {

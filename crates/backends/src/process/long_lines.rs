@@ -1,7 +1,7 @@
-//! Lines that are too long to be read, cut in a transcript that nobody writes any more.
+//! Shortening of lines that are too long to read, in a finished transcript.
 //!
-//! A line of megabytes is of no use to anybody and fills the disk. Its beginning stays, with a mark
-//! that says how long it was; every other line stays as the client wrote it.
+//! A line of many megabytes is useless and fills the disk. This module keeps its beginning and adds
+//! a note with its length. All other lines stay exactly as the client wrote them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,20 +10,21 @@ use std::path::Path;
 use super::client::{open_to_read, private};
 use super::transcript::{CHUNK, LINE_MAX};
 
-/// How much stays of the beginning of a line that is cut.
+/// The kept beginning of a long line, in bytes: enough to recognise the line.
 const KEPT: u64 = 4 * 1024;
 
-/// Cuts every line over [`LINE_MAX`]. The file is replaced as a whole.
+/// Shortens every line over [`LINE_MAX`].
 pub fn shorten_long_lines(path: &Path) -> io::Result<()> {
-    cut_over(LINE_MAX as u64, path)
+    shorten_over(LINE_MAX as u64, path)
 }
 
-fn cut_over(limit: u64, path: &Path) -> io::Result<()> {
+fn shorten_over(limit: u64, path: &Path) -> io::Result<()> {
     let long = long_lines(limit, path)?;
     if long.is_empty() {
         return Ok(());
     }
     let beside = path.with_extension("cut");
+    // The shortened copy replaces the file by a rename, so a crash leaves the old or the new file.
     let mut from = open_to_read(path)?;
     let mut to = BufWriter::new(private(OpenOptions::new().write(true).truncate(true), &beside)?);
     let mut at = 0;
@@ -74,7 +75,7 @@ mod tests {
         let path = directory.path().join("turn.jsonl");
         let check = |text: &str, expected: &str| {
             fs::write(&path, text).unwrap();
-            cut_over(5000, &path).unwrap();
+            shorten_over(5000, &path).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), expected);
             assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         };

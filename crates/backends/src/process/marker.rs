@@ -1,4 +1,7 @@
 //! The environment variable by which the processes of a turn are found again.
+//!
+//! A marker survives `fork`, `exec` and `setsid`, so it also finds daemons. A process that clears
+//! its environment is found by `orphans` instead.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,20 +10,20 @@ use std::fmt;
 use raymond_core::ids::{Nonce, TurnId};
 use raymond_core::scheduler::Turn;
 
-/// Names one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
+/// The name of one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
 ///
-/// A run inside a script of another run has two of them, outermost first, so that both runs find
-/// what it started.
+/// A run inside a script of another run has two markers, outermost first, so that both runs find
+/// its processes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Marker(String);
 
 const SEPARATOR: char = ':';
 
-/// Stands where the markers of outer runs would: what was detached belongs to none of them, although
-/// it may be found below their processes.
+/// The entry of a detached process in place of the outer markers. A detached process belongs to no
+/// outer run, although it may be a descendant of one.
 const DETACHED: &str = "detached";
 
-/// What a process has in the variable of the markers.
+/// The value of the marker variable of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct MarkerList(String);
 
@@ -29,30 +32,30 @@ impl MarkerList {
         Self(value)
     }
 
-    /// What a process has that is detached.
+    /// Returns the value for a detached process.
     pub(super) fn detached() -> OsString {
         DETACHED.into()
     }
 
-    /// Whether this is of a process that was detached from these runs, or of one that such a process
-    /// started: it is below them by accident.
+    /// Whether the process, or the process that started it, was detached from these runs. It is
+    /// then their descendant only by accident.
     pub(super) fn are_detached_from(&self, runs: &BTreeSet<Nonce>) -> bool {
         let is_detached = self.0.split(SEPARATOR).next() == Some(DETACHED);
         is_detached && !runs.iter().any(|nonce| self.innermost_of(nonce).is_some())
     }
 
-    /// The markers, outermost first; what is not a marker is left out.
+    /// Returns the markers, outermost first, without parts that are not markers.
     pub(super) fn list(&self) -> impl DoubleEndedIterator<Item = Marker> {
         let parts = self.0.split(SEPARATOR);
         parts.filter(|part| part.contains('/')).map(|part| Marker(part.to_owned()))
     }
 
-    /// The turn that started the process.
+    /// Returns the marker of the turn that started the process.
     pub(super) fn innermost(&self) -> Option<Marker> {
         self.list().next_back()
     }
 
-    /// The turn of this run that started the process, or what started it.
+    /// Returns the innermost marker of this run.
     pub(super) fn innermost_of(&self, nonce: &Nonce) -> Option<Marker> {
         let run = nonce.first();
         self.list().rfind(|marker| marker.run() == run)
@@ -60,25 +63,25 @@ impl MarkerList {
 }
 
 impl Marker {
-    /// The environment variable that holds the list of markers.
+    /// The environment variable that contains the list of markers.
     pub const VARIABLE: &str = "RAYMOND_TURN";
 
-    /// The marker of this attempt.
+    /// Returns the marker of this attempt.
     pub fn new(nonce: &Nonce, turn: &TurnId, attempt: u32) -> Self {
         Self(format!("{nonce}/{turn}.{attempt}"))
     }
 
-    /// The marker of the current attempt at a turn.
+    /// Returns the marker of the current attempt at a turn.
     pub fn of(nonce: &Nonce, turn: &Turn) -> Self {
         Self::new(nonce, &turn.id, turn.attempt)
     }
 
-    /// The run, by the nonce that it started with: it may have been cut back since.
+    /// Returns the first nonce of the run. A rewind changes the nonce but not the first one.
     pub fn run(&self) -> Nonce {
         Nonce::from(self.0.split_once('/').map_or("", |(nonce, _)| nonce)).first()
     }
 
-    /// The list with this marker as the innermost one.
+    /// Returns the list with this marker as the innermost marker.
     pub(super) fn within(&self, outer: Option<OsString>) -> OsString {
         match outer {
             Some(mut list) if !list.is_empty() => {

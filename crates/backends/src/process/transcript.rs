@@ -1,8 +1,8 @@
-//! Lines of a file that may hold anything.
+//! Reading lines from a file that may contain anything.
 //!
-//! A client may print a line of any length, or never end one. What is kept is bounded: a line over
-//! [`LINE_MAX`] is skipped whole and only its length is told. Lines are bytes; what they mean is for
-//! whoever speaks the client's language.
+//! A client may write a line of any length, or never end a line. Memory is bounded: a line over
+//! [`LINE_MAX`] is skipped, and only its length is reported. Lines are bytes; the protocols of the
+//! clients interpret them.
 
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
@@ -12,20 +12,20 @@ use super::StreamEvent;
 use super::client::{Files, FollowedFile, Unreadable, open_to_read};
 use super::output::Tail;
 
-/// The longest line that is kept: 16 MiB.
+/// The longest line that is kept: 16 MiB. Clients put whole tool results into one line.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
 
-/// The longest transcript that is put up with: 256 MiB.
+/// The longest accepted transcript: 256 MiB. A longer one ends its turn.
 pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
-/// How much is read at once.
+/// The size of one read, in bytes.
 pub(super) const CHUNK: usize = 16 * 1024;
 
-/// Cuts what arrives in pieces into lines.
+/// A splitter that turns pieces of bytes into lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     limit: usize,
-    /// What there is of the last line.
+    /// The line that has not ended yet.
     partial: Vec<u8>,
     /// The length so far of a line that is too long to keep.
     cut: Option<u64>,
@@ -42,7 +42,7 @@ impl Lines {
         Self { limit, partial: Vec::new(), cut: None }
     }
 
-    /// Adds a piece, and tells the lines that end in it.
+    /// Adds a piece, and emits the lines that end in it.
     pub(super) fn push(&mut self, mut piece: &[u8], emit: &mut dyn FnMut(StreamEvent)) {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             self.add(&piece[..end]);
@@ -52,7 +52,7 @@ impl Lines {
         self.add(piece);
     }
 
-    /// The last line, when nothing ended it.
+    /// Returns the last line if it had no newline.
     pub(super) fn finish(&mut self) -> Option<StreamEvent> {
         let is_empty = self.partial.is_empty() && self.cut.is_none();
         (!is_empty).then(|| self.take())
@@ -63,6 +63,7 @@ impl Lines {
             Some(length) => *length += bytes.len() as u64,
             None if self.partial.len() + bytes.len() > self.limit => {
                 self.cut = Some((self.partial.len() + bytes.len()) as u64);
+                // The memory is freed at once: a long line must not occupy it until its end.
                 self.partial = Vec::new();
             }
             None => self.partial.extend_from_slice(bytes),
@@ -77,8 +78,8 @@ impl Lines {
     }
 }
 
-/// Tells the lines of a transcript that nobody writes any more. One that is too long is read no
-/// further than [`TRANSCRIPT_MAX`], and `Flooded` is the last that is told.
+/// Emits the lines of a finished transcript. A transcript over [`TRANSCRIPT_MAX`] is read up to
+/// that size, and `TooLarge` is the last event.
 pub fn read_transcript(path: &Path, emit: &mut dyn FnMut(StreamEvent)) -> io::Result<()> {
     read_up_to(path, TRANSCRIPT_MAX, emit)
 }
@@ -108,7 +109,7 @@ fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io:
     }
 }
 
-/// Returns the end of what a client wrote to stderr; empty if that cannot be read.
+/// Returns the end of a client's stderr, or an empty string if it cannot be read.
 pub fn last_errors(files: &Files) -> String {
     let mut tail = Tail::default();
     let read = || {
@@ -124,7 +125,7 @@ pub fn last_errors(files: &Files) -> String {
     tail.text()
 }
 
-/// A transcript that may still be written, read from where it was left.
+/// A transcript that may still grow, read from the last position.
 #[derive(Debug)]
 pub struct Transcript {
     file: FollowedFile,
@@ -133,18 +134,18 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Opens a transcript, which is a regular file.
+    /// Opens a transcript, which must be a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = FollowedFile::from_start(path)?;
         Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
     }
 
-    /// How long it is now.
+    /// Returns the current length in bytes.
     pub fn length(&mut self) -> Result<u64, Unreadable> {
         self.file.length()
     }
 
-    /// Tells the lines that were written since the last look. One that has not ended waits.
+    /// Emits the lines that were written since the last call. An unfinished line waits.
     pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
         let end = self.file.length()?;
         loop {
@@ -156,8 +157,8 @@ impl Transcript {
         }
     }
 
-    /// Tells the last line although nothing ended it, if it is whole already. The end of it will be told
-    /// as a line of its own, which is empty.
+    /// Emits the last line without its newline if it is already complete. Its newline is later
+    /// emitted as an empty line.
     pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, emit: &mut dyn FnMut(StreamEvent)) {
         if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
             emit(self.lines.take());
@@ -169,7 +170,7 @@ impl Transcript {
         !self.lines.partial.is_empty() || self.lines.cut.is_some()
     }
 
-    /// Tells what is left of a transcript that nobody writes any more.
+    /// Emits the rest of a finished transcript.
     pub fn finish(mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
         self.read_on(emit)?;
         if let Some(last) = self.lines.finish() {

@@ -1,8 +1,8 @@
-//! How a client is found again that an earlier owner started.
+//! Finding a client that an earlier owner started.
 //!
-//! A number alone proves nothing: the boot, the start time and the marker must agree. The file that
-//! names them is written right after the start; when there was no time for it, the process table is
-//! searched for the leader of a group that carries the marker and writes to the transcript.
+//! A pid alone proves nothing: boot id, start time and marker must match. The identity file with
+//! these values is written right after the start. If the owner died before that, the process table
+//! is searched for a group leader that carries the marker and writes to the transcript.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,8 +18,8 @@ use crate::process::Marker;
 use crate::process::table::{self, Entry, Identity};
 use crate::process::tree::Tree;
 
-/// The client of this marker that an earlier owner started, when it still runs. It is heard from the
-/// beginning of the transcript. Without a transcript no client was started; one that cannot be opened
+/// Returns the running client with this marker, if there is one. It is read from the beginning of
+/// the transcript. Without a transcript no client was started; a transcript that cannot be opened
 /// is an error.
 pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadable> {
     match open(files) {
@@ -29,15 +29,15 @@ pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadabl
     }
 }
 
-/// Returns whether the machine restarted since the client of this transcript started. None if no file names
-/// the client.
+/// Returns whether the machine restarted since the client of this transcript started, or `None` if
+/// no identity file exists.
 pub fn restarted_since(transcript: &Path) -> Option<bool> {
     IdentityFile::beside(transcript).read().map(|named| named.boot != table::boot())
 }
 
-/// Whether the client of these files may have been started. Its owner creates the file for stderr
-/// last before the start, and writes the identity right after it. A file that cannot be looked for
-/// may exist.
+/// Whether the client of these files may have been started. Its owner creates the stderr file last
+/// before the start and writes the identity file right after it. A file whose existence cannot be
+/// checked may exist.
 pub fn was_started(files: &Files) -> bool {
     let may_exist = |path: &Path| match fs::symlink_metadata(path) {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -53,11 +53,11 @@ fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadab
         let opened = appended.and_then(|file| Ok((file, FollowedFile::from_start(path)?)));
         opened.map_err(unreadable)
     };
-    let (stdout, event) = open_both(&files.stdout)?;
-    let (stderr, errors) = open_both(&files.stderr)?;
+    let (stdout, followed_stdout) = open_both(&files.stdout)?;
+    let (stderr, followed_stderr) = open_both(&files.stderr)?;
     let reservations = DiskReservations::of([&stdout, &stderr], files);
     let unreadable = |source| Unreadable { path: files.stdout.clone(), source };
-    Ok(([event, errors], reservations.map_err(unreadable)?))
+    Ok(([followed_stdout, followed_stderr], reservations.map_err(unreadable)?))
 }
 
 fn running(
@@ -70,16 +70,16 @@ fn running(
         Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
         None => search(marker, &stdout)?,
     };
-    // The descriptor is held before anything is compared, so all is of one process.
-    let descriptor = table::observer(identity.pid)?;
+    // The descriptor is opened before the comparison, so all values belong to one process.
+    let descriptor = table::exit_descriptor(identity.pid)?;
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
     let tree = Tree::of_adopted(entry, marker.clone());
     Some(Client::new(Exit::Adopted(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 
-/// The oldest process that can only be the client. One that leads a session is a daemon of the
-/// client: whoever leads a group from the start cannot make a session.
+/// Returns the oldest process that can only be the client. A session leader is a daemon of the
+/// client, because a process that leads a group from its start cannot create a session.
 fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
     let transcript = transcript.file().metadata().ok()?;
     let is_client = |entry: &Entry| {
@@ -93,12 +93,12 @@ fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
     found.map(|entry| entry.identity).min_by_key(|identity| (identity.start_time, identity.pid))
 }
 
-/// Whether this very turn started it, and not a run that it started in turn.
+/// Whether this turn started the process, and not a run inside this turn.
 fn is_marked(identity: Identity, marker: &Marker) -> bool {
     table::marks(identity).innermost().as_ref() == Some(marker)
 }
 
-/// Says which process a client is: `<pid> <start time> <boot id>`.
+/// The file that identifies a client: `<pid> <start time> <boot id>`.
 pub(super) struct IdentityFile(PathBuf);
 
 struct RecordedIdentity {
@@ -115,14 +115,14 @@ impl IdentityFile {
         remove_if_exists(&self.0)
     }
 
-    /// Not synced: after a crash of the machine no client runs.
+    /// Writes the file without a sync, because no client survives a crash of the machine.
     pub(super) fn write(&self, identity: Identity) -> io::Result<()> {
         let Identity { pid, start_time } = identity;
         let mut file = private(OpenOptions::new().write(true).truncate(true), &self.0)?;
         file.write_all(format!("{pid} {start_time} {}\n", table::boot()).as_bytes())
     }
 
-    /// Nothing when there is none, or when it was not written to its end.
+    /// Reads the file; returns `None` if it is missing or incomplete.
     fn read(&self) -> Option<RecordedIdentity> {
         let text = String::from_utf8(read_regular(&self.0).ok()?).ok()?;
         let mut words = text.strip_suffix('\n')?.split(' ');

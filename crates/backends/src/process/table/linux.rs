@@ -198,7 +198,7 @@ pub(in crate::process) fn holds_open(identity: Identity) -> Vec<PathBuf> {
 }
 
 /// A descriptor that becomes readable when the process of this number exits.
-pub(in crate::process) fn observer(pid: i32) -> Option<OwnedFd> {
+pub(in crate::process) fn exit_descriptor(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::NONBLOCK).ok()
 }
 

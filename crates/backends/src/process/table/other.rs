@@ -59,7 +59,7 @@ pub(in crate::process) fn holds_open(_: Identity) -> Vec<PathBuf> {
     Vec::new()
 }
 
-pub(in crate::process) fn observer(_: i32) -> Option<OwnedFd> {
+pub(in crate::process) fn exit_descriptor(_: i32) -> Option<OwnedFd> {
     None
 }
 
