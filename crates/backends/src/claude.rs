@@ -1,9 +1,10 @@
-//! Claude Code, without a terminal: one client per prompt.
+//! The backend for Claude Code: one client without a terminal per prompt.
 //!
-//! The client writes its stream into the transcript of the turn, which is followed line by line and
-//! folded into an answer. So it outlives its owner: the next one adopts it, or reads what it left. The
-//! id of every session is chosen before the client starts. All that is decided here comes from typed
-//! fields of the stream; nothing is tried again.
+//! `headless` runs the client; this module defines its protocol. Raymond chooses every session id
+//! before the client starts. All decisions come from typed fields of the stream, never from prose
+//! or exit codes. Nothing here retries.
+//!
+//! Start with `turn`, which folds the lines, and `outcome`, which turns the result into an answer.
 
 mod api_error;
 mod arguments;
@@ -38,10 +39,9 @@ use crate::headless::{
 };
 use crate::process::{Inherit, Input, Spec};
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "claude";
 
-/// What it can do.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -54,15 +54,15 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Permissions,
 ];
 
-/// The oldest version that will do: the first one that says what an invocation has cost.
+/// The oldest supported version: the first one that reports the cost of an invocation.
 pub const OLDEST: [u32; 3] = [2, 1, 309];
 
-/// The Claude Code client, run like this.
+/// Returns a backend for the Claude Code client.
 pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
     Arc::new(Headless::<ClaudeProtocol>::new(settings))
 }
 
-/// How the client is started and understood.
+/// The protocol of Claude Code.
 #[derive(Debug, Clone)]
 struct ClaudeProtocol {
     prices: Arc<Prices>,
@@ -82,8 +82,8 @@ impl ClientProtocol for ClaudeProtocol {
         Turn::with_spare_session(Some(spare_session(started)))
     }
 
-    /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
-    /// after the first step opens another one.
+    /// Returns the steps of the plan. A client that was killed early leaves a session id that is
+    /// taken but unknown to every client, so all steps after the first open a spare session.
     fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
         let spare = spare_session(started);
         let steps = SessionStep::of(&started.plan).into_iter().enumerate();
@@ -99,7 +99,7 @@ impl ClientProtocol for ClaudeProtocol {
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
-        // States may have been edited since the start.
+        // States may have been edited since the start of the run, so the check is repeated here.
         preflight::keeps_checks(&request.permissions)
             .map_err(|problem| start_failure(problem.to_string()))?;
         Ok(Spec {
@@ -122,6 +122,8 @@ impl ClientProtocol for ClaudeProtocol {
         outcome::answer(turn, end, step, &self.prices)
     }
 
+    // An interrupted round is no conclusion: the next client continues it. A lost session is one,
+    // because the next step of the plan follows.
     fn is_conclusive(&self, turn: &Turn) -> bool {
         match &turn.result {
             Some(ended) => !ended.was_interrupted() || ended.has_lost_session(),
@@ -135,7 +137,7 @@ impl ClientProtocol for ClaudeProtocol {
     }
 }
 
-/// The session of a turn whose planned one is taken.
+/// Returns the session id for a turn whose planned id is taken.
 fn spare_session(started: &StartedTurn) -> SessionId {
     started.turn.spare_session(&started.nonce, started.attempt)
 }

@@ -1,10 +1,12 @@
-//! Codex, without a terminal: one client per prompt.
+//! The backend for Codex: one client without a terminal per prompt.
 //!
-//! The client writes two things: a stream of lines to stdout, which is the transcript, and a rollout file
-//! of its own, where every request to the model is counted and every error has a type. The stream says
-//! how a turn goes, the rollout what it costs and why it failed. The client chooses the ids of its
-//! threads, so the id of a conversation is what the stream says, not what was planned. It knows no cap:
-//! a turn is watched through its rollout, and ended when its share is used up.
+//! The client writes a stream of lines to stdout, which is the transcript. It also writes a rollout
+//! file, which counts every request to the model and gives every error a type. The stream shows the
+//! progress of a turn; the rollout shows its cost and the reason of a failure.
+//!
+//! The client chooses the ids of its threads, so the id of a conversation comes from the stream,
+//! not from the plan. The client has no budget option: Raymond watches the rollout and ends the
+//! turn when its budget share is used up.
 
 mod arguments;
 mod error_class;
@@ -40,13 +42,12 @@ use crate::headless::{
 };
 use crate::process::{Inherit, Input, Spec};
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "codex";
 
-/// The oldest client that is known to do all this.
+/// The oldest version that was tested with all these features.
 pub const OLDEST: [u32; 3] = [0, 166, 0];
 
-/// What it can do.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -57,12 +58,12 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Effort,
 ];
 
-/// The Codex client, run like this.
+/// Returns a backend for the Codex client.
 pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
     Arc::new(Headless::<CodexProtocol>::new(settings))
 }
 
-/// How the client is started and understood.
+/// The protocol of Codex.
 #[derive(Debug, Clone)]
 struct CodexProtocol {
     prices: Arc<Prices>,
@@ -97,7 +98,7 @@ impl ClientProtocol for CodexProtocol {
                 "the prompt has more than the {LONGEST} characters that the client takes"
             )));
         }
-        // States may have been edited since the start.
+        // States may have been edited since the start of the run, so the check is repeated here.
         let wish = preflight::RequestedOptions::of(request);
         wish.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
@@ -118,7 +119,8 @@ impl ClientProtocol for CodexProtocol {
         })
     }
 
-    /// The client takes what is no UUID for the name of a thread, and opens one where there is none.
+    /// Whether the id is not a UUID. The client would take it for the name of a thread, and open a
+    /// thread if there is none of that name.
     fn cannot_find_session(&self, step: &SessionStep) -> bool {
         step.required_session().is_some_and(|id| !arguments::is_uuid(id.as_str()))
     }
@@ -135,7 +137,8 @@ impl ClientProtocol for CodexProtocol {
         turn.is_complete() || turn.health.flooded.is_some()
     }
 
-    /// A client that does not know its thread writes no line: the one that wrote is known by its thread.
+    /// Returns the step that wrote the transcript. A client that does not know its thread writes no
+    /// line, so the thread identifies the step.
     fn step_index(&self, turn: &Turn, steps: &[SessionStep]) -> usize {
         let Some(session) = &turn.session else { return 0 };
         let resumes = |step: &SessionStep| matches!(step, SessionStep::Resume(id) if id == session);
@@ -143,30 +146,30 @@ impl ClientProtocol for CodexProtocol {
     }
 }
 
-/// The longest prompt that the client takes, in characters.
+/// The longest prompt that the client accepts, in characters.
 const LONGEST: usize = 1 << 20;
 
 const HOME: &str = "CODEX_HOME";
 
-/// Where the client keeps its threads.
+/// Returns the directory where the client keeps its threads.
 fn home(started: &StartedTurn) -> PathBuf {
     let own = own_home(started.config_home.clone());
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
 
-/// Where the client is told to keep them, so that it does not look elsewhere than its owner: it works in
-/// another directory.
+/// Returns the directory that the client is told to use, as an absolute path, because the client
+/// works in another directory than its owner.
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
     let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
     config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
 }
 
-/// The turns that the thread had before are kept beside the transcript.
+/// Returns the file beside the transcript that lists the earlier turns of the thread.
 fn prior_turns_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("past.json")
 }
 
-/// The client reads the schema of its answer from a file.
+/// Returns the file from which the client reads the schema of its answer.
 fn schema_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("schema.json")
 }

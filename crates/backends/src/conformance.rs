@@ -1,8 +1,8 @@
-//! The suite that every backend passes unchanged.
+//! The test suite that every backend passes unchanged.
 //!
-//! A backend brings a [`Harness`]: requests that put its client into the situations below. The suite
-//! says which of its rules the answers break. It waits for answers only so long: a backend that
-//! hangs breaks a rule, it does not hang the suite.
+//! A backend provides a [`Harness`], which creates requests for the situations below. The suite
+//! returns the rules that the answers break. It limits the time for every answer, so a backend that
+//! hangs breaks a rule but does not block the suite.
 
 mod declared;
 mod sessions;
@@ -19,64 +19,60 @@ use tokio_util::sync::CancellationToken;
 
 use crate::contract::{Answer, Backend, Capability, Reply, Request, StartedTurn, TurnObserver};
 
-/// A backend that can be put into situations.
+/// A backend under test.
 pub trait Harness {
-    /// The backend.
     fn backend(&self) -> &dyn Backend;
 
-    /// A request that brings the situation about. Its plan is fresh unless the suite changes it.
+    /// Returns a request that causes the situation. Its plan is fresh unless the suite changes it.
     fn request(&self, situation: Situation) -> Request;
 
-    /// What the model was shown for the last turn: prompts and replies, in order. `None` where nobody
-    /// can tell; then only the answers are looked at.
+    /// Returns the prompts and replies that the model saw in the last turn, in order. `None` if the
+    /// harness cannot know; then the suite checks only the answers.
     fn shown(&self) -> Option<Vec<String>> {
         None
     }
 
-    /// The longest that any answer may take: a stop with all its graces, and room.
+    /// Returns the time limit for an answer, which must cover a stop with all its waiting times.
     fn patience(&self) -> Duration {
+        // The waiting times of `Grace` add up to 25 s.
         Duration::from_secs(30)
     }
 }
 
-/// What a client may run into.
+/// A situation of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Situation {
-    /// It answers.
+    /// The client answers.
     Replies,
-    /// It answers something else than in [`Situation::Replies`].
+    /// The client answers something else than in [`Situation::Replies`].
     RepliesDifferently,
-    /// It is asked for JSON by a schema, and answers `{"a":1}`.
+    /// The client is asked for JSON with a schema and answers `{"a":1}`.
     Complies,
-    /// It is asked for JSON by a schema, and never answers in it.
+    /// The client is asked for JSON with a schema and never follows it.
     NeverComplies,
-    /// It would do more after it has spent something.
+    /// The client would continue after it has spent something.
     SpendsTooMuch,
-    /// It never answers.
     Hangs,
-    /// It knows no session.
+    /// The client does not know the session.
     KnowsNoSession,
-    /// It says that the turn failed.
+    /// The client reports that the turn failed.
     Fails,
-    /// It meets a failure that passes.
+    /// The client meets a transient failure.
     FailsTransiently,
-    /// It meets a usage limit.
     IsOverQuota,
-    /// It is not logged in.
     IsLoggedOut,
 }
 
-/// A rule that was broken.
+/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {found}")]
 pub struct Violation {
-    /// The rule.
     pub rule: &'static str,
-    /// What was found instead.
+    /// The observed answer.
     pub found: String,
 }
 
-/// Every rule that the backend breaks.
+/// Returns every rule that the backend breaks.
 pub async fn violations(harness: &dyn Harness) -> Vec<Violation> {
     let results = [
         declares_capabilities(harness),
@@ -163,7 +159,8 @@ async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
     )
 }
 
-/// What answers have in common: whoever chooses ids itself never chooses one twice.
+/// Returns the answer without its session if the client chooses ids, because it never chooses one
+/// twice.
 async fn comparable(harness: &dyn Harness, request: Request) -> Result<Answer, Violation> {
     let answer = ask(harness, request).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
@@ -213,7 +210,7 @@ async fn is_cancelled_while_it_waits(harness: &dyn Harness) -> Verdict {
     let request = harness.request(Situation::Hangs);
     let asked = answer(harness, request, cancel.clone());
     let cancelling = async {
-        // The turn is under way after its first step.
+        // The turn has started after its first poll.
         tokio::task::yield_now().await;
         cancel.cancel();
     };
@@ -306,7 +303,7 @@ fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
     }
 }
 
-/// The request under another plan.
+/// Returns the request with another plan.
 pub(crate) fn planned(mut request: Request, plan: SessionPlan) -> Request {
     request.started.plan = plan;
     request

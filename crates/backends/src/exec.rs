@@ -1,11 +1,12 @@
-//! Runs one attempt at an `exec` step.
+//! Running one attempt at an `exec` step.
 //!
-//! A step is a text for `bash -c` (no login shell), or a program with arguments. It works in the
-//! workspace, reads what it is given or nothing, and nothing below it is left when it has ended: not
-//! after a timeout, and not after an exit, when its children have had a short grace. (What a server started for
-//! it is known by its marker, and ends with the run.) What it says is
-//! bounded: beyond [`STDOUT_MAX`] it is ended, of stderr the last [`STDERR_MAX`] are kept. Whether
-//! what it said is what was asked for is judged by whoever asked.
+//! A step is a text for `bash -c` (not a login shell), or a program with arguments. It works in the
+//! workspace and reads the given stdin or nothing. When it has ended, none of its descendants is
+//! left, neither after a timeout nor after an exit; after an exit they get a short grace period. A
+//! process that a server started for the step is found by its marker and ends with the run.
+//!
+//! Output is bounded: the step is ended beyond [`STDOUT_MAX`], and only the last [`STDERR_MAX`]
+//! bytes of stderr are kept. The caller validates the output.
 
 pub mod scratch;
 
@@ -22,97 +23,80 @@ use crate::process::{
 };
 use crate::script::{describe, foreign_variables};
 
-/// The most bytes of stdout: 16 MiB.
+/// The largest stdout in bytes: 16 MiB.
 pub const STDOUT_MAX: usize = 16 * 1024 * 1024;
 
-/// How many bytes are kept of the end of stderr: 64 KiB.
+/// The kept part of the end of stderr in bytes: 64 KiB.
 pub const STDERR_MAX: usize = 64 * 1024;
 
 /// How long children may outlive the step: 2 s.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// The longest text that is handed over as an argument; Linux takes no argument over 128 KiB. A longer
-/// one is read from a file, and its `$0` is that file.
+/// The longest text to pass as an argument, in bytes. Linux accepts no argument over 128 KiB. A
+/// longer text is read from a file, and its `$0` is that file.
 const ARGUMENT_MAX: usize = 120 * 1024;
 
-/// One attempt at a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// What to run.
     pub command: ExecCommand,
     /// The workspace.
     pub cwd: PathBuf,
-    /// What its environment has besides ours.
+    /// Variables to set in addition.
     pub environment: Vec<(String, String)>,
-    /// What it takes over from our environment.
+    /// The variables that the step inherits.
     pub inherit: Inherit,
-    /// What it reads.
     pub stdin: Input,
-    /// By what its processes are found again.
+    /// The marker by which the processes of the step are found again.
     pub marker: Marker,
-    /// The longest it may take.
     pub timeout: Duration,
 }
 
-/// What a step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecCommand {
     /// A text for the shell.
     Shell(String),
-    /// A program: a name that is looked up in `PATH`, or a path from the workspace.
-    Program {
-        /// Which.
-        program: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-    },
+    /// A program: a name to look up in `PATH`, or a path relative to the workspace.
+    Program { program: String, arguments: Vec<String> },
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecResult {
-    /// How it ended.
     pub end: ExecEnd,
-    /// Its stdout; bytes that are not UTF-8 are replaced.
+    /// The stdout; bytes that are not UTF-8 are replaced.
     pub stdout: String,
-    /// Whether any were.
+    /// Whether any bytes were replaced.
     pub invalid_utf8: bool,
-    /// The end of its stderr; it starts with `…` when it is not all.
+    /// The end of stderr; it starts with `…` if it is incomplete.
     pub stderr: String,
-    /// Processes of it that could not be ended.
+    /// Processes that could not be ended.
     pub survivors: Vec<Identity>,
 }
 
-/// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecEnd {
-    /// With exit status 0.
+    /// Exit status 0.
     Succeeded,
-    /// With another one, or by a signal: `exit status 3`, `signal 9 (SIGKILL)`.
+    /// Another exit status or a signal: `exit status 3`, `signal 9 (SIGKILL)`.
     Failed {
-        /// Which.
         status: String,
     },
-    /// It took too long.
     TimedOut {
-        /// What it was given.
+        /// The time limit.
         after: Duration,
     },
-    /// It printed more than is kept. What was kept is there.
+    /// The step wrote more than the limit. The kept part is in the result.
     TooLarge {
-        /// The most that is kept of stdout, in bytes.
+        /// The limit of stdout in bytes.
         limit: usize,
     },
-    /// It could not be started.
     NotStarted {
-        /// Why.
         why: String,
     },
-    /// It was cancelled.
     Cancelled,
 }
 
-/// Runs an attempt to its end. A cancelled token ends it.
+/// Runs an attempt until it ends. A cancelled token ends it.
 pub async fn run(exec: Exec, cancel: &CancellationToken) -> ExecResult {
     let timeout = exec.timeout;
     run_within(exec, &limits(timeout), cancel).await
@@ -130,7 +114,7 @@ fn limits(timeout: Duration) -> Limits {
 }
 
 async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
-    // The file must be there as long as the shell reads it.
+    // The file must exist as long as the shell reads it.
     let (spec, _file) = match build_spec(exec) {
         Ok(prepared) => prepared,
         Err(why) => return ExecResult::not_started(why),
@@ -157,7 +141,7 @@ fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
             file = Some(kept);
             ("bash".into(), vec![path])
         }
-        // A text may start with a dash.
+        // `--` is needed because a text may start with a dash.
         ExecCommand::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
         ExecCommand::Program { program, arguments } => {
             (resolve_program(&cwd, program), arguments.into_iter().map(Into::into).collect())
@@ -177,7 +161,8 @@ fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     Ok((spec, file))
 }
 
-/// A path is one from the workspace, wherever we are; a mere name is left to `PATH`.
+/// Resolves a path from the workspace, independent of the current directory. A plain name is left
+/// to `PATH`.
 fn resolve_program(cwd: &Path, program: String) -> OsString {
     if program.contains('/') { cwd.join(program).into() } else { program.into() }
 }

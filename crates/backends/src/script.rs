@@ -1,9 +1,9 @@
-//! Runs a script state.
+//! Running a script state.
 //!
-//! A script is its own interpreter when it is executable and starts with `#!`; otherwise `bash`
-//! reads it. It works in the agent's directory, reads nothing, and speaks through stdout; the tags
-//! in it are read by whoever asked. Variables of a script that surrounds this process are not
-//! handed on: they belong to another run.
+//! An executable script that starts with `#!` is run directly; every other script is run by `bash`.
+//! It works in the agent's directory, has no stdin and answers through stdout. The caller reads the
+//! tags in its output. Variables of an outer script around this process are not passed on, because
+//! they belong to another run.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,65 +24,54 @@ use crate::process::{
     self, FinishedProcess, Identity, Inherit, Input, Limits, Marker, ProcessEnd, Spec,
 };
 
-/// A script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// The file: its own, or a pinned copy.
+    /// The script file or its pinned copy.
     pub path: PathBuf,
-    /// Where it works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// What it is told.
+    /// Variables to set in addition.
     pub environment: Vec<(String, String)>,
-    /// What it takes over from our environment.
+    /// The variables that the script inherits.
     pub inherit: Inherit,
-    /// By what its processes are found again.
+    /// The marker by which the processes of the script are found again.
     pub marker: Marker,
 }
 
-/// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptEnd {
-    /// Well.
     Succeeded(ScriptSuccess),
-    /// Badly.
     Failed {
-        /// How.
         failure: TurnFailure,
-        /// What the failure does not tell.
+        /// The output that is not part of the failure.
         output: ScriptOutput,
     },
-    /// It was cancelled.
     Interrupted {
-        /// Whether it had printed anything.
+        /// Whether the script had written anything.
         progressed: bool,
-        /// What it had said.
         output: ScriptOutput,
     },
 }
 
-/// What a script said before it came to no good end.
+/// The output of a script that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptOutput {
-    /// Its stdout.
     pub stdout: String,
-    /// The end of its stderr.
     pub stderr: String,
 }
 
-/// What a script that ended well said.
+/// The output of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptSuccess {
-    /// Its stdout.
     pub text: String,
-    /// Whether its stdout was not UTF-8, and bytes were replaced.
+    /// Whether stdout was not UTF-8, so that bytes were replaced.
     pub invalid_utf8: bool,
-    /// The end of its stderr.
     pub stderr: String,
-    /// Children that held its stdout and could not be ended.
+    /// Children that kept stdout open and could not be ended.
     pub survivors: Vec<Identity>,
 }
 
-/// Runs a script to its end.
+/// Runs a script until it ends.
 pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> ScriptEnd {
     let spec = match build_spec(script) {
         Ok(spec) => spec,
@@ -98,7 +87,7 @@ fn not_started(why: String) -> ScriptEnd {
     ScriptEnd::Failed { failure: TurnFailure::NotStarted { why }, output: ScriptOutput::default() }
 }
 
-/// Nobody changes the environment of a process that has started.
+/// Computed once, because Raymond never changes its own environment.
 static FOREIGN: LazyLock<Vec<OsString>> =
     LazyLock::new(|| foreign_variables(std::env::vars_os().map(|(name, _)| name)));
 
@@ -137,6 +126,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    // A script without an execute bit still runs, as with `bash script.sh`.
     if metadata.permissions().mode() & 0o111 == 0 {
         return Ok(Interpreter::Bash);
     }
@@ -149,7 +139,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     }
 }
 
-/// The variables that told an outer script about its turn.
+/// Returns the variables by which an outer script was told about its turn.
 pub(crate) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
@@ -184,11 +174,12 @@ fn script_end(ended: FinishedProcess) -> ScriptEnd {
 }
 
 fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, ScriptOutput) {
+    // The failure already contains stderr.
     (TurnFailure::Script { status, stderr }, ScriptOutput { stdout, stderr: String::new() })
 }
 
-/// The beginning and the end of a text that is too large to keep, marked where they are cut: what is
-/// left of a secret there is known by the mark.
+/// Returns the beginning and the end of a text that is too large to keep. Each has a mark where
+/// text is missing; the redaction of secrets relies on this mark.
 fn head_and_tail(text: &str) -> (String, String) {
     const SHOWN_BYTES: usize = 1024;
     let head = &text[..text.floor_char_boundary(SHOWN_BYTES)];
@@ -201,7 +192,7 @@ fn head_and_tail(text: &str) -> (String, String) {
     }
 }
 
-/// `exit status 3`, `signal 9 (SIGKILL)`.
+/// Describes an exit status: `exit status 3`, `signal 9 (SIGKILL)`.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),

@@ -1,4 +1,4 @@
-//! The backend that plays replies from a file: tests, demonstrations and authors use it.
+//! The backend that plays replies from a file, for tests, demonstrations and workflow authors.
 //!
 //! ```yaml
 //! START: "<goto>REVIEW</goto>"            # every visit, every turn
@@ -15,8 +15,9 @@
 //! defaults: { cost: 0.01 }                # otherwise a reply costs 0
 //! ```
 //!
-//! A reply is chosen by agent, state, visit, turn and attempt alone. It costs what it says, however
-//! the turn ends. Sessions exist because a plan names them; only `fail: lost_session` loses one.
+//! A reply is chosen only by agent, state, visit, turn and attempt. It costs its stated cost,
+//! however the turn ends. A session exists because a plan names it; only `fail: lost_session` loses
+//! one.
 
 mod parse;
 mod replies;
@@ -40,10 +41,10 @@ pub use replies::Replies;
 use replies::{Action, Reset, ScriptedFailure, ScriptedReply, is_step, key};
 pub use reply::KEYS;
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "scripted";
 
-/// What it can do: nobody is there whom an effort or a list of tools could concern.
+/// Effort and permissions are accepted and ignored, so that a workflow can be replayed unchanged.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -55,22 +56,21 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Permissions,
 ];
 
-/// A client whose answers stand in a file.
+/// A backend whose answers are in a file.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     replies: Replies,
 }
 
 impl Scripted {
-    /// A client with these answers.
     pub fn new(replies: Replies) -> Self {
         Self { replies }
     }
 
-    async fn parse_reply(&self, request: &Request, cancel: &CancellationToken) -> Answer {
+    async fn play_reply(&self, request: &Request, cancel: &CancellationToken) -> Answer {
         let reply = match self.replies.find(request) {
             Ok(reply) => reply,
-            // Nobody was asked, and so nobody reports a failure.
+            // Without an entry no client was asked, so this is not a failure of a client.
             Err(why) => {
                 return failed(TurnFailure::NotStarted { why }, Cost::Reported(Micros::ZERO));
             }
@@ -89,6 +89,8 @@ impl Scripted {
                 Err(why) => failed(TurnFailure::Task { why }, reply.cost),
             }
         };
+        // `biased` makes the order certain when several futures are ready, so that replays are
+        // deterministic.
         tokio::select! {
             biased;
             () = cancel.cancelled() => Answer::Interrupted { cost: reply.cost, progressed, session: None },
@@ -109,7 +111,7 @@ impl Backend for Scripted {
     }
 
     fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
-        Box::pin(async move { self.parse_reply(&request, &observer.cancel).await })
+        Box::pin(async move { self.play_reply(&request, &observer.cancel).await })
     }
 }
 
@@ -125,12 +127,12 @@ async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
     }
 }
 
-/// What the prompt lacks.
+/// Returns the reason why the prompt does not meet the expectation, if it does not.
 fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     let message = request.message();
     let missing = reply.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
-    // What a step is sent begins with rules that are always the same.
+    // The message of a step begins with fixed rules. The part that differs starts at the JSON.
     let own = message.find('{').filter(|_| is_step(request)).unwrap_or_default();
     let (missing, sent) = (shorten(&one_line(missing)), shorten(&one_line(&message[own..])));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
@@ -171,7 +173,7 @@ async fn time_out(clock: Clock, after: Option<Span>) -> TurnFailure {
     }
 }
 
-/// The session that must exist already.
+/// Returns the session that must already exist.
 fn required_session(plan: &SessionPlan) -> Option<&SessionId> {
     match plan {
         SessionPlan::Resume(session) | SessionPlan::Branch { from: session, .. } => Some(session),
@@ -191,13 +193,13 @@ fn reset_time(reset: Reset) -> Option<Timestamp> {
     }
 }
 
-/// A text of several lines, for a place that has one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The start of a text, for a message.
+/// Returns the start of a text for a message.
 fn shorten(text: &str) -> String {
+    // In characters.
     const LENGTH: usize = 200;
     match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,69 +1,68 @@
-//! What a client said of an error before it concluded.
+//! The API error that a client reported before the end of a round.
 //!
-//! The message by which it tells of a usage limit holds what the refused request was answered. A
-//! request that is merely too early has no such record: the server said how long to wait, the client
-//! waited so long, and how long that was is in the lines of its retries.
+//! The message about a usage limit contains the answer to the refused request. A request that was
+//! only too early has no such record. In that case the server named a delay and the client waited
+//! for it, so the delay is in the lines about retries.
 
 use raymond_core::time::{Span, Timestamp};
 
 use super::error_class::ErrorClass;
 use super::wire::{Assistant, RateLimitInfo, Refusal, Retry};
 
-/// What went wrong in a round.
+/// The API error of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ApiError {
-    /// The kind of an API error.
     pub(super) kind: Option<String>,
-    /// The model refused.
+    /// The refusal of the model.
     pub(super) refusal: Option<Refusal>,
-    /// Which error it was, where that has a name of its own.
+    /// The specific name of the error, if it has one.
     name: Option<String>,
-    /// When the limit that was reached is lifted.
+    /// When the reached limit ends.
     limit_end: Option<Timestamp>,
-    /// When the client told of the error.
+    /// When the client reported the error.
     reported_at: Option<Timestamp>,
-    /// How long the server wants a client to wait that comes too early.
+    /// The delay that the server asked for.
     server_delay: Option<Span>,
 }
 
 impl ApiError {
-    /// The client tells of an error.
-    pub(super) fn emit(&mut self, line: &Assistant) {
+    /// Notes an error message of the client.
+    pub(super) fn note_error(&mut self, line: &Assistant) {
         self.kind.clone_from(&line.error);
         self.name.clone_from(&line.api_error);
         self.limit_end = line.api_error_params.rate_limit_info.limit_ends_at();
         self.reported_at = line.timestamp.as_deref().and_then(parse_time);
     }
 
-    /// The client comes too early, and waits.
+    /// Notes the delay of a retry. A delay over the client's own maximum came from the server.
     pub(super) fn note_retry(&mut self, retry: &Retry) {
         let server_delay =
             Some(retry.delay).filter(|delay| *delay > default_retry_delay(retry.attempt));
         self.server_delay = server_delay.map(Span).or(self.server_delay);
     }
 
-    /// What it means for the turn, by the status of the answer, where there was one.
-    pub(super) fn fault(&self, status: Option<u16>) -> ErrorClass {
+    /// Classifies the error, using the HTTP status if there is one.
+    pub(super) fn class(&self, status: Option<u16>) -> ErrorClass {
         let named = self.name.as_deref().and_then(ErrorClass::named);
         named.unwrap_or_else(|| ErrorClass::of(status, self.kind.as_deref()))
     }
 
-    /// When a limit is lifted.
+    /// Returns when the limit ends.
     pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
         self.limit_end.or_else(|| Some(self.reported_at? + self.server_delay?))
     }
 }
 
 impl RateLimitInfo {
-    /// When the limit is lifted, if it is reached.
+    /// Returns when the limit ends, if it is reached.
     pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
         let seconds = self.resets_at.filter(|_| self.status == "rejected")?;
         Some(Timestamp(seconds.saturating_mul(1000)))
     }
 }
 
-/// How long a client waits at most when nobody tells it how long: half a second, doubling up to half
-/// a minute, and up to a quarter more.
+/// Returns the longest delay in milliseconds that the client chooses by itself: half a second,
+/// doubled up to 32 seconds, plus a quarter of random jitter.
 fn default_retry_delay(attempt: u64) -> u64 {
     let doublings = attempt.saturating_sub(1).min(6);
     (500_u64 << doublings) * 5 / 4

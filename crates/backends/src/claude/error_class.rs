@@ -1,20 +1,21 @@
-//! What an error of the API means for a turn.
+//! The classes of API errors, by what can be done about them.
 
-/// What is to be done about an error.
+/// The class of an API error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorClass {
-    /// A person has to log in, or to pay.
+    /// The user must log in or pay.
     Auth,
-    /// To wait until a usage limit is lifted.
+    /// Raymond must wait until a usage limit ends.
     Quota,
-    /// To try again.
+    /// A retry may succeed.
     Transient,
-    /// Nothing: it would be the same again.
+    /// A retry would fail in the same way.
     Task,
 }
 
 impl ErrorClass {
-    /// By the status of the answer, where there was one, and by the kind that the client names.
+    /// Classifies an error by its HTTP status, if there is one, and by the kind that the client
+    /// reports.
     pub(super) fn of(status: Option<u16>, kind: Option<&str>) -> Self {
         let by_kind = match kind.unwrap_or_default() {
             "authentication_failed"
@@ -35,17 +36,18 @@ impl ErrorClass {
             Some(400..=499) => Some(Self::Task),
             Some(_) | None => None,
         };
-        // Some errors of a login are called invalid requests: a person comes first in either way.
+        // The client calls some login errors invalid requests. In both cases the user must act
+        // first.
         match (by_kind, by_status) {
             (Some(Self::Auth), _) | (_, Some(Self::Auth)) => Self::Auth,
             (Some(fault), _) | (None, Some(fault)) => fault,
-            // No connection, or an answer that nobody understood.
+            // No connection, or a response that the client did not understand.
             (None, None) => Self::Transient,
         }
     }
 
-    /// By the name that the client has for this very error, where it is one that tells more than its
-    /// status and kind: no time lifts a limit that is lifted by money.
+    /// Classifies an error by its own name, if that says more than status and kind. For example,
+    /// waiting does not end a limit that only a payment ends.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "model_requires_usage_credits"

@@ -1,7 +1,7 @@
-//! How a turn ended, by typed fields alone: never by an exit code, never by prose.
+//! The outcome of a turn, decided by typed fields only, never by an exit code or by prose.
 //!
-//! The one sentence that is read says that a session is not known, because the client has no typed
-//! sign of that.
+//! The only exception is the message for an unknown session, because the client has no typed field
+//! for it.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
@@ -15,9 +15,11 @@ use crate::headless::{
 };
 use crate::process::LINE_MAX;
 
-/// How the turn ended for whoever asked. The step is the one that the last client took.
+/// Returns the answer of the turn; `step` is the step of the last client.
 pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
+    // Checked first: a result in the wrong session must never count, because it would continue
+    // another conversation.
     if let Some(named) = turn.announced_session().filter(|named| *named != step.written_session()) {
         let failure = step.wrong_session_failure("session", named);
         return Answer::Failed { failure, cost, denied: denied(&turn), session: None };
@@ -47,7 +49,7 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
     Answer::Failed { failure, cost, denied: denied(&turn), session }
 }
 
-/// The calls that were denied, as permissions name them.
+/// Returns the denied calls in the form of permission rules.
 fn denied(turn: &Turn) -> Vec<String> {
     let calls = turn.denied.iter();
     calls.map(|call| tools::permission_rule(&call.tool, &call.input)).collect()
@@ -66,10 +68,10 @@ fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
         "success" if conclusion.is_error => api_failure(ended, turn),
         "success" => return Verdict::Answer(full_text(ended)),
         "error_max_budget_usd" => {
-            // The cap is looked at after the spend: the answer may be there.
+            // The client checks the cap after each request, so the message may already be complete.
             return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
         }
-        // Its words are no failure: whoever asked with a schema looks for what the schema describes.
+        // Not a failure: the caller that asked with a schema checks the text for JSON itself.
         "error_max_structured_output_retries" => {
             return Verdict::Answer(ended.message.clone().unwrap_or_else(why));
         }
@@ -81,21 +83,22 @@ fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
     })
 }
 
-/// The final message. Where that has several blocks of text, the result holds the last one only.
+/// Returns the final message. If it has several blocks of text, the result contains only the last
+/// one, so the joined message is preferred.
 fn full_text(ended: &RoundResult) -> String {
     let result = ended.conclusion.result.clone().unwrap_or_default();
     let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
     message.cloned().unwrap_or(result)
 }
 
-/// An error of the API.
+/// Returns the failure for an API error.
 fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
     let why = error_text(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
     if let Some(refusal) = &ended.api_error.refusal {
         let why = refusal.explanation.as_deref().map_or(why, shorten);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-    match ended.api_error.fault(ended.conclusion.api_error_status) {
+    match ended.api_error.class(ended.conclusion.api_error_status) {
         ErrorClass::Auth => login_failure(&why),
         ErrorClass::Quota => {
             let until = ended.api_error.limit_ends_at().or(turn.limited_until);
@@ -117,7 +120,7 @@ fn replied(turn: Turn, reply: Reply) -> Answer {
     }))
 }
 
-/// A client that has no result that counts.
+/// Returns the failure of a client without a usable result.
 fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
     if let Some(limit) = turn.health.flooded {
         return output_too_large(limit);
@@ -133,6 +136,7 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
             }
         };
     }
+    // The skipped line may have been the result, so another attempt would meet the same limit.
     if turn.health.unread {
         return output_too_large(LINE_MAX as u64);
     }
@@ -145,7 +149,7 @@ fn login_failure(said: &str) -> TurnFailure {
     TurnFailure::Auth { why }
 }
 
-/// What the client said of an error.
+/// Returns the client's own error text.
 fn error_text(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);

@@ -1,4 +1,7 @@
-//! What must be there before anything is spent.
+//! Checks before a client of Claude Code starts, so that mistakes cost nothing.
+//!
+//! `check` and `check_version` look at the machine; [`RequestedOptions`] looks at the settings of a
+//! state.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,62 +11,57 @@ use raymond_core::run::permissions::{Checks, Permissions};
 use super::{NAME, OLDEST};
 use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
-/// Why no client can be started.
+/// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightProblem {
-    /// There is no such program.
     #[error(transparent)]
     MissingProgram(#[from] MissingProgram),
-    /// It is of an older make.
+    /// The client is too old.
     #[error(
         "the client {NAME} ({path}) is version {version}, and this needs {}",
         display_version(OLDEST)
     )]
     TooOld {
-        /// Where it is.
         path: String,
-        /// What it says of itself.
+        /// The version that the client reports.
         version: String,
     },
-    /// It refuses to skip its checks for root.
+    /// The client refuses to skip its permission checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
-    /// It has no such mode.
     #[error("{NAME} has no permission mode {0:?}")]
     Mode(String),
-    /// It has no such effort.
     #[error("{NAME} has no effort {0:?}")]
     Effort(String),
-    /// A mode that skips all checks, where nobody said that they may be skipped.
+    /// A mode that skips all checks although the user did not allow that.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
-    /// It would not understand a rule.
+    /// The client would not understand a rule.
     #[error("{rule:?} is no rule for a tool")]
     Rule {
-        /// The list that it is in.
+        /// The list that contains the rule.
         list: &'static str,
-        /// The rule.
         rule: String,
     },
 }
 
-/// What is asked of a client.
+/// The options that a state requests from the client.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestedOptions<'a> {
-    /// What it may do without asking.
+    /// The tools that the client may use without asking.
     pub permissions: &'a Permissions,
-    /// The effort; none leaves it to the client.
+    /// The reasoning effort; `None` leaves the choice to the client.
     pub effort: Option<&'a str>,
 }
 
-/// The modes and efforts of the client, as its help lists them; `default` is an old name.
+/// The modes and efforts of the client, as its help lists them. `default` is an old name.
 const MODES: [&str; 7] = ["acceptEdits", "auto", BYPASS, "default", "dontAsk", "manual", "plan"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-/// The mode that is another word for `--dangerously-skip-permissions`.
+/// The mode that means the same as `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
 impl PreflightProblem {
-    /// What to do about it.
+    /// Returns how to fix the problem.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::TooOld { .. } => {
@@ -92,7 +90,7 @@ impl PreflightProblem {
         remedy.to_owned()
     }
 
-    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
             Self::MissingProgram(_) | Self::TooOld { .. } | Self::Root => None,
@@ -103,7 +101,7 @@ impl PreflightProblem {
     }
 }
 
-/// Checks that a client that says this of its version does what is expected of it.
+/// Checks the version that the client reports.
 pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
         return Err(PreflightProblem::TooOld {
@@ -114,7 +112,8 @@ pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem
     Ok(())
 }
 
-/// Checks that a client can be started. It is handed the variables of `environment`; none means all.
+/// Checks that a client can be started. It inherits the variables of `environment`; `None` means
+/// all.
 pub fn check(
     command: &OsStr,
     checks: Checks,
@@ -122,6 +121,7 @@ pub fn check(
 ) -> Result<(), PreflightProblem> {
     let variable = |name: &str| env::var_os(name);
     find(command, variable("PATH").as_deref())?;
+    // A variable that the client does not inherit cannot tell it about a sandbox.
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
@@ -129,7 +129,7 @@ pub fn check(
 }
 
 impl RequestedOptions<'_> {
-    /// All of it that the client would not understand.
+    /// Returns every option that the client would not understand.
     pub fn problems(self) -> Vec<PreflightProblem> {
         let Permissions { mode, allow, deny, .. } = self.permissions;
         let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
@@ -146,16 +146,16 @@ impl RequestedOptions<'_> {
     }
 }
 
-/// `Tool`, or `Tool(what it may be used for)`.
+/// Whether a rule has the form `Tool` or `Tool(specifier)`.
 fn is_rule(rule: &str) -> bool {
-    let is_safe_id = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
+    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
     match rule.split_once('(') {
-        Some((name, rest)) => is_safe_id(name) && rest.ends_with(')'),
-        None => is_safe_id(rule),
+        Some((name, rest)) => is_name(name) && rest.ends_with(')'),
+        None => is_name(rule),
     }
 }
 
-/// Checks that no mode skips what only a person may skip.
+/// Checks that no permission mode skips checks that only the user may skip.
 pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), PreflightProblem> {
     match (permissions.checks, permissions.mode.as_deref()) {
         (Checks::Kept, Some(BYPASS)) => Err(PreflightProblem::Bypass),

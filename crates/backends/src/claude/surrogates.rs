@@ -1,18 +1,19 @@
-//! Halves of characters in a line.
+//! Lone surrogates in the JSON of the client.
 //!
-//! The client counts text in halves of characters, and may cut one in two. Its JSON then holds one
-//! half alone, escaped, which no text can hold. It must not cost the line, which may be the result.
+//! The client measures text in UTF-16 code units and may cut a character in two. Its JSON then
+//! contains a lone escaped surrogate, which no Rust string can represent. Without this module such
+//! a line, perhaps the result, would be unreadable.
 
 use std::borrow::Cow;
 
-/// The same line, with U+FFFD for every half that stands alone.
+/// Returns the line with U+FFFD in place of every lone surrogate.
 pub(super) fn replace_lone_surrogates(line: &str) -> Cow<'_, str> {
     let mut fixed = String::new();
     let mut copied = 0;
     let mut rest = 0;
     while let Some(found) = line[rest..].find('\\') {
         let at = rest + found;
-        // Whatever else is escaped is one byte.
+        // Every other escape continues after the next byte.
         rest = match surrogate_at(line, at) {
             None => (at + 2).min(line.len()),
             Some(Surrogate::High) if surrogate_at(line, at + ESCAPE) == Some(Surrogate::Low) => {
@@ -25,6 +26,7 @@ pub(super) fn replace_lone_surrogates(line: &str) -> Cow<'_, str> {
                 copied
             }
         };
+        // The byte after a backslash may be the start of a longer character.
         while !line.is_char_boundary(rest) {
             rest += 1;
         }
@@ -36,7 +38,7 @@ pub(super) fn replace_lone_surrogates(line: &str) -> Cow<'_, str> {
     Cow::Owned(fixed)
 }
 
-/// How long `\ud83d` is.
+/// The length of `\ud83d` in bytes.
 const ESCAPE: usize = 6;
 
 #[derive(PartialEq)]
@@ -45,7 +47,7 @@ enum Surrogate {
     Low,
 }
 
-/// The half that is escaped there, if one is.
+/// Returns the surrogate that is escaped at this position, if there is one.
 fn surrogate_at(line: &str, at: usize) -> Option<Surrogate> {
     let digits = line.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
     match u16::from_str_radix(digits, 16).ok()? {

@@ -1,20 +1,23 @@
-//! How a tool call is named.
+//! Names of tool calls, for permission rules and for display.
 
 use super::wire::ToolInput;
 
-/// As permissions name it: `Bash(cargo test --all)`, `WebFetch`.
+/// Returns the call as a permission rule: `Bash(cargo test --all)`, `WebFetch`.
 pub(super) fn permission_rule(tool: &str, input: &ToolInput) -> String {
+    // Only `Bash` has rules by argument that are worth suggesting; other tools are allowed as a
+    // whole.
     let detail = input.command.as_deref().filter(|_| tool == "Bash");
     format_call(tool, detail)
 }
 
-/// For a person who watches: with the file, address or pattern, too.
+/// Returns the call for display, with its file, address or pattern.
 pub(super) fn display_call(tool: &str, input: &ToolInput) -> String {
     let details = [&input.command, &input.file_path, &input.url, &input.pattern];
     format_call(tool, details.into_iter().find_map(|detail| detail.as_deref()))
 }
 
 fn format_call(tool: &str, detail: Option<&str>) -> String {
+    // In bytes, because commands and patterns may be of any length.
     const MAX_LENGTH: usize = 2000;
     let tool = &tool[..tool.floor_char_boundary(MAX_LENGTH)];
     match detail.map(str::trim) {

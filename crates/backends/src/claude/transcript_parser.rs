@@ -1,12 +1,13 @@
-//! What the client said in a turn, for people who read it.
+//! Readable items from a transcript of Claude Code.
 
 use super::turn::Turn;
 use super::wire::Conclusion;
 use crate::headless::{Speaker, TranscriptItem, TurnReader as _};
 use crate::process::StreamEvent;
 
-/// What a client concludes with, where that was not among its messages.
+/// Returns the final texts of a client that were not among its messages.
 pub(super) fn unstreamed_items(conclusion: &Conclusion, last: &str) -> Vec<TranscriptItem> {
+    // The result normally repeats the last message, so it is shown only if it differs.
     let by = if conclusion.is_error { Speaker::Client } else { Speaker::Agent };
     let result = conclusion.result.iter().filter(|result| !last.ends_with(result.as_str()));
     let result = result.map(|text| TranscriptItem::Final { by, text: text.clone() });
@@ -16,12 +17,12 @@ pub(super) fn unstreamed_items(conclusion: &Conclusion, last: &str) -> Vec<Trans
     result.chain(errors).collect()
 }
 
-/// Reads a transcript again, line by line.
+/// A parser for a transcript, fed line by line.
 #[derive(Debug, Default)]
 pub(crate) struct TranscriptParser(Turn);
 
 impl TranscriptParser {
-    /// What this line says.
+    /// Returns the items in one line.
     pub(crate) fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
         self.0.read_event(event)
     }

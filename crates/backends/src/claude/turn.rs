@@ -1,8 +1,8 @@
-//! What the lines of a turn add up to.
+//! The state of a turn of Claude Code, folded from its lines.
 //!
-//! A fold: the same for a client that runs, one that is adopted, and a transcript that nobody writes
-//! any more. There may be several rounds, each with a result: the last one counts. Only the last
-//! message is kept, because only that can be the answer.
+//! The same fold serves a running client, an adopted client and a finished transcript. A turn may
+//! have several rounds, each with a result; the last result counts. Only the last message is kept,
+//! because only that message can be the answer. `outcome` turns this state into an answer.
 
 use std::collections::BTreeSet;
 
@@ -22,44 +22,42 @@ use crate::headless::{
     Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_safe_id,
 };
 
-/// A turn, as far as it was heard.
+/// The state of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) spending: Spending,
-    /// The session that it opens when the one that was planned is taken.
+    /// The session to open if the planned id is taken.
     spare: Option<SessionId>,
-    /// The session that the client names.
+    /// The session that the client reports.
     session: Option<SessionId>,
-    /// The model that spoke last, or that the client named.
+    /// The model of the last message, or the model that the client reported.
     pub(super) model: Option<String>,
     /// The last result that counts.
     pub(super) result: Option<RoundResult>,
-    /// The calls that were denied, in order, as far as they are listed.
+    /// The denied calls in order, up to a limit.
     pub(super) denied: Vec<Denial>,
-    /// When the usage limit is lifted.
+    /// When the usage limit ends.
     pub(super) limited_until: Option<Timestamp>,
-    /// How often the client said that it knows no such session.
+    /// How often a client reported an unknown session.
     pub(super) lost: usize,
     pub(super) health: StreamHealth,
-    /// The ids of calls that are listed.
+    /// The ids of the listed denied calls.
     denied_calls: BTreeSet<String>,
     last: JoinedMessage,
     error: ApiError,
     login: Option<String>,
-    /// Those that run in the background.
+    /// The tasks that run in the background.
     tasks: BTreeSet<String>,
     stage: Stage,
     spoke: bool,
 }
 
-/// A round that ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RoundResult {
-    /// How the client concludes it.
     pub(super) conclusion: Conclusion,
-    /// Its last message, when that calls no tool.
+    /// The last message of the round, if it calls no tool.
     pub(super) message: Option<String>,
-    /// What went wrong in it.
+    /// The API error of the round.
     pub(super) api_error: ApiError,
 }
 
@@ -71,7 +69,7 @@ struct JoinedMessage {
     calls_tools: bool,
 }
 
-/// The model of messages that the client makes up itself.
+/// The model name of messages that the client writes itself.
 const SYNTHETIC: &str = "<synthetic>";
 
 impl TurnReader for Turn {
@@ -84,6 +82,7 @@ impl TurnReader for Turn {
             self.spending.note_line();
         }
         let read = line::read(line);
+        // A damaged line may have been a message, which would cost something.
         if matches!(read, Line::NotJson) && is_damaged(line) {
             self.spending.note_unread_output();
         }
@@ -114,27 +113,29 @@ impl TurnReader for Turn {
         self.login.is_some()
     }
 
+    // The planned session is known to the caller; only the spare one is news.
     fn session(&self) -> Option<SessionId> {
         self.session.clone().filter(|named| self.spare.as_ref() == Some(named))
     }
 
+    // The spending stays: the failed client belongs to the same turn and the same budget share.
     fn successor(&self) -> Self {
         Self { spending: self.spending.clone(), ..Self::with_spare_session(self.spare.clone()) }
     }
 }
 
 impl Turn {
-    /// A turn of which nothing was heard yet, and the session that it has to spare.
+    /// Creates a turn without output.
     pub(super) fn with_spare_session(session: Option<SessionId>) -> Self {
         Self { spare: session, ..Self::default() }
     }
 
-    /// The session that the client names, whether it was told to write that or not.
+    /// Returns the session that the client reports, even if it is not the planned one.
     pub(super) const fn announced_session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
 
-    /// What the client said when it was found to be logged out.
+    /// Returns the client's message about a missing login.
     pub(super) fn login(&self) -> Option<&str> {
         self.login.as_deref()
     }
@@ -161,7 +162,7 @@ impl Turn {
             Line::Ignored => {}
             Line::NotJson => return Err(UnknownLine::NotJson),
             Line::Unknown { kind } => {
-                // A known type without the shape that it should have.
+                // A known type without its fields: it may have been a message or a result.
                 if matches!(kind.as_str(), "assistant" | "result" | "system") {
                     self.spending.note_unread_output();
                 }
@@ -172,6 +173,7 @@ impl Turn {
     }
 
     fn read_tool_results(&mut self, user: User) -> Vec<TranscriptItem> {
+        // A later line proves that the unreadable line was not the last one.
         self.health.unread = false;
         let call = user.message.content.iter().find_map(|answer| answer.call.clone());
         if let Some(call) = call {
@@ -188,7 +190,8 @@ impl Turn {
         self.spending.note_request();
         self.stage = Stage::Working;
         self.health.unread = false;
-        // Another client follows one that was cut off, and speaks for itself.
+        // A new client follows after an interrupted one, so the interrupted result no longer
+        // counts.
         self.result = self.result.take().filter(|ended| !ended.was_interrupted());
         self.note_session(init.session_id);
         self.model = init.model.or_else(|| self.model.take());
@@ -202,14 +205,15 @@ impl Turn {
         }
     }
 
-    /// The client does not stream the request that sums a conversation up.
+    /// Charges the request for the summary, which the client does not stream.
     fn note_compaction(&mut self, compaction: &Compaction) {
         let usage = Tokens { input: compaction.about.pre_tokens, ..Tokens::default() };
         let model = self.model.clone();
         self.spending.add_message(&Message { model, usage, ..Message::default() }, None);
     }
 
-    /// What the client names is told to people, and may be an argument of the next client.
+    /// Notes the session. Its id is displayed and may become an argument of the next client, so
+    /// unsafe ids are dropped.
     fn note_session(&mut self, session: Option<String>) {
         match session {
             None => {}
@@ -223,6 +227,7 @@ impl Turn {
     }
 
     fn read_message(&mut self, line: Assistant) -> Vec<TranscriptItem> {
+        // Messages of subagents carry the id of the tool call that started them.
         let own = line.parent_tool_use_id.is_none();
         let is_synthetic = line.message.model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
@@ -230,7 +235,7 @@ impl Turn {
         }
         if line.error.is_some() || is_synthetic {
             if own {
-                self.error.emit(&line);
+                self.error.note_error(&line);
             }
             let texts = line.message.content.into_iter().map(|block| block.text);
             let texts = texts.filter(|text| !text.is_empty());
@@ -242,6 +247,7 @@ impl Turn {
         if own {
             if self.last.id != message.id {
                 self.last = JoinedMessage { id: message.id, ..JoinedMessage::default() };
+                // A new message means that the client recovered from the earlier error.
                 self.error = ApiError::default();
             }
             self.model = message.model.or_else(|| self.model.take());
@@ -283,7 +289,7 @@ impl Turn {
     }
 
     fn note_task_start(&mut self, task: Task) {
-        // A shell asks no model.
+        // A shell sends no requests to a model.
         if task.kind != "local_bash" {
             let call = task.call.clone().unwrap_or_else(|| task.id.clone());
             self.spending.agent_started(call, task.id.clone());
@@ -311,17 +317,18 @@ impl Turn {
         self.tasks.remove(&task.id);
     }
 
-    /// Every result tells of all calls so far that were denied: those that are new.
+    /// Adds a denied call. Every result lists all denied calls so far, so only new ones are added.
     fn note_denial(&mut self, denial: &Denial) -> Option<TranscriptItem> {
-        const MOST: usize = 1000;
+        // A bound for memory and journal; a client in a loop can be denied without end.
+        const MAX_DENIED: usize = 1000;
         let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
         if denial.tool.is_empty() || is_listed {
             return None;
         }
-        if self.denied.len() == MOST {
-            self.health
-                .warnings
-                .add_message(format!("more than {MOST} calls were denied; the rest is not listed"));
+        if self.denied.len() == MAX_DENIED {
+            self.health.warnings.add_message(format!(
+                "more than {MAX_DENIED} calls were denied; the rest is not listed"
+            ));
             return None;
         }
         self.denied_calls.extend(denial.call.clone());
@@ -344,12 +351,12 @@ impl Turn {
         let api_error = std::mem::take(&mut self.error);
         let ended = RoundResult { conclusion, message, api_error };
         if ended.has_lost_session() {
-            // The session that it names is none that it opened.
+            // The reported session is not one that this client opened.
             self.lost += 1;
         } else {
             self.note_session(ended.conclusion.session_id.clone());
         }
-        // A later round that was cut off takes nothing from an answer that was complete.
+        // A later interrupted round does not invalidate an answer that was complete.
         if !ended.was_interrupted() || self.result.as_ref().is_none_or(RoundResult::was_interrupted)
         {
             self.result = Some(ended);
@@ -358,8 +365,8 @@ impl Turn {
     }
 }
 
-/// Whether a line that is not JSON may have been a message: a part of one, or bytes that a disk lost.
-/// Other text, such as a log line, was none.
+/// Whether a line that is not JSON may have been a message: a part of one, or bytes that the disk
+/// lost. Other text, such as a log line, was not a message.
 fn is_damaged(line: &str) -> bool {
     let line = line.trim();
     line.starts_with('{')
@@ -368,12 +375,10 @@ fn is_damaged(line: &str) -> bool {
 }
 
 impl RoundResult {
-    /// Whether the client stopped in the middle.
     pub(super) fn was_interrupted(&self) -> bool {
         self.conclusion.was_interrupted()
     }
 
-    /// Whether the client does not know the session.
     pub(super) fn has_lost_session(&self) -> bool {
         self.conclusion.has_lost_session()
     }

@@ -1,7 +1,8 @@
-//! The parts of a stream line that anything depends on.
+//! The fields of stream lines that Raymond uses.
 //!
-//! A line may have megabytes, so only these are kept. Every field may be missing or of another
-//! shape than was seen: such a field counts as absent, and the rest of its line is still read.
+//! A line may have megabytes, so only these fields are kept. Every field may be missing or have an
+//! unexpected type. Such a field counts as absent, and the rest of its line is still read. Names of
+//! fields are those of the client; `line` chooses the type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +11,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What tells lines apart.
+/// The fields that determine the type of a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Head {
@@ -20,7 +21,7 @@ pub(super) struct Head {
     pub(super) subtype: Option<String>,
 }
 
-/// `system/init`
+/// `system/init`: the client begins a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Init {
@@ -32,7 +33,7 @@ pub(super) struct Init {
     pub(super) mcp_servers: Vec<Server>,
 }
 
-/// An MCP server, and whether it could be reached.
+/// An MCP server and its connection status.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Server {
@@ -48,23 +49,23 @@ pub(super) struct Server {
 pub(super) struct Assistant {
     #[serde(deserialize_with = "lenient")]
     pub(super) message: Message,
-    /// Set for the messages of a subagent.
+    /// Set for messages of a subagent.
     #[serde(deserialize_with = "lenient")]
     pub(super) parent_tool_use_id: Option<String>,
-    /// The kind of an API error, on the message by which the client tells of it.
+    /// The kind of an API error, on the message that reports it.
     #[serde(deserialize_with = "lenient")]
     pub(super) error: Option<String>,
-    /// Which of that kind, where the client knows.
+    /// The specific name of the error, if the client knows it.
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error_params: ErrorDetails,
-    /// When it was said.
+    /// When the message was written.
     #[serde(deserialize_with = "lenient")]
     pub(super) timestamp: Option<String>,
 }
 
-/// What the answer that was an error said besides.
+/// Further fields of the error response.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ErrorDetails {
@@ -86,7 +87,6 @@ pub(super) struct Message {
     pub(super) usage: Tokens,
 }
 
-/// A block of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Block {
@@ -103,14 +103,15 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Whether it stands for thoughts that the client does not show.
+    /// Whether the block stands for thinking that the client does not show.
     pub(super) fn hides_thinking(&self) -> bool {
+        // `thinking` is a length with the two quotation marks of JSON.
         let is_empty = self.thinking <= r#""""#.len();
         self.kind == "redacted_thinking" || (self.kind == "thinking" && is_empty)
     }
 }
 
-/// `user`: what tools answered.
+/// `user`: tool results.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct User {
@@ -120,7 +121,7 @@ pub(super) struct User {
     pub(super) totals: Totals,
 }
 
-/// What a subagent that has finished used for its last message.
+/// The usage of the last message of a finished subagent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Totals {
@@ -130,7 +131,6 @@ pub(super) struct Totals {
     pub(super) usage: Tokens,
 }
 
-/// The answers of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Answers {
@@ -138,13 +138,13 @@ pub(super) struct Answers {
     pub(super) content: Vec<ToolResult>,
 }
 
-/// The answer of a tool, of which only an error is kept.
+/// A tool result, of which only an error is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ToolResult {
     pub(super) kind: String,
-    /// The call that it answers.
+    /// The id of the tool call.
     pub(super) call: Option<String>,
-    /// What went wrong, when something did.
+    /// The error text, if the tool failed.
     pub(super) error: Option<String>,
 }
 
@@ -170,7 +170,7 @@ impl<'de> Deserialize<'de> for ToolResult {
     }
 }
 
-/// The text of a content: a text, or a list of blocks.
+/// Returns the text of a content field, which is a text or a list of blocks.
 fn joined_text(content: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return text;
@@ -179,7 +179,7 @@ fn joined_text(content: &str) -> String {
     blocks.into_iter().map(|block| block.text).collect::<Vec<_>>().join("\n")
 }
 
-/// What a tool is called with, as far as it names what is done.
+/// The input of a tool call, as far as it describes the action.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolInput {
@@ -191,7 +191,7 @@ pub(super) struct ToolInput {
     pub(super) url: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) pattern: Option<String>,
-    /// Of all of it, in bytes.
+    /// The length of the whole input in bytes.
     #[serde(skip)]
     pub(super) length: usize,
 }
@@ -215,7 +215,7 @@ pub(super) struct Tokens {
     pub(super) server_tools: ServerTools,
 }
 
-/// Cache writes by how long the cache keeps them.
+/// Cache writes by lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CacheWrites {
@@ -230,19 +230,18 @@ pub(super) struct ServerTools {
     pub(super) web_search_requests: Count,
 }
 
-/// A number of tokens. A count that could not be read is not zero.
+/// A number of tokens. An unreadable count is not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Count {
-    /// The field is missing, or null.
     #[default]
     Absent,
     Known(u64),
-    /// The field is no whole number: `1e6`, `"1000"`, `-1`.
+    /// The field is not a whole number: `1e6`, `"1000"`, `-1`.
     Unreadable,
 }
 
 impl Count {
-    /// Returns the known tokens; an unknown number may be any.
+    /// Returns the known tokens; an unknown number counts as zero.
     pub(super) const fn at_least(self) -> u64 {
         match self {
             Self::Known(tokens) => tokens,
@@ -262,7 +261,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// `system/api_retry`
+/// `system/api_retry`: a request failed and is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Retry {
@@ -278,7 +277,7 @@ pub(super) struct Retry {
     pub(super) error: Option<String>,
 }
 
-/// `rate_limit_event`
+/// `rate_limit_event`: the state of a usage limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RateLimit {
@@ -286,7 +285,7 @@ pub(super) struct RateLimit {
     pub(super) info: RateLimitInfo,
 }
 
-/// How much of a usage limit is used.
+/// The state of a usage limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RateLimitInfo {
@@ -298,13 +297,13 @@ pub(super) struct RateLimitInfo {
     pub(super) resets_at: Option<u64>,
 }
 
-/// `system/task_started`, `task_updated` and `task_notification`
+/// `system/task_started`, `task_updated` and `task_notification`: a background task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Task {
     #[serde(rename = "task_id", deserialize_with = "lenient")]
     pub(super) id: String,
-    /// The tool call that started it.
+    /// The id of the tool call that started the task.
     #[serde(rename = "tool_use_id", deserialize_with = "lenient")]
     pub(super) call: Option<String>,
     /// `local_agent`, `local_bash` and others.
@@ -312,14 +311,14 @@ pub(super) struct Task {
     pub(super) kind: String,
     #[serde(deserialize_with = "lenient")]
     pub(super) is_backgrounded: Option<bool>,
-    /// Housekeeping of the client, which nothing waits for.
+    /// Housekeeping of the client, for which nothing waits.
     #[serde(deserialize_with = "lenient")]
     pub(super) ambient: bool,
     #[serde(deserialize_with = "lenient")]
     pub(super) patch: Patch,
 }
 
-/// What changed about a task.
+/// The changes of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Patch {
@@ -329,7 +328,7 @@ pub(super) struct Patch {
     pub(super) is_backgrounded: Option<bool>,
 }
 
-/// `system/background_tasks_changed`
+/// `system/background_tasks_changed`: the complete list of background tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tasks {
@@ -337,7 +336,7 @@ pub(super) struct Tasks {
     pub(super) tasks: Vec<Task>,
 }
 
-/// `system/compact_boundary`
+/// `system/compact_boundary`: the conversation was compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Compaction {
@@ -348,11 +347,11 @@ pub(super) struct Compaction {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CompactionDetails {
-    /// What the conversation had before, which a request read to sum it up.
+    /// The tokens before the compaction, which the request for the summary read.
     pub(super) pre_tokens: Count,
 }
 
-/// `system/model_refusal_no_fallback`
+/// `system/model_refusal_no_fallback`: the model refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Refusal {
@@ -360,7 +359,7 @@ pub(super) struct Refusal {
     pub(super) explanation: Option<String>,
 }
 
-/// `result`
+/// `result`: a round has ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Conclusion {
@@ -374,7 +373,7 @@ pub(super) struct Conclusion {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error_status: Option<u16>,
-    /// Why the client stopped, such as `completed` or `aborted_tools`.
+    /// The reason of the end, such as `completed` or `aborted_tools`.
     #[serde(deserialize_with = "lenient")]
     pub(super) terminal_reason: Option<String>,
     #[serde(deserialize_with = "lenient_list")]
@@ -384,24 +383,24 @@ pub(super) struct Conclusion {
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
     pub(super) model_usage_since_last_result: Option<Report>,
-    /// Its number among the results of the client.
+    /// The index among the results of the client.
     #[serde(deserialize_with = "lenient")]
     pub(super) result_index: Option<u64>,
-    /// How the client knows the costs that it reports.
+    /// How the client determined the reported costs.
     #[serde(rename = "costBasis", deserialize_with = "lenient")]
     pub(super) cost_basis: CostBasis,
-    /// Absent when the model never complied with the schema.
+    /// Absent if the model never followed the schema.
     #[serde(deserialize_with = "lenient")]
     pub(super) structured_output: Option<serde_json::Value>,
 }
 
 impl Conclusion {
-    /// Whether the client stopped in the middle.
+    /// Whether the client stopped in the middle of a round.
     pub(super) fn was_interrupted(&self) -> bool {
         self.subtype == "error_during_execution"
     }
 
-    /// Whether the client stopped while a tool ran: then it had no request under way itself.
+    /// Whether the client stopped while a tool ran, so that it had no open request itself.
     pub(super) fn was_interrupted_in_tool(&self) -> bool {
         self.was_interrupted() && self.terminal_reason.as_deref() == Some("aborted_tools")
     }
@@ -411,18 +410,19 @@ impl Conclusion {
         self.subtype == "error_max_budget_usd"
     }
 
-    /// Whether the client does not know the session. Only this sentence tells.
+    /// Whether the client does not know the session. The client has no typed field for this, only
+    /// this text.
     pub(super) fn has_lost_session(&self) -> bool {
         const LOST: &str = "No conversation found";
         self.was_interrupted() && self.errors.iter().any(|error| error.starts_with(LOST))
     }
 }
 
-/// What each model used and cost.
+/// The usage and cost of each model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Report(pub(super) BTreeMap<String, ModelUsage>);
 
-/// A model that is listed twice has an unknown cost: nothing says which of both counts.
+/// A model that is listed twice has an unknown cost, because nothing shows which entry counts.
 impl<'de> Deserialize<'de> for Report {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Models;
@@ -448,7 +448,7 @@ impl<'de> Deserialize<'de> for Report {
     }
 }
 
-/// What one model used and cost.
+/// The usage and cost of one model.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ModelUsage {
@@ -463,13 +463,13 @@ pub(super) struct ModelUsage {
     pub(super) web_search_requests: Count,
 }
 
-/// How the client knows a cost.
+/// How the client determined a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CostBasis {
-    /// By its own prices.
+    /// From its own prices.
     #[default]
     Prices,
-    /// It does not know the model, and guessed.
+    /// Guessed, because the client does not know the model.
     Unknown,
 }
 
@@ -480,7 +480,7 @@ impl<'de> Deserialize<'de> for CostBasis {
     }
 }
 
-/// A tool call that was denied.
+/// A denied tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Denial {
@@ -492,7 +492,7 @@ pub(super) struct Denial {
     pub(super) input: ToolInput,
 }
 
-/// The value, or nothing when it has another shape.
+/// Reads a value, or the default if the value has another type.
 fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -502,8 +502,9 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// A name, which will be recorded: no longer than names are.
+/// Reads a name. It goes into the journal, so it must not be longer than names are.
 fn optional_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    // In bytes.
     const LONGEST: usize = 200;
     let found: Option<String> = lenient(deserializer)?;
     Ok(found.filter(|name| !name.is_empty()).map(|mut name| {
@@ -515,7 +516,7 @@ fn optional_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<St
     }))
 }
 
-/// The items of a list that have the shape.
+/// Reads the items of a list that have the expected type.
 fn lenient_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -526,7 +527,7 @@ where
     Ok(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
 }
 
-/// How much there is of a value that is not kept; a text counts with its quotes.
+/// Reads only the length of a value; a text counts with its quotation marks.
 fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     Ok(<&RawValue>::deserialize(deserializer)?.get().len())
 }

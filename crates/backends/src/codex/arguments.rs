@@ -1,7 +1,7 @@
-//! What the client is told on its command line and in its environment.
+//! The command line and the environment of the client.
 //!
-//! The prompt goes through stdin. What a subcommand does not take is said before it: the client knows
-//! sandbox, directory and schema only there.
+//! The prompt goes through stdin. Options that a subcommand does not accept come before it: the
+//! client accepts sandbox, directory and schema only there.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,8 @@ use super::preflight;
 use crate::contract::Request;
 use crate::headless::{ArgumentList, SessionStep};
 
-/// What a client sets for whatever it starts. A run inside a client is none of its tools.
+/// The variables that a client sets for its child processes. A run inside a client must not look
+/// like one of its tools.
 const OUTER_CLIENT_VARIABLES: [&str; 8] = [
     "CODEX_CI",
     "CODEX_SANDBOX",
@@ -25,7 +26,7 @@ const OUTER_CLIENT_VARIABLES: [&str; 8] = [
     "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
 ];
 
-/// The arguments of a client that takes this step.
+/// Returns the arguments of a client for this step.
 pub(super) fn arguments(
     request: &Request,
     step: &SessionStep,
@@ -33,7 +34,8 @@ pub(super) fn arguments(
 ) -> Vec<OsString> {
     let mut list = ArgumentList::default();
     list.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
-    // A goal outlives its turn: the client would go on with it by itself, and tell the next turn of it.
+    // A goal outlives its turn: the client would continue it by itself and mention it in the next
+    // turn.
     list.add(["-c", "features.goals=false"]);
     list.joined("--cd", &request.cwd);
     permissions(&mut list, &request.permissions);
@@ -59,7 +61,8 @@ pub(super) fn arguments(
     list.finish()
 }
 
-/// Nobody is there to be asked: what the sandbox does not allow fails, and the model is told.
+/// Adds the permissions. No user is present to approve anything, so everything that the sandbox
+/// forbids fails, and the model sees the failure.
 fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
     match permissions.checks {
         Checks::Kept => {
@@ -70,17 +73,18 @@ fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
     }
 }
 
-/// Adds a text of the configuration, quoted as TOML: the client takes whatever is not TOML literally,
-/// with its quotation marks.
+/// Adds a configuration text, quoted as TOML. The client takes a value that is not TOML literally,
+/// including its quotation marks.
 fn configured(list: &mut ArgumentList, key: &'static str, value: &str) {
-    // TOML reads every escape that JSON writes, but does not allow the one control character that
-    // JSON leaves as it is.
+    // TOML reads every escape that JSON writes, but it forbids DEL, the only control character that
+    // JSON does not escape.
     let quoted = serde_json::Value::from(value).to_string().replace('\u{7f}', "\\u007f");
     list.add(["-c"]);
     list.joined(key, quoted);
 }
 
-/// What of these variables a client must not see: they tell of another turn, or of another client.
+/// Returns the variables that a client must not see, because they describe another turn or another
+/// client.
 pub(super) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let foreign_variables = |name: &str| is_ours(name) || OUTER_CLIENT_VARIABLES.contains(&name);
     names.filter(|name| name.to_str().is_some_and(foreign_variables)).collect()

@@ -1,41 +1,41 @@
-//! What an error means for a turn.
+//! The classes of errors, by what can be done about them.
 //!
-//! The rollout has types for errors, and they decide. Where it has none but `other`, a status in the
-//! message does, or the words by which the client tells that a stream broke or that the key of its provider
-//! is not there; all of them are the client's own.
+//! The rollout gives errors a type, which decides. If the type is only `other`, Raymond uses an
+//! HTTP status in the message, or the client's fixed texts for a broken stream and for a missing
+//! provider key.
 
 use super::rollout::RolloutError;
 
-/// How the client begins to tell that a stream broke.
+/// The start of the client's message about a broken stream.
 const STREAM_BROKE: &str = "stream disconnected before completion";
 
-/// What is to be done about an error.
+/// The class of an error, by what can be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorClass {
-    /// A person has to log in, or to pay.
+    /// The user must log in or pay.
     Auth,
-    /// To wait until a usage limit is lifted.
+    /// Raymond must wait until a usage limit ends.
     Quota,
-    /// To try again.
+    /// A retry may succeed.
     Transient,
-    /// To go on with another share.
+    /// The turn continues with another budget share.
     Capped,
-    /// Nothing: it would be the same again.
+    /// A retry would fail in the same way.
     Task,
 }
 
 impl ErrorClass {
-    /// By its type, where that is known, else by what the client says.
+    /// Classifies an error by its type, or by the message if the type is unknown.
     pub(super) fn from_problem(problem: Option<&RolloutError>, message: &str) -> Self {
         let typed = problem.and_then(|problem| Self::from_kind(&problem.kind, problem.status));
         typed.unwrap_or_else(|| Self::from_message(message))
     }
 
-    /// Whether no model can have worked on the request: the provider says that it did not serve it, or the
-    /// client did not send it. A request that failed in any other way may have been answered in part, and
-    /// paid for.
+    /// Whether no model can have worked on the request, because the provider did not serve it or
+    /// the client did not send it. A request that failed in another way may have been answered in
+    /// part, and paid for.
     pub(super) fn is_refusal(problem: Option<&RolloutError>, message: &str) -> bool {
-        const REFUSAL_MESSAGES: [&str; 5] = [
+        const REFUSAL_KINDS: [&str; 5] = [
             "rate_limit_exceeded",
             "model_not_found",
             "bad_request",
@@ -49,7 +49,7 @@ impl ErrorClass {
         let typed = problem.and_then(|problem| problem.status);
         let is_answered = typed.or_else(|| parse_status(message)).is_some_and(is_unserved);
         let fault = Self::from_problem(problem, message);
-        let is_named = REFUSAL_MESSAGES.contains(&kind);
+        let is_named = REFUSAL_KINDS.contains(&kind);
         is_named || is_answered || matches!(fault, Self::Auth | Self::Quota | Self::Capped)
     }
 
@@ -100,19 +100,19 @@ impl ErrorClass {
     }
 }
 
-/// A request that the client is about to try again. It tells no type then, only a status.
+/// A request that the client is about to retry. The notice has no type, only an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// It may help.
+    /// The retry may succeed.
     Useful,
-    /// It is in vain: a person has to log in.
+    /// The retry is useless: the user must log in.
     LoggedOut,
-    /// It is in vain until a usage limit is lifted.
+    /// The retry is useless until a usage limit ends.
     Limited,
 }
 
 impl Retry {
-    /// What the client says, when it tells of a retry.
+    /// Reads a notice of the client; returns `None` if it is not about a retry.
     pub(super) fn from_notice(notice: &str) -> Option<Self> {
         let why = notice.strip_prefix("Reconnecting...")?;
         Some(match parse_status(why).map(|status| ErrorClass::from_status(Some(status))) {
@@ -124,7 +124,8 @@ impl Retry {
         })
     }
 
-    /// Whether the request before the retry may have been answered in part: it was not refused.
+    /// Whether the request before the retry may have been answered in part, because it was not
+    /// refused.
     pub(super) fn follows_a_break(notice: &str) -> bool {
         let is_refused =
             parse_status(notice).is_some_and(is_unserved) && !notice.contains(STREAM_BROKE);
@@ -132,13 +133,14 @@ impl Retry {
     }
 }
 
-/// Whether a status means that the provider did not serve the request. A timeout (408) and the errors of a
-/// gateway (502, 504) do not: the model behind it may have worked.
+/// Whether a status means that the provider did not serve the request. A timeout (408) and gateway
+/// errors (502, 504) do not, because the model behind the gateway may have worked.
 const fn is_unserved(status: u16) -> bool {
     matches!(status, 400..=407 | 409..=501 | 503 | 529)
 }
 
-/// The status in `unexpected status 401 Unauthorized: …` or `last status: 429 Too Many Requests`.
+/// Returns the status in `unexpected status 401 Unauthorized: …` or `last status: 429 Too Many
+/// Requests`.
 fn parse_status(message: &str) -> Option<u16> {
     let places = ["unexpected status ", "last status: "];
     let after = places.iter().find_map(|place| message.split_once(place))?.1;

@@ -1,7 +1,7 @@
-//! One line of the client's stream.
+//! Parsing of one line of the client's stream.
 //!
-//! A line of another type, or one that is no JSON at all, is nothing to act on; it stays in the
-//! transcript. A field of another shape than expected is as good as absent.
+//! Lines of unknown types and lines that are not JSON cause a warning and stay in the transcript. A
+//! field of an unexpected type counts as absent.
 
 use raymond_core::prices::Usage;
 use serde::Deserialize;
@@ -9,47 +9,55 @@ use serde_json::Value;
 
 use super::rollout::parse_usage;
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// The thread that is written.
+    /// The thread that the client writes.
     Thread(String),
-    /// The model is asked.
+    /// The client sends a request to the model.
     Begins,
-    /// Something begins, or goes on.
+    /// An item started or changed.
     Doing(Item),
-    /// Something is done.
+    /// An item is complete.
     Done(Item),
-    /// The turn is over, and this is what the thread used in all.
+    /// The turn has ended; the usage is that of the whole thread.
     Completed(Option<Usage>),
-    /// The turn failed.
     Failed(String),
-    /// A request failed, and is tried again; or the turn is about to fail.
-    AbortReason(String),
-    /// Of no interest.
+    /// A request failed and is retried, or the turn is about to fail.
+    Error(String),
     Ignored,
-    /// Of a type that is not known.
     Unknown(String),
-    /// Not JSON.
     NotJson,
 }
 
-/// A part of a turn.
+/// An item of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
-    /// The model says something.
+    /// A message of the model.
     Message(String),
-    /// A command.
-    Command { command: String, status: String, output: String },
-    /// Files are written.
-    Files { paths: Vec<String>, status: String },
-    /// A tool of a server.
-    Tool { name: String, failed: Option<String> },
-    /// Agents that it started.
-    Agents { tool: String, threads: Vec<String> },
-    /// The client itself has something to say: a warning.
+    /// A shell command.
+    Command {
+        command: String,
+        status: String,
+        output: String,
+    },
+    /// Files that are written.
+    Files {
+        paths: Vec<String>,
+        status: String,
+    },
+    /// A call of an MCP tool or a web search.
+    Tool {
+        name: String,
+        failed: Option<String>,
+    },
+    /// Agents that the model started.
+    Agents {
+        tool: String,
+        threads: Vec<String>,
+    },
+    /// A warning of the client itself.
     Note(String),
-    /// Of no interest.
     Other,
 }
 
@@ -71,7 +79,6 @@ struct ItemText {
     message: String,
 }
 
-/// Reads a line.
 pub(super) fn read(text: &str) -> Line {
     if text.trim().is_empty() {
         return Line::Ignored;
@@ -86,7 +93,7 @@ pub(super) fn read(text: &str) -> Line {
         "item.completed" => Line::Done(parse_item(&shape.item)),
         "turn.completed" => Line::Completed(parse_usage(&shape.usage)),
         "turn.failed" => Line::Failed(shape.error.unwrap_or_default().message),
-        "error" => Line::AbortReason(shape.message),
+        "error" => Line::Error(shape.message),
         _ => unknown(&kind),
     }
 }
@@ -125,6 +132,7 @@ fn list_texts(list: &Value, part: fn(&Value) -> Option<&str>) -> Vec<String> {
 }
 
 fn unknown(kind: &str) -> Line {
+    // In bytes, because the type goes into a warning and may be of any length.
     const SHOWN: usize = 60;
     Line::Unknown(kind[..kind.floor_char_boundary(SHOWN)].to_owned())
 }

@@ -1,6 +1,8 @@
-//! How a turn ended: by typed fields of the stream and of the rollout, never by an exit code.
+//! The outcome of a turn, decided by typed fields of the stream and the rollout, never by an exit
+//! code.
 //!
-//! One sentence of stderr is read: that a thread is not known, because the client says so nowhere else.
+//! The only exception is one sentence on stderr, about an unknown thread, because the client
+//! reports it nowhere else.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
@@ -14,14 +16,17 @@ use crate::headless::{
 };
 use crate::process::LINE_MAX;
 
-/// How the turn ended for whoever asked. The step is the one that the last client took.
+/// Returns the answer of the turn; `step` is the step of the last client.
 pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
     let cost = turn.cost();
+    // Checked first: a result in the wrong thread must never count.
     if let Some(failure) = wrong_thread(&turn, step) {
         return Answer::Failed { failure, cost, denied: turn.denied, session: None };
     }
     let session = opened_session(&turn, step);
     let failure = match (&turn.result, end) {
+        // The unreadable line may have been the final message, so an older message must not replace
+        // it.
         (Some(Conclusion::Completed), _) if turn.health.unread => output_too_large(LINE_MAX as u64),
         (Some(Conclusion::Completed), _) => match &turn.abort_reason {
             Some(AbortReason::Unpriced(model)) => unpriced_failure(model),
@@ -51,17 +56,19 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
     Answer::Failed { failure, cost, denied: turn.denied, session }
 }
 
-/// The thread, when it is not the one that was planned.
+/// Returns the thread, if it is not the planned one.
 fn opened_session(turn: &Turn, step: &SessionStep) -> Option<SessionId> {
     turn.session.clone().filter(|id| id != step.written_session())
 }
 
-/// A client that writes another thread than the one that it was to go on in, or that it named first.
+/// Returns the failure of a client that wrote to another thread than the one to continue, or than
+/// the one it named first.
 fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
     match (&turn.abort_reason, step, &turn.session) {
         (Some(AbortReason::WrongThread { from, to }), _, _) => {
             Some(SessionStep::Resume(from.clone()).wrong_session_failure("thread", to))
         }
+        // A branch that has the id of its origin would have changed the original conversation.
         (_, SessionStep::Resume(id), Some(named)) if id != named => {
             Some(step.wrong_session_failure("thread", named))
         }
@@ -107,7 +114,7 @@ fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
     Answer::Capped { cost, progressed, denied: turn.denied, session }
 }
 
-/// What the client says of a turn that failed; none when it stopped at a budget.
+/// Returns the failure that the client reported, or `None` if the client stopped at a budget.
 fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
     let why = if message.trim().is_empty() { "it does not say why" } else { message };
     let why = shorten(why);
@@ -124,7 +131,7 @@ fn quota_failure(turn: &Turn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.thread_usage.limited_until(), why }
 }
 
-/// The same would follow from every other turn.
+/// Returns the failure for a model without a price. A retry would fail in the same way.
 fn unpriced_failure(model: &str) -> TurnFailure {
     TurnFailure::Task { why: PreflightProblem::Unpriced(model.to_owned()).message() }
 }
@@ -137,13 +144,14 @@ fn login_failure(said: &str) -> TurnFailure {
     TurnFailure::Auth { why }
 }
 
-/// A client that has not concluded.
+/// Returns the failure of a client without a result.
 fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
     if let Some(limit) = turn.health.flooded {
         return output_too_large(limit);
     }
     if let (Some(session), ClientEnd::Exited { stderr, .. }) = (step.required_session(), end) {
         let lost = format!("no rollout found for thread id {session}");
+        // The text alone does not decide: a client that asked the model did find its thread.
         if turn.session.is_none() && !turn.may_have_asked() && stderr.contains(&lost) {
             return TurnFailure::LostSession { session: session.clone() };
         }

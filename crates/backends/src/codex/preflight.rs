@@ -1,4 +1,7 @@
-//! What must be there before anything is spent, and what the client cannot be asked for.
+//! Checks before a Codex client starts, so that mistakes cost nothing.
+//!
+//! `check`, `check_home` and `check_version` look at the machine; [`RequestedOptions`] looks at the
+//! settings of a state.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,79 +18,75 @@ use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
 use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
-/// Why no client can be started.
+/// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightProblem {
-    /// There is no such program.
     #[error(transparent)]
     MissingProgram(#[from] MissingProgram),
-    /// It is of an older make.
+    /// The client is too old.
     #[error(
         "the client {NAME} ({path}) is version {version}, and this needs {}",
         display_version(OLDEST)
     )]
     TooOld {
-        /// Where it is.
         path: String,
-        /// What it says of itself.
+        /// The version that the client reports.
         version: String,
     },
-    /// It has no such mode.
     #[error("{NAME} has nothing like the permission mode {0:?}")]
     Mode(String),
-    /// It has no such effort.
     #[error("{NAME} has no effort {0:?}")]
     Effort(String),
-    /// A mode that skips all checks, where nobody said that they may be skipped.
+    /// A mode that skips all checks although the user did not allow that.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
-    /// It cannot deny tools.
+    /// The client cannot deny single tools.
     #[error("{NAME} cannot deny tools, and {0:?} is denied")]
     Deny(String),
-    /// Where it is told to keep its threads is no directory.
+    /// `CODEX_HOME` is not a directory.
     #[error("{HOME} is {}, and there is no such directory", .0.display())]
     Home(PathBuf),
-    /// It cannot keep its threads where it is told to.
+    /// `CODEX_HOME` is not writable.
     #[error("{HOME} is {}, and nothing can be written there", .0.display())]
     Unwritable(PathBuf),
-    /// It takes MCP servers from its own configuration only.
+    /// The client reads MCP servers only from its own configuration.
     #[error("{NAME} takes no mcp_config")]
     Mcp,
-    /// Its tokens are counted, but nobody knows what they cost.
+    /// The tokens of the model are counted, but their price is unknown.
     #[error("the model {0:?} has no price, so {NAME} cannot be held to a budget")]
     Unpriced(String),
 }
 
-/// What is asked of a client.
+/// The options that a state requests from the client.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestedOptions<'a> {
-    /// What it may do without asking.
+    /// The tools that the client may use without asking.
     pub permissions: &'a Permissions,
-    /// The effort; none leaves it to the client.
+    /// The reasoning effort; `None` leaves the choice to the client.
     pub effort: Option<&'a str>,
-    /// What else a state hands to it.
+    /// Further options that a state passes to the client.
     pub extras: &'a Extras,
-    /// The model; none leaves it to the client.
+    /// The model; `None` leaves the choice to the client.
     pub model: Option<&'a str>,
-    /// What it may cost; none when that does not matter.
+    /// The budget share; `None` means no limit.
     pub cap: Option<Micros>,
 }
 
-/// What permission modes are called here, and the sandbox that comes nearest.
+/// The permission modes of Raymond with the most similar sandbox of the client.
 const MODES: [(&str, &str); 3] =
     [("acceptEdits", "workspace-write"), ("default", "workspace-write"), ("plan", "read-only")];
 const EFFORTS: [&str; 8] = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
-/// The mode that is another word for `--dangerously-skip-permissions`.
+/// The mode that means the same as `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
-/// The sandbox of a permission mode.
+/// Returns the sandbox of a permission mode.
 pub(super) fn sandbox(mode: Option<&str>) -> &'static str {
     let known = MODES.iter().find(|(name, _)| Some(*name) == mode);
     known.map_or("workspace-write", |(_, sandbox)| sandbox)
 }
 
 impl PreflightProblem {
-    /// What to do about it.
+    /// Returns how to fix the problem.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::Mode(_) => {
@@ -126,12 +125,12 @@ impl PreflightProblem {
         remedy.to_owned()
     }
 
-    /// What is wrong, and what to do about it.
+    /// Returns the problem and how to fix it.
     pub(super) fn message(&self) -> String {
         format!("{self}: {}", self.remedy())
     }
 
-    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
             Self::MissingProgram(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => {
@@ -146,13 +145,12 @@ impl PreflightProblem {
     }
 }
 
-/// Checks that a client can be started.
 pub fn check(command: &OsStr) -> Result<(), PreflightProblem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
 
-/// Checks that the directory is there that the client is told to use: it makes none itself.
+/// Checks that `CODEX_HOME` is a directory, because the client does not create it.
 pub fn check_home() -> Result<(), PreflightProblem> {
     check_exists(own_home(None))
 }
@@ -165,7 +163,8 @@ fn check_exists(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
     }
 }
 
-/// Permissions do not tell, least of all to root.
+/// Whether a directory can be created inside. Permission bits do not answer this, least of all for
+/// root.
 fn is_writable(directory: &Path) -> bool {
     let trial = directory.join(format!(".raymond-{}", std::process::id()));
     match fs::create_dir(&trial) {
@@ -174,12 +173,12 @@ fn is_writable(directory: &Path) -> bool {
     }
 }
 
-/// Whether it is known what tokens of a model cost.
+/// Whether the prices of a model are known.
 pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
     prices.estimate(model, &Usage::default()).is_some()
 }
 
-/// Checks that a client that says this of its version does what is expected of it.
+/// Checks the version that the client reports.
 pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
         return Err(PreflightProblem::TooOld {
@@ -191,19 +190,18 @@ pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem
 }
 
 impl<'a> RequestedOptions<'a> {
-    /// What a request asks.
+    /// Returns the options of a request.
     pub(super) fn of(request: &'a Request) -> Self {
         let Request { permissions, effort, extras, model, .. } = request;
         let (effort, model) = (effort.as_deref(), model.as_deref());
         Self { permissions, effort, extras, model, cap: request.started.cap }
     }
 
-    /// Checks that it can be done.
     pub(super) fn check(self, prices: &Prices) -> Result<(), PreflightProblem> {
         self.problems(prices).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// All of it that cannot be done.
+    /// Returns every option that the client cannot fulfil.
     pub fn problems(self, prices: &Prices) -> Vec<PreflightProblem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
         let mode = match (checks, mode.as_deref()) {
@@ -216,6 +214,7 @@ impl<'a> RequestedOptions<'a> {
         let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
         let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
         let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
+        // Without a price Raymond cannot tell when the budget share is used up.
         let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
         let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
         [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()

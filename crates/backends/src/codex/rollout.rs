@@ -1,8 +1,8 @@
-//! The file in which the client keeps a thread.
+//! The rollout: the file in which the client keeps a thread.
 //!
-//! It is the client's own, and it is only read: for the tokens of every request, for the types of
-//! errors and for usage limits, none of which the stream has. The client files it by the day on which
-//! the thread began, which is in the id of the thread.
+//! Raymond only reads this file, for the tokens of every request, the types of errors and the usage
+//! limits, which the stream does not contain. The client sorts the files by the day on which the
+//! thread began, and the id of the thread contains that day.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::process::{StreamEvent, TRANSCRIPT_MAX, Transcript};
 
-/// A thread's file, read from where it was left.
+/// The file of a thread, read from the last position.
 #[derive(Debug)]
 pub(super) struct Rollout {
     sessions: PathBuf,
@@ -23,52 +23,59 @@ pub(super) struct Rollout {
     size: Size,
 }
 
-/// Whether a file can be read while its client waits.
+/// Whether the file can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     Readable,
     TooLarge,
-    /// An error came in between.
+    /// A read error occurred.
     Unreadable,
 }
 
-/// What an entry says.
+/// An entry of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Entry {
-    /// The thread was branched from this one.
-    Branched { from: String },
-    /// A turn begins.
-    Begins { turn: String },
-    /// The model of what follows.
+    /// The thread was branched from another thread.
+    Branched {
+        from: String,
+    },
+    Begins {
+        turn: String,
+    },
+    /// The model of the following entries.
     Model(String),
-    /// The client instructs the model.
+    /// Instructions of the client to the model.
     Instructed(String),
-    /// The model calls a tool: another request will follow.
+    /// The model calls a tool, so another request will follow.
     Calls,
-    /// The model is handed what a tool said.
+    /// The model receives a tool result.
     Returned,
-    /// The conversation was summed up, and the turn goes on.
+    /// The conversation was compacted, and the turn continues.
     Compacted,
-    /// A request was answered; how many tokens it took is not known when they are not told as numbers.
-    Used { root_turn: Option<String>, usage: Option<Usage> },
-    /// A usage limit that is reached, and when it is lifted, in seconds.
-    Limited { resets_at: u64 },
-    /// A turn is over.
-    Ends { error: Option<RolloutError> },
-    /// A turn was broken off.
+    /// A request was answered. The usage is `None` if its counts are not numbers.
+    Used {
+        root_turn: Option<String>,
+        usage: Option<Usage>,
+    },
+    /// A reached usage limit, and when it ends in seconds since 1970.
+    Limited {
+        resets_at: u64,
+    },
+    Ends {
+        error: Option<RolloutError>,
+    },
+    /// The turn was aborted.
     BrokenOff,
-    /// Damaged: it may have been any of these.
+    /// A damaged entry, which may have been any of these.
     Unreadable,
-    /// Of no interest.
     Other,
 }
 
-/// An error, by its type.
+/// An error by its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RolloutError {
-    /// Its name.
     pub(super) kind: String,
-    /// The status of the answer, where there was one.
+    /// The HTTP status, if there is one.
     pub(super) status: Option<u16>,
 }
 
@@ -82,7 +89,7 @@ impl Rollout {
         }
     }
 
-    /// Tells what was written since the last look.
+    /// Emits the entries that were written since the last call.
     pub(super) fn read_new(&mut self, emit: &mut dyn FnMut(Entry)) {
         if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
@@ -91,6 +98,8 @@ impl Rollout {
         match file.length() {
             Ok(..=TRANSCRIPT_MAX) => {}
             Ok(_) => {
+                // Reading it all would keep the client waiting, and its cost counts as unknown
+                // instead.
                 (self.file, self.size) = (None, Size::TooLarge);
                 return;
             }
@@ -108,26 +117,28 @@ impl Rollout {
             (self.file, self.size) = (None, Size::Unreadable);
             return;
         }
-        // No beginning of an object is one: the client may have been ended before it ended the line.
+        // A complete JSON object has no proper prefix that is also one, so the last entry can be
+        // read even if the client was ended before it wrote the newline.
         file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut emit);
     }
 
-    /// Whether there is a file, and it can be read: one that is longer than a transcript may be is not.
+    /// Whether the file exists and can be read. A file over the size limit of transcripts cannot.
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Whether it was read in part, and cannot be read any further.
+    /// Whether the file was read in part and cannot be read further.
     pub(super) fn is_torn(&self) -> bool {
         self.size != Size::Readable
     }
 
-    /// Whether its last entry is not whole: it may have been a request.
-    pub(super) fn ends_in_entry(&self) -> bool {
+    /// Whether the last entry is incomplete. It may have been a request.
+    pub(super) fn has_partial_entry(&self) -> bool {
         self.file.as_ref().is_some_and(Transcript::has_partial_line)
     }
 
-    /// Whose clock named the day is not known: the days beside it are looked at, too.
+    /// Finds the file. The day may come from another clock or time zone, so the days before and
+    /// after are searched, too.
     fn find(&self) -> Option<PathBuf> {
         let end = format!("-{}.jsonl", self.thread);
         let is_it = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(&end));
@@ -137,8 +148,8 @@ impl Rollout {
     }
 }
 
-/// The directory of the day on which a thread began, or of one so many days from it: the first 48 bits
-/// of its id count milliseconds.
+/// Returns the directory of the day on which a thread began, shifted by `days`. The first 48 bits
+/// of the id are milliseconds since 1970.
 fn day_of(thread: &str, days: i64) -> Option<String> {
     let digits: String = thread.chars().filter(char::is_ascii_hexdigit).take(12).collect();
     let moment = Timestamp::from_millisecond(i64::from_str_radix(&digits, 16).ok()?).ok()?;
@@ -155,7 +166,7 @@ struct EntryFields {
 }
 
 fn parse_entry(line: &[u8]) -> Entry {
-    // The end of a record that was read before its line ended.
+    // The newline of a record that was already read without it.
     if line.trim_ascii().is_empty() {
         return Entry::Other;
     }
@@ -198,10 +209,10 @@ fn parse_entry(line: &[u8]) -> Entry {
     }
 }
 
-/// Returns the tokens of a request; none unless they are whole numbers.
+/// Returns the tokens of a request, or `None` unless they are whole numbers.
 ///
-/// Tokens read from the cache, or put there, are part of the input. If they are more than the whole
-/// input, they cannot be part of it, and all of the input counts beside them.
+/// Tokens that were read from or written to the cache are part of the input. If they exceed the
+/// input, they cannot be part of it, and the whole input counts in addition.
 pub(super) fn parse_usage(value: &Value) -> Option<Usage> {
     let cached = |key: &str| match &value[key] {
         Value::Null => Some(0),
@@ -214,7 +225,7 @@ pub(super) fn parse_usage(value: &Value) -> Option<Usage> {
     Some(Usage { input, output: value["output_tokens"].as_u64()?, cache_write, cache_read })
 }
 
-/// The last of the limits that are reached.
+/// Returns the reached limit that ends last.
 fn parse_limits(value: &Value) -> Entry {
     const ALL: f64 = 100.0;
     let windows = [&value["primary"], &value["secondary"]].into_iter();
@@ -224,7 +235,7 @@ fn parse_limits(value: &Value) -> Entry {
     resets.map_or(Entry::Other, |resets_at| Entry::Limited { resets_at })
 }
 
-/// The type of an error is a word, or a word with the status of an answer.
+/// Returns the type of an error, which is a word or a word with an HTTP status.
 fn parse_problem(error: &Value) -> Option<RolloutError> {
     let info = &error["codex_error_info"];
     if let Some(kind) = info.as_str() {

@@ -1,9 +1,9 @@
-//! What a turn cost and why it failed, out of the files that the client keeps.
+//! The cost of a turn and the reason of its failure, from the rollout files of its threads.
 //!
-//! The tokens of a thread are counted over all its turns, and a fork inherits the count of its parent.
-//! So requests are added up one by one: those of the turns that the thread began since the client
-//! started, and those that agents made for them. Where it is not known what was there before, only the
-//! last turn is taken for the client's.
+//! The client counts the tokens of a thread over all its turns, and a fork inherits the count of
+//! its parent. Therefore this module adds up single requests: those of the turns that the thread
+//! began since the client started, and those that agents made for these turns. If the earlier turns
+//! are unknown, only the last turn counts as the client's.
 
 mod requests;
 
@@ -22,24 +22,23 @@ use super::prior_turns::PriorTurns;
 use super::rollout::{Entry, Rollout, RolloutError};
 use requests::Requests;
 
-/// The books of one turn.
+/// The usage of all threads of one turn.
 #[derive(Debug)]
 pub(super) struct ThreadUsage {
     home: PathBuf,
     prices: Arc<Prices>,
-    /// The thread of the turn first.
+    /// The thread of the turn comes first.
     accounts: Vec<ThreadAccount>,
-    /// Whose accounts there are.
     threads: BTreeSet<String>,
-    /// By turn and model; none where tokens were told in a way that is not understood.
+    /// By turn and model; `None` if the counts could not be read.
     used: BTreeMap<(String, String), Option<Usage>>,
     /// The turns that the thread began.
     begun: BTreeSet<String>,
-    /// The last of them.
+    /// The last turn that began.
     turn: Option<String>,
-    /// Those before the client started.
+    /// The turns before the client started.
     prior_turns: PriorTurns,
-    /// The models that were named since.
+    /// The models that were named since the last turn began.
     named: BTreeSet<String>,
     completeness: Completeness,
     last_turn: LastTurn,
@@ -61,7 +60,7 @@ enum Completeness {
     Partial,
 }
 
-/// What is known of the cost of a turn.
+/// The known part of the cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownCost {
     known: Micros,
@@ -75,12 +74,12 @@ enum Remainder {
     Unknown,
 }
 
-/// Whether the thread of the turn may have a request under way.
+/// Whether the thread of the turn may have an open request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The client reported the end of the turn. Its agents may have been interrupted.
     Reported,
-    /// The client stopped, or was stopped, in the middle; or its last request failed.
+    /// The client stopped or was stopped in the middle, or its last request failed.
     Interrupted,
 }
 
@@ -105,7 +104,7 @@ impl KnownCost {
     }
 }
 
-/// How the thread's last turn ended.
+/// The state of the thread's last turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum LastTurn {
     Running,
@@ -114,7 +113,7 @@ enum LastTurn {
 }
 
 impl ThreadUsage {
-    /// Books that know of no earlier turns but those.
+    /// Creates the usage of a turn without threads.
     pub(super) fn new(home: &Path, prices: Arc<Prices>, prior_turns: PriorTurns) -> Self {
         Self {
             home: home.to_owned(),
@@ -132,12 +131,12 @@ impl ThreadUsage {
         }
     }
 
-    /// The books of another client's turn.
+    /// Returns an empty usage for the next client of the turn.
     pub(super) fn for_next_client(&self) -> Self {
         Self::new(&self.home, Arc::clone(&self.prices), self.prior_turns.clone())
     }
 
-    /// Another thread works for the turn; the first one is the turn's own.
+    /// Adds a thread that works for the turn. The first one is the turn's own thread.
     pub(super) fn add_thread(&mut self, thread: &str) {
         if self.threads.insert(thread.to_owned()) {
             let rollout = Rollout::new(&self.home, thread);
@@ -155,7 +154,7 @@ impl ThreadUsage {
         told
     }
 
-    /// All that there is now is of earlier turns: those of the thread that is gone on with, if any.
+    /// Records all turns that the thread to continue already has, before the client starts.
     pub(super) fn record_prior_turns(&mut self, thread: Option<&str>) -> io::Result<()> {
         let mut turns = BTreeSet::new();
         if let Some(thread) = thread {
@@ -168,7 +167,7 @@ impl ThreadUsage {
         self.prior_turns.keep(turns)
     }
 
-    /// Reads what was written since the last look.
+    /// Reads the entries that were written since the last call.
     pub(super) fn read_new(&mut self) {
         let mut accounts = std::mem::take(&mut self.accounts);
         for (place, account) in accounts.iter_mut().enumerate() {
@@ -188,6 +187,8 @@ impl ThreadUsage {
                 }
                 entry => {
                     note_request(requests, &entry);
+                    // Only the turn's own thread shows how the turn goes; the other threads belong
+                    // to agents.
                     if place == 0 {
                         self.note(entry);
                     }
@@ -197,7 +198,8 @@ impl ThreadUsage {
         self.accounts = accounts;
     }
 
-    /// Counts the tokens of a request. One that names no turn is of the turn that the thread is in.
+    /// Counts the tokens of a request. A request without a turn belongs to the current turn of the
+    /// thread.
     fn count(&mut self, root_turn: Option<String>, model: &str, usage: Option<Usage>) {
         let Some(turn) = root_turn.or_else(|| self.turn.clone()) else {
             self.completeness = Completeness::Partial;
@@ -208,7 +210,8 @@ impl ThreadUsage {
         *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
     }
 
-    /// The last model of a thread. What another one is to go on with, it sums up first.
+    /// Returns the last model of a thread. A branch first summarises the conversation with the
+    /// model of its parent.
     fn model_of(&self, thread: &str) -> String {
         let mut model = String::new();
         Rollout::new(&self.home, thread).read_new(&mut |entry| {
@@ -223,6 +226,7 @@ impl ThreadUsage {
         match entry {
             Entry::Begins { turn } => {
                 self.begun.insert(turn.clone());
+                // The new turn may use another model.
                 self.named.clear();
                 (self.turn, self.last_turn) = (Some(turn), LastTurn::Running);
                 self.limited_until = None;
@@ -246,12 +250,12 @@ impl ThreadUsage {
         }
     }
 
-    /// The last turn, when it began after the client started.
+    /// Returns the last turn if it began after the client started.
     fn turn(&self) -> Option<&str> {
         self.turn.as_deref().filter(|turn| self.is_own(turn))
     }
 
-    /// Whether a turn is the client's.
+    /// Whether a turn belongs to the client.
     fn is_own(&self, turn: &str) -> bool {
         match self.prior_turns.contains(turn) {
             Some(is_past) => !is_past && self.begun.contains(turn),
@@ -261,40 +265,42 @@ impl ThreadUsage {
 
     /// Returns the cost of all answered requests of the client.
     fn answered_cost(&self) -> KnownCost {
-        let mut bill = KnownCost::new();
+        let mut cost = KnownCost::new();
         let own = self.used.iter().filter(|((turn, _), _)| self.is_own(turn));
         own.for_each(|((_, model), usage)| {
-            bill.add(usage.as_ref().and_then(|usage| self.price(model, usage)));
+            cost.add(usage.as_ref().and_then(|usage| self.price(model, usage)));
         });
         if self.completeness == Completeness::Partial
             || self.lacks_tokens()
-            || self.has_torn_entry()
+            || self.has_broken_file()
         {
-            bill.rest = Remainder::Unknown;
+            cost.rest = Remainder::Unknown;
         }
-        bill
+        cost
     }
 
-    /// Returns the cost of the turn, with the requests that are under way and will never be answered.
+    /// Returns the cost of the turn, including open requests that will never be answered.
     pub(super) fn known_cost(&self, ending: Ending) -> KnownCost {
-        let mut bill = self.answered_cost();
-        if self.accounts.iter().any(|account| account.rollout.ends_in_entry()) {
-            bill.rest = Remainder::Unknown;
+        let mut cost = self.answered_cost();
+        if self.accounts.iter().any(|account| account.rollout.has_partial_entry()) {
+            cost.rest = Remainder::Unknown;
         }
         let mut accounts = self.accounts.iter();
+        // A turn whose end was reported has no open request of its own, but its agents may have.
         let main = accounts.next().filter(|_| ending == Ending::Interrupted);
         for account in main.into_iter().chain(accounts) {
             if !account.rollout.is_open() {
-                bill.rest = Remainder::Unknown;
+                cost.rest = Remainder::Unknown;
             } else if account.requests.has_open_request() {
-                bill.add(self.next_request_cost(account));
+                cost.add(self.next_request_cost(account));
             }
         }
-        bill
+        cost
     }
 
-    /// Returns the price of one more request of a thread; none if none was answered yet. It reads at
-    /// least what the last one read and wrote. Whether any of that is in the cache is not known.
+    /// Returns the price of one more request of a thread, or `None` if no request was answered yet.
+    /// The request reads at least what the last one read and wrote. It is priced without cache,
+    /// because cache hits are unknown.
     fn next_request_cost(&self, account: &ThreadAccount) -> Option<Micros> {
         let last = account.requests.last?;
         let input = [last.input, last.cache_read, last.cache_write, last.output];
@@ -302,44 +308,42 @@ impl ThreadUsage {
         self.price(&account.model, &Usage { input, ..Usage::default() })
     }
 
-    /// Returns the known part of what the client's requests cost so far.
+    /// Returns the known cost of the client's requests so far.
     pub(super) fn spent(&self) -> Micros {
         self.answered_cost().known
     }
 
-    /// Whether all tokens of the client's requests are known, and their prices.
+    /// Whether all tokens of the client's requests and their prices are known.
     pub(super) fn is_priced(&self) -> bool {
         self.answered_cost().rest == Remainder::Nothing
     }
 
-    /// The client is told to end.
+    /// Notes that Raymond is about to end the client.
     pub(super) fn before_end(&mut self) {
         self.accounts.iter_mut().for_each(|account| account.requests.client_ends());
     }
 
-    /// The request that seemed to be under way was not sent.
+    /// Notes that the seemingly open request was not sent.
     pub(super) fn withdraw(&mut self) {
         if let Some(account) = self.accounts.first_mut() {
             account.requests.withdraw();
         }
     }
 
-    /// Whether an answer came without its tokens, so far.
+    /// Whether an answer has no tokens yet.
     pub(super) fn lacks_tokens(&self) -> bool {
         self.accounts.first().is_some_and(|account| account.requests.lacks_tokens())
     }
 
-    /// Whether a request is under way.
     pub(super) fn has_open_request(&self) -> bool {
         self.accounts.first().is_some_and(|account| account.requests.has_open_request())
     }
 
-    /// What so many tokens of a model cost.
     pub(super) fn price(&self, model: &str, usage: &Usage) -> Option<Micros> {
         self.prices.estimate(model, usage)
     }
 
-    /// A model that it asks, or has asked, and whose price is not known.
+    /// Returns a requested model whose price is unknown.
     pub(super) fn unpriced(&self) -> Option<&str> {
         let turn = self.turn()?;
         let asked = self.used.keys().filter(|(of, _)| of == turn).map(|(_, model)| model);
@@ -347,49 +351,48 @@ impl ThreadUsage {
         models.find(|model| !is_priced(&self.prices, model))
     }
 
-    /// Whether none of its requests was answered.
+    /// Whether no request of the client was answered.
     pub(super) fn is_empty(&self) -> bool {
         self.used.keys().all(|(turn, _)| !self.is_own(turn))
     }
 
-    /// Whether the thread's file is there, and what it counts can be understood.
-    pub(super) fn has_open_file(&self) -> bool {
+    /// Whether the file of the thread exists and its counts are readable.
+    pub(super) fn has_readable_counts(&self) -> bool {
         let counts =
             self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
         counts && self.is_readable()
     }
 
-    /// Whether the file of a thread was read in part, and cannot be read any further.
-    fn has_torn_entry(&self) -> bool {
+    /// Whether a file was read in part and cannot be read further.
+    fn has_broken_file(&self) -> bool {
         self.accounts.iter().any(|account| account.rollout.is_torn())
     }
 
-    /// Whether its thread's file can be read.
+    /// Whether the file of the turn's own thread can be read.
     pub(super) fn is_readable(&self) -> bool {
         self.accounts.first().is_some_and(|account| account.rollout.is_open())
     }
 
-    /// Where the client keeps its threads.
+    /// Returns the directory in which the client keeps its threads.
     pub(super) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// Whether what they hold may all be of a turn before the client's.
+    /// Whether the entries may all belong to a turn before the client's.
     pub(super) fn may_be_behind(&self) -> bool {
         !self.prior_turns.is_known() && self.is_last_turn_over()
     }
 
-    /// Whether nothing follows what the model said last.
+    /// Whether nothing follows the last message of the model.
     pub(super) fn is_finishing(&self) -> bool {
         self.accounts.first().is_some_and(|account| account.requests.is_finishing())
     }
 
-    /// Whether the thread's last turn is over.
     fn is_last_turn_over(&self) -> bool {
         self.last_turn != LastTurn::Running
     }
 
-    /// Why it failed, by its type.
+    /// Returns the type of the turn's error.
     pub(super) fn problem(&self) -> Option<&RolloutError> {
         match &self.last_turn {
             LastTurn::Failed(problem) => self.turn().map(|_| problem),
@@ -397,26 +400,26 @@ impl ThreadUsage {
         }
     }
 
-    /// When a usage limit is lifted that it met.
+    /// Returns when the usage limit that the turn reached ends.
     pub(super) fn limited_until(&self) -> Option<Timestamp> {
         self.turn().and(self.limited_until)
     }
 
-    /// The model of its own requests.
+    /// Returns the model of the turn's own requests.
     pub(super) fn model(&self) -> Option<String> {
         let model = self.accounts.first().map(|account| account.model.clone());
         model.filter(|model| !model.is_empty())
     }
 }
 
-/// Notes what an entry says about the requests of its thread.
+/// Notes the meaning of an entry for the requests of its thread.
 fn note_request(requests: &mut Requests, entry: &Entry) {
     match entry {
         Entry::Begins { .. } => requests.begin(),
         Entry::Calls => requests.call(),
         Entry::Returned => requests.tool_returned(),
         Entry::Compacted => requests.compacted(),
-        // The request that failed may have been answered in part.
+        // The failed request may have been answered in part, so it stays open.
         Entry::Ends { error: Some(problem) } if !ErrorClass::is_refusal(Some(problem), "") => {}
         Entry::Ends { .. } => requests.end(),
         Entry::BrokenOff

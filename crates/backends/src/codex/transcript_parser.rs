@@ -1,4 +1,4 @@
-//! What the client said in a turn, for people who read it.
+//! Readable items from a transcript of Codex.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::turn::{Form, Turn};
 use crate::headless::{TranscriptItem, TurnReader as _};
 use crate::process::StreamEvent;
 
-/// Reads a transcript again, line by line. What the client keeps elsewhere is not looked at.
+/// A parser for a transcript, fed line by line. It does not read the rollout files.
 #[derive(Debug)]
 pub(crate) struct TranscriptParser(Turn);
 
@@ -24,7 +24,7 @@ impl Default for TranscriptParser {
 }
 
 impl TranscriptParser {
-    /// What this line says.
+    /// Returns the items in one line.
     pub(crate) fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
         self.0.read_event(event)
     }

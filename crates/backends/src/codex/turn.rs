@@ -1,7 +1,8 @@
-//! What the lines of a turn add up to.
+//! The state of a turn of Codex, folded from its lines.
 //!
-//! The stream says how the turn goes; what it costs, and what an error is, comes from the books. Both
-//! are looked at whenever the client is heard, and the books oftener while there is a cap to keep.
+//! The stream shows the progress of the turn. Its cost and the types of errors come from the
+//! rollout files, through `thread_usage`. Both are read with every event, and the files more often
+//! while there is a cap. `outcome` turns this state into an answer.
 
 use std::time::Duration;
 
@@ -21,88 +22,84 @@ use crate::headless::{
     shorten, unwritable_file,
 };
 
-/// A turn, as far as it was heard.
+/// The state of a turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) thread_usage: ThreadUsage,
-    /// The thread that the client names.
+    /// The thread that the client reports.
     pub(super) session: Option<SessionId>,
-    /// The last message.
     pub(super) message: Option<String>,
-    /// How the client concludes.
     pub(super) result: Option<Conclusion>,
-    /// Why the client is ended before that.
+    /// The reason to end the client before it has a result.
     pub(super) abort_reason: Option<AbortReason>,
-    /// The calls that were declined.
     pub(super) denied: Vec<String>,
     pub(super) form: Form,
     pub(super) health: StreamHealth,
     cap: Option<Micros>,
-    begun: Begun,
-    /// Since when there is something to see in the books that cannot be seen.
-    unseen: Since,
-    /// Since when an answer lacks its tokens.
+    request_sent: RequestSent,
+    /// Since when the spending should be visible but is not.
+    invisible: Since,
+    /// Since when an answer has no tokens.
     uncounted: Since,
     /// Since when nothing should follow.
     finishing: Since,
-    /// Since when a request is under way.
+    /// Since when a request is open.
     asking: Since,
-    /// The last that the client said is that it tries again.
+    /// Whether the last output was a notice about a retry.
     is_retrying: bool,
-    /// A request broke off and was tried again: the model may have worked on it.
+    /// Whether a request broke off and was retried. The model may have worked on it.
     request_broke_off: bool,
-    /// The thread that it is to go on with.
+    /// The thread to continue.
     resumes: Option<SessionId>,
-    /// What the stream says that a thread used, in all its turns.
+    /// The usage of the thread in all its turns, as the stream reports it.
     reported_usage: Option<Usage>,
-    /// The model of a thread that is opened: all that it uses is of this turn.
+    /// The model of a newly opened thread, whose whole usage belongs to this turn.
     pub(super) opened_model: Option<String>,
     has_spoken: bool,
 }
 
-/// What the final message is to be.
+/// The requested form of the final message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
     Json,
 }
 
-/// How a client concludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Conclusion {
     Completed,
     Failed { message: String },
 }
 
-/// Why nothing good can follow.
+/// The reason to end the client because no useful result can follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AbortReason {
-    /// Nobody is logged in.
+    /// The client is not logged in.
     LoggedOut(String),
     /// A usage limit is reached.
     Limited(String),
-    /// The share is used up, and another request would follow.
+    /// The budget share is used up, and another request would follow.
     Capped,
-    /// There is a share, and what the client spends cannot be seen.
+    /// There is a budget share, but the spending of the client is not visible.
     UnknownSpending,
-    /// It writes another thread than it should.
+    /// The client writes to another thread than planned.
     WrongThread { from: SessionId, to: SessionId },
-    /// There is a share, and a model whose price is not known: it cannot be kept.
+    /// There is a budget share, but the price of the model is unknown.
     Unpriced(String),
 }
 
-/// Whether the model may have been asked.
+/// Whether a request to the model may have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    NotYet,
-    Already,
+enum RequestSent {
+    No,
+    Maybe,
 }
 
-/// How often the books are read while there is a cap: a request that follows upon one that used up the
-/// share is stopped before it is much older than this.
+/// How often the rollout is read while there is a cap. A request after the share was used up is
+/// stopped when it is little older than this.
 const USAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Since when something is so.
+/// The time since when a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Since(Option<Instant>);
 
@@ -116,13 +113,13 @@ impl Since {
     }
 }
 
-/// A request that is younger may not have been sent.
+/// A younger request may not have been sent yet.
 const MIN_REQUEST_AGE: Duration = Duration::from_millis(500);
 
-/// How long the client may take to write down what goes with an answer: its tokens, the end of the turn.
+/// How long the client may take to write the tokens of an answer and the end of the turn.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// How long a client that works may keep no books.
+/// How long a working client may be without a rollout file.
 pub(super) const USAGE_FILE_WAIT: Duration = Duration::from_secs(3);
 
 impl Turn {
@@ -137,8 +134,8 @@ impl Turn {
             form,
             health: StreamHealth::default(),
             cap,
-            begun: Begun::NotYet,
-            unseen: Since::default(),
+            request_sent: RequestSent::No,
+            invisible: Since::default(),
             uncounted: Since::default(),
             finishing: Since::default(),
             asking: Since::default(),
@@ -151,19 +148,20 @@ impl Turn {
         }
     }
 
-    /// Returns what is known of the cost. Tokens are counted, and priced by the list.
+    /// Returns the known cost. Tokens are counted and priced by the price list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
-        let is_empty = self.thread_usage.has_open_file() && self.thread_usage.is_empty();
+        let is_empty = self.thread_usage.has_readable_counts() && self.thread_usage.is_empty();
         let turned_away =
             matches!(self.abort_reason, Some(AbortReason::LoggedOut(_) | AbortReason::Limited(_)));
         let is_refused = !self.request_broke_off && (turned_away || self.was_refused());
-        match (&self.result, self.begun) {
-            (_, Begun::NotYet) => free,
-            // The provider served none of the requests. One that broke off, or that a gateway failed, may
-            // have been answered in part, also if the client tried it again and only that was refused.
+        match (&self.result, self.request_sent) {
+            (_, RequestSent::No) => free,
+            // The provider served none of the requests. A request that broke off or that a gateway
+            // failed may have been answered in part, even if the client retried it and only the
+            // retry was refused.
             (Some(Conclusion::Failed { .. }) | None, _) if is_empty && is_refused => free,
-            // The books may not have got further than the turn before.
+            // The rollout may not contain more than the previous turn yet.
             (None, _) if self.thread_usage.may_be_behind() => Cost::Unknown,
             (Some(Conclusion::Completed), _) if self.thread_usage.is_empty() => {
                 self.reported_cost().map_or(Cost::Unknown, Cost::Estimated)
@@ -183,7 +181,7 @@ impl Turn {
         }
     }
 
-    /// Whether the turn failed because no model was to work on its last request.
+    /// Whether the turn failed because the provider refused its last request.
     fn was_refused(&self) -> bool {
         match &self.result {
             Some(Conclusion::Failed { message }) => {
@@ -193,21 +191,20 @@ impl Turn {
         }
     }
 
-    /// Whether the client may have asked the model.
     pub(super) fn may_have_asked(&self) -> bool {
-        self.begun == Begun::Already
+        self.request_sent == RequestSent::Maybe
     }
 
-    /// What the stream says, where the books say nothing.
+    /// Returns the cost that the stream reports, if the rollout reports nothing.
     fn reported_cost(&self) -> Option<Micros> {
         let model = self.opened_model.as_ref().filter(|_| self.thread_usage.is_empty())?;
         self.thread_usage.price(model, self.reported_usage.as_ref()?)
     }
 
-    /// Whether there is a share to keep, and nobody knows how much of it is left.
+    /// Whether there is a budget share and its rest is unknown.
     pub(super) fn is_spending_unknown(&self) -> bool {
         let is_over = self.result.is_some()
-            || !self.thread_usage.has_open_file()
+            || !self.thread_usage.has_readable_counts()
             || self.thread_usage.lacks_tokens();
         let is_known = self.cost() != Cost::Unknown && self.thread_usage.is_priced();
         self.cap.is_some() && is_over && !is_known
@@ -216,11 +213,11 @@ impl Turn {
     fn apply_line(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
             Line::Thread(id) => self.note_thread(&id),
-            Line::Begins => self.begun = Begun::Already,
+            Line::Begins => self.request_sent = RequestSent::Maybe,
             Line::Doing(item) => return Ok(self.item_started(&item)),
             Line::Done(item) => return Ok(self.item_completed(item)),
             Line::Completed(usage) => {
-                self.begun = Begun::Already;
+                self.request_sent = RequestSent::Maybe;
                 self.reported_usage = usage;
                 self.result = Some(Conclusion::Completed);
             }
@@ -229,7 +226,7 @@ impl Turn {
                 self.result = Some(Conclusion::Failed { message });
                 return Ok(vec![said]);
             }
-            Line::AbortReason(message) => return Ok(self.note_error(&message)),
+            Line::Error(message) => return Ok(self.note_error(&message)),
             Line::Ignored => {}
             Line::NotJson => {
                 self.note_unread_output();
@@ -243,7 +240,8 @@ impl Turn {
         Ok(Vec::new())
     }
 
-    /// The thread that the client names will be an argument of the next client.
+    /// Notes the thread. Its id may become an argument of the next client, so unsafe ids are
+    /// dropped.
     fn note_thread(&mut self, id: &str) {
         if !is_safe_id(id) {
             self.health
@@ -252,6 +250,8 @@ impl Turn {
             return;
         }
         let id = SessionId::new(id);
+        // A client that names two threads, or not the one to continue, works in the wrong
+        // conversation.
         match self.session.as_ref().or(self.resumes.as_ref()).filter(|known| **known != id) {
             Some(from) => {
                 self.abort_reason = Some(AbortReason::WrongThread { from: from.clone(), to: id });
@@ -265,7 +265,7 @@ impl Turn {
 
     fn item_started(&mut self, item: &Item) -> Vec<TranscriptItem> {
         (self.has_spoken, self.is_retrying) = (true, false);
-        self.begun = Begun::Already;
+        self.request_sent = RequestSent::Maybe;
         self.add_agent_threads(item);
         match item {
             Item::Command { command, .. } => vec![TranscriptItem::Tool { name: shell(command) }],
@@ -277,9 +277,10 @@ impl Turn {
 
     fn item_completed(&mut self, item: Item) -> Vec<TranscriptItem> {
         self.add_agent_threads(&item);
+        // A warning of the client itself is no sign that the model was asked.
         if !matches!(item, Item::Note(_)) {
             (self.has_spoken, self.is_retrying) = (true, false);
-            self.begun = Begun::Already;
+            self.request_sent = RequestSent::Maybe;
         }
         match item {
             Item::Message(text) => {
@@ -312,7 +313,7 @@ impl Turn {
         }
     }
 
-    /// The agents that it starts are paid with the same money.
+    /// Adds the threads of agents, because they spend from the same budget share.
     fn add_agent_threads(&mut self, item: &Item) {
         if let Item::Agents { threads, .. } = item {
             let threads = threads.iter().filter(|_| self.session.is_some());
@@ -320,10 +321,11 @@ impl Turn {
         }
     }
 
-    /// Not in the words of a rule: no list would allow it.
+    /// Notes a denied call. It is not written as a permission rule, because no rule would allow it.
     fn note_denial(&mut self, call: String) -> Vec<TranscriptItem> {
-        const MOST: usize = 1000;
-        if self.denied.len() < MOST {
+        // A bound for memory and journal; a client in a loop can be denied without end.
+        const MAX_DENIED: usize = 1000;
+        if self.denied.len() < MAX_DENIED {
             self.denied.push(call.clone());
         }
         vec![TranscriptItem::Denied { tool: call }]
@@ -333,7 +335,7 @@ impl Turn {
         let why = shorten(message);
         self.request_broke_off |= Retry::follows_a_break(message);
         match Retry::from_notice(message) {
-            // What it fails with is told again when it does.
+            // The final failure is reported again when the turn fails.
             None => return Vec::new(),
             Some(Retry::Useful) => self.is_retrying = true,
             Some(Retry::LoggedOut) => self.abort_reason = Some(AbortReason::LoggedOut(why.clone())),
@@ -354,9 +356,10 @@ impl TurnReader for Turn {
 
     /// The unread part may have been the start of the turn.
     fn note_unread_output(&mut self) {
-        self.begun = Begun::Already;
+        self.request_sent = RequestSent::Maybe;
     }
 
+    // A result ends the turn: the client has no background tasks.
     fn stage(&self) -> Stage {
         if self.result.is_some() { Stage::Done } else { Stage::Working }
     }
@@ -377,13 +380,16 @@ impl TurnReader for Turn {
         self.session.clone()
     }
 
-    /// One that does not know its thread has spent nothing.
+    /// Returns a turn without spending, because a client that does not know its thread has spent
+    /// nothing.
     fn successor(&self) -> Self {
         Self::new(self.thread_usage.for_next_client(), self.cap, self.form)
     }
 
     fn before_start(&mut self, step: &SessionStep, request: &Request) -> Result<(), TurnFailure> {
         let prior_turns = prior_turns_file(&request.started);
+        // The rollout already contains the tokens of earlier turns, which must not be charged
+        // again.
         let closed =
             self.thread_usage.record_prior_turns(step.required_session().map(SessionId::as_str));
         closed.map_err(|error| unwritable_file(&prior_turns, &error))?;
@@ -409,8 +415,8 @@ impl TurnReader for Turn {
 
     fn before_end(&mut self) {
         self.poll();
-        // A share that is used up is charged in full. For every other reason to end the client, the
-        // request counts: no matter how often a turn is stopped and resumed, none is free.
+        // A used-up share is charged in full anyway. For every other reason to end the client, the
+        // request counts: a turn that is stopped and resumed many times must never be free.
         if self.abort_reason == Some(AbortReason::Capped)
             && !self.asking.has_lasted(MIN_REQUEST_AGE)
         {
@@ -424,21 +430,22 @@ impl TurnReader for Turn {
     }
 
     fn poll_interval(&self) -> Option<Duration> {
-        let is_watched = self.session.is_some() || self.begun == Begun::Already;
+        let is_watched = self.session.is_some() || self.request_sent == RequestSent::Maybe;
         self.cap.filter(|_| is_watched).map(|_| USAGE_POLL_INTERVAL)
     }
 
     fn poll(&mut self) {
         self.thread_usage.read_new();
         if !self.thread_usage.is_empty() && !self.thread_usage.may_be_behind() {
-            self.begun = Begun::Already;
+            self.request_sent = RequestSent::Maybe;
         }
         self.asking.note(self.thread_usage.has_open_request());
-        self.find_usage_file();
+        self.check_spending_visible();
         if self.thread_usage.may_be_behind() {
             return;
         }
-        // Also of a turn that is done: else a run of short ones would never meet its cap.
+        // Also checked for a finished turn. Otherwise a run of short turns would never reach its
+        // cap.
         let unpriced = self.cap.and_then(|_| self.thread_usage.unpriced()).map(str::to_owned);
         if let Some(model) = unpriced.filter(|_| self.abort_reason.is_none()) {
             self.abort_reason = Some(AbortReason::Unpriced(model));
@@ -447,6 +454,8 @@ impl TurnReader for Turn {
             .cap
             .is_some_and(|cap| !self.thread_usage.is_empty() && self.thread_usage.spent() >= cap);
         self.finishing.note(self.thread_usage.is_finishing());
+        // After its last message a client usually ends by itself, so it gets a moment before the
+        // cap ends it.
         let follows = !self.thread_usage.is_finishing() || self.finishing.has_lasted(SETTLE_TIME);
         if used_up && follows && self.abort_reason.is_none() {
             self.abort_reason = Some(AbortReason::Capped);
@@ -455,31 +464,33 @@ impl TurnReader for Turn {
 }
 
 impl Turn {
-    /// What cannot be seen cannot be kept below a share.
-    fn find_usage_file(&mut self) {
-        let is_watched = self.cap.is_some() && self.begun == Begun::Already;
-        self.unseen.note(is_watched && !self.thread_usage.has_open_file());
+    /// Aborts the turn if its spending stays invisible, because an invisible cost cannot be kept
+    /// below a cap.
+    fn check_spending_visible(&mut self) {
+        let is_watched = self.cap.is_some() && self.request_sent == RequestSent::Maybe;
+        self.invisible.note(is_watched && !self.thread_usage.has_readable_counts());
         self.uncounted.note(is_watched && self.thread_usage.lacks_tokens());
-        let is_unseen =
-            self.unseen.has_lasted(USAGE_FILE_WAIT) || self.uncounted.has_lasted(SETTLE_TIME);
-        if is_unseen && self.abort_reason.is_none() {
+        let is_invisible =
+            self.invisible.has_lasted(USAGE_FILE_WAIT) || self.uncounted.has_lasted(SETTLE_TIME);
+        if is_invisible && self.abort_reason.is_none() {
             self.abort_reason = Some(AbortReason::UnknownSpending);
         }
     }
 }
 
-/// A command as a tool.
+/// Formats a command as a tool call.
 fn shell(command: &str) -> String {
     format!("Bash({})", line(command))
 }
 
-/// A command as it was meant: the client has a shell run it.
+/// Returns the command without the shell call that the client adds.
 fn line(command: &str) -> String {
-    const LENGTH: usize = 2000;
+    // In bytes, because commands may be of any length.
+    const MAX_LENGTH: usize = 2000;
     let line = command.split_once(" -lc ").map_or(command, |(_, line)| line).trim();
     let quoted = |quote| line.strip_prefix(quote).and_then(|line| line.strip_suffix(quote));
     let line = quoted('\'').or_else(|| quoted('"')).unwrap_or(line);
-    let cut = line.floor_char_boundary(LENGTH);
+    let cut = line.floor_char_boundary(MAX_LENGTH);
     let dots = if cut < line.len() { "…" } else { "" };
     format!("{}{dots}", &line[..cut])
 }

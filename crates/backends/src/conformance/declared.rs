@@ -1,4 +1,4 @@
-//! Rules of what only some backends can do: JSON by a schema, and an end when a turn has cost too much.
+//! Rules for optional capabilities: JSON by a schema, and the end of a turn at its cap.
 
 use raymond_core::budget::{Cost, Micros};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Harness, Situation, Verdict, ask, check_rule};
 use crate::contract::{Answer, Capability, Request, StartedTurn};
 
-/// What [`Situation::Complies`] has to give.
+/// The expected answer in [`Situation::Complies`].
 fn answer() -> Value {
     json!({ "a": 1 })
 }

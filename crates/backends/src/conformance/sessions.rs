@@ -1,4 +1,4 @@
-//! Rules of conversations: what a turn goes on with, and what it leaves alone.
+//! Rules for conversations: what a resumed or branched turn sees, and what stays unchanged.
 
 use raymond_core::ids::SessionId;
 use raymond_core::machine::SessionPlan;
@@ -6,16 +6,15 @@ use raymond_core::machine::SessionPlan;
 use super::{Harness, Situation, Verdict, Violation, ask, check_rule, planned};
 use crate::contract::{Answer, Capability};
 
-/// Where a branch is asked for, by whoever takes ids.
+/// The session id of the branch, for backends that accept ids.
 const BRANCH: &str = "00000000-0000-8000-8000-00000000000b";
 
 /// A turn that was answered.
 struct ShownTurn {
-    /// Where.
     session: SessionId,
-    /// The prompt, and what was replied.
+    /// The prompt and the reply.
     said: [String; 2],
-    /// What its model was shown, where the bench can tell.
+    /// What the model saw, if the harness knows it.
     shown: Option<Vec<String>>,
 }
 

@@ -1,7 +1,7 @@
-//! Files for the texts of steps that are too long for an argument.
+//! Files for shell texts of steps that are too long for an argument.
 //!
-//! A file is removed when its step has ended. If the process that runs the step is killed, the file stays. So its
-//! name contains the nonce of the run, by which `doctor --fix` finds it again.
+//! A file is removed when its step has ended. If the process that runs the step is killed, the file
+//! stays. Its name contains the nonce of the run, so that `doctor --fix` finds it.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -15,10 +15,10 @@ use crate::process::Marker;
 
 const PREFIX: &str = "raymond-step-";
 const SUFFIX: &str = ".sh";
-/// Between the nonce and the random part; no nonce contains it.
+/// The separator between the nonce and the random part; no nonce contains it.
 const SEPARATOR: char = '_';
 
-/// Writes a text to a file that only this user may read: a text may contain secrets.
+/// Writes a text to a file that only this user can read, because the text may contain secrets.
 pub(super) fn write_file(text: &str, marker: &Marker) -> io::Result<NamedTempFile> {
     let prefix = format!("{PREFIX}{}{SEPARATOR}", marker.run());
     let mut file = tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).tempfile()?;
@@ -27,7 +27,7 @@ pub(super) fn write_file(text: &str, marker: &Marker) -> io::Result<NamedTempFil
     Ok(file)
 }
 
-/// The files of this user whose run is one of these.
+/// Returns the files of this user that belong to the given runs.
 pub fn find(is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> {
     find_in(&std::env::temp_dir(), is_meant)
 }
@@ -45,7 +45,7 @@ fn find_in(directory: &Path, is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> 
     files
 }
 
-/// The run that a file of this name belongs to.
+/// Returns the run to which a file of this name belongs.
 fn run_of(name: &str) -> Option<Nonce> {
     let rest = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     rest.rsplit_once(SEPARATOR).map(|(run, _)| Nonce::from(run))

@@ -1,5 +1,7 @@
-//! Where processes are tested. Children say through a FIFO when they are ready, and wait on another
-//! one; a FIFO that ends says that all who held it are dead.
+//! A fixture for tests with processes.
+//!
+//! Children report through a FIFO that they are ready, and wait on another FIFO. When a FIFO ends,
+//! all processes that had it open are dead.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -26,7 +28,7 @@ pub(super) const IMPATIENT: Grace = Grace {
     kill: LONG,
 };
 
-/// Would turn any wait that should not be into a test that is ended as too slow.
+/// A grace so long that a test that waits for it by mistake is ended as too slow.
 pub(super) const PATIENT: Grace =
     Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
@@ -45,7 +47,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// With the FIFOs `fifo`, which is read here, and `go`, which is written here.
+    /// Creates the FIFOs `fifo`, which the test reads, and `go`, which the test writes.
     pub(super) fn new() -> Self {
         let owned = tempfile::tempdir().unwrap();
         let directory = owned.path().to_owned();
@@ -89,13 +91,13 @@ impl Fixture {
         start_client(self.spec(bash), &self.files()).unwrap()
     }
 
-    /// What is written to the FIFO until nobody holds it any more.
+    /// Returns everything that is written to the FIFO until no process has it open.
     pub(super) fn fifo(&self) -> JoinHandle<String> {
         let path = self.path("fifo");
         tokio::task::spawn_blocking(move || fs::read_to_string(path).unwrap())
     }
 
-    /// Lets whoever waits for a line from `go` go on.
+    /// Releases a child that waits for a line from `go`.
     pub(super) fn go(&self) -> JoinHandle<()> {
         let path = self.path("go");
         tokio::task::spawn_blocking(move || fs::write(path, "go\n").unwrap())
@@ -106,7 +108,7 @@ impl Fixture {
         found.into_iter().map(|leftover| leftover.command).collect()
     }
 
-    /// Runs a test of this very program in a process of its own, where it is told its directory.
+    /// Runs a test of this program in its own process, with the directory in its environment.
     pub(super) async fn in_own_process(&self, module: &str, test: &str) -> FinishedProcess {
         let process = start(self.own_process(module, test)).unwrap();
         process.finish(&Limits::default(), &CancellationToken::new()).await
@@ -125,7 +127,7 @@ impl Fixture {
         }
     }
 
-    /// In that process: the bench of the test that runs it.
+    /// Returns, in that process, the fixture of the test that started it.
     pub(super) fn of_own_process() -> Option<Self> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         Some(Self { nonce: nonce(&directory), directory, _removed_with_it: None })
@@ -134,13 +136,13 @@ impl Fixture {
 
 const DIRECTORY: &str = "TEST_DIRECTORY";
 
-/// Tests at once must not find the processes of each other.
+/// Returns a unique nonce, so that parallel tests do not find each other's processes.
 fn nonce(directory: &Path) -> Nonce {
     let name = directory.file_name().unwrap().to_string_lossy();
     Nonce::new(name.replace('.', "test"))
 }
 
-/// All that is heard of a client up to its exit.
+/// Returns all events of a client up to its exit.
 pub(super) async fn hear(client: &mut Client) -> Vec<StreamEvent> {
     let mut event = Vec::new();
     loop {
@@ -155,7 +157,7 @@ pub(super) fn line(text: &str) -> StreamEvent {
     StreamEvent::Line(text.as_bytes().to_vec())
 }
 
-/// The first line of a FIFO, and what follows it until all who hold it are dead.
+/// Returns the first line of a FIFO, and the rest until no process has it open.
 pub(super) fn first_line_and_end(fifo: &Path) -> (String, JoinHandle<String>) {
     let mut reader = BufReader::new(fs::File::open(fifo).unwrap());
     let mut line = String::new();
@@ -168,7 +170,7 @@ pub(super) fn first_line_and_end(fifo: &Path) -> (String, JoinHandle<String>) {
     (line.trim().to_owned(), rest)
 }
 
-/// In KiB.
+/// Returns the peak memory in KiB.
 pub(crate) fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -1,6 +1,7 @@
-//! From YAML to replies: the levels of states, visits, turns and attempts.
+//! Parsing a replies file: the levels of states, visits, turns and attempts.
 //!
-//! Reading goes on after a mistake, so that an author sees all of them at once.
+//! Parsing continues after a mistake, so that an author sees all mistakes at once. `reply` parses
+//! single replies.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,16 +15,16 @@ use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
 use super::reply;
 use super::yaml::{self, Node, Value};
 
-/// A reader of one file, and the mistakes it has found.
+/// The parser of one file, with the mistakes found so far.
 pub(super) struct Reader<'a> {
     file: &'a str,
     places: LocationFinder<'a>,
     mistakes: Vec<Diagnostic>,
-    /// What a reply costs that does not say it.
+    /// The cost of replies that do not state one.
     pub(super) cost: Cost,
 }
 
-/// A mistake was noted.
+/// A mistake was recorded, so the value cannot be used.
 pub(super) struct Rejected;
 
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
@@ -44,7 +45,7 @@ pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>
 }
 
 impl Reader<'_> {
-    /// Notes a mistake.
+    /// Records a mistake.
     pub(super) fn reject(
         &mut self,
         code: &'static str,
@@ -54,7 +55,7 @@ impl Reader<'_> {
         self.record(Diagnostic::error(code, message), span)
     }
 
-    /// Notes a key, or a kind of failure, that means nothing here.
+    /// Records an unknown key or an unknown kind of failure.
     pub(super) fn unknown(
         &mut self,
         what: &str,
@@ -80,20 +81,20 @@ impl Reader<'_> {
         Rejected
     }
 
-    /// Notes a key of a reply that is no key: perhaps it is one of an answer.
+    /// Records an unknown key of a reply. The author may have meant an answer in JSON.
     pub(super) fn unquoted(&mut self, name: &str, span: Range<usize>) -> Rejected {
         let known = reply::KEYS.join(", ");
         let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
         self.no_such("key", name, span, format!("known keys: {known}; {answer}"))
     }
 
-    /// Notes a value of the wrong kind.
+    /// Records a value of the wrong type.
     pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Rejected {
         let message = format!("expected {expected}, found {}", node.value.kind());
         self.reject("wrong-type", node.span.clone(), message)
     }
 
-    /// The name that a key is; keys are always text.
+    /// Returns the name in a key, which must be text.
     pub(super) fn name(&mut self, key: &Node) -> Result<String, Rejected> {
         match &key.value {
             Value::Text(name) => Ok(name.clone()),
@@ -113,6 +114,7 @@ impl Reader<'_> {
             Value::Map(entries) => {
                 entries.into_iter().partition(|(key, _)| is_reserved(&key.value))
             }
+            // An empty file is valid: every state is then without a reply.
             Value::Null => return replies,
             Value::Bool(_)
             | Value::Whole(_)
@@ -124,6 +126,8 @@ impl Reader<'_> {
             }
         };
         let (defaults, agents): (Vec<_>, Vec<_>) =
+            // `defaults` comes first, wherever it is in the file, because replies take their cost
+            // from it.
             reserved.into_iter().partition(|(key, _)| key.value == Value::Text("defaults".into()));
         for (_, node) in defaults {
             self.defaults(node);
@@ -191,7 +195,7 @@ impl Reader<'_> {
         self.numbered(node, "turn", &mut reply::attempts)
     }
 
-    /// A list, a mapping by number, or one thing for every number.
+    /// Parses a list, a mapping by number, or one value for every number.
     fn numbered<T>(
         &mut self,
         node: Node,
@@ -247,7 +251,7 @@ impl Reader<'_> {
     }
 }
 
-/// Another entry for the same state: its name with an extension, or without one.
+/// Returns another entry for the same state: its name with or without an extension.
 fn same_state_key<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
     let state = StateName::new(name);
     let short = section.get_key_value(state.stem()).map(|(other, _)| other);

@@ -1,4 +1,4 @@
-//! From YAML to one reply: a text, or a mapping that says more.
+//! Parsing one reply: a text, or a mapping with more keys.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::time::{BadSpan, Span, Timestamp};
@@ -9,7 +9,7 @@ use super::replies::{Action, Attempts, Reset, ScriptedFailure, ScriptedReply};
 use super::writes::{Write, writes};
 use super::yaml::{Node, Value};
 
-/// What a reply may say.
+/// The keys of a reply.
 pub const KEYS: [&str; 11] = [
     "text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "write",
     "attempts",
@@ -17,7 +17,7 @@ pub const KEYS: [&str; 11] = [
 const FAIL_KEYS: [&str; 4] = ["kind", "message", "for", "until"];
 const KINDS: [&str; 6] = ["transient", "timeout", "quota", "auth", "task", "lost_session"];
 
-/// What is played at each attempt at a turn.
+/// Parses the replies for the attempts at a turn.
 pub(super) fn attempts(reader: &mut Reader<'_>, node: Node) -> Result<Attempts, Rejected> {
     let is_attempts = |entries: &[(Node, Node)]| matches!(entries, [(key, _)] if key.value == Value::Text("attempts".into()));
     let single = |last| Attempts { earlier: Vec::new(), last };
@@ -61,7 +61,7 @@ fn parse_reply(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedReply, Rej
     }
 }
 
-/// A reply of which the keys were read one by one.
+/// A reply whose keys are read one by one.
 #[derive(Default)]
 struct ReplyBuilder {
     actions: Vec<Action>,
@@ -114,6 +114,7 @@ impl ReplyBuilder {
         reader: &mut Reader<'_>,
         span: std::ops::Range<usize>,
     ) -> Result<ScriptedReply, Rejected> {
+        // The mistakes are already recorded; checks of the whole would only repeat them.
         if self.is_invalid {
             return Err(Rejected);
         }
@@ -151,7 +152,7 @@ fn text(reader: &mut Reader<'_>, node: Node) -> Result<String, Rejected> {
     }
 }
 
-/// A text, or a list of texts.
+/// Parses a text or a list of texts.
 fn texts(reader: &mut Reader<'_>, node: Node) -> Result<Vec<String>, Rejected> {
     match node.value {
         Value::List(items) => items.into_iter().map(|item| text(reader, item)).collect(),
@@ -189,7 +190,7 @@ fn span(
     parse(&text).map_err(|error| reader.reject("bad-duration", place, format!("{error}")))
 }
 
-/// Reads a cost: dollars as a number or a text, `at least` so many dollars, or `unknown`.
+/// Parses a cost: dollars as a number or a text, `at least` so many dollars, or `unknown`.
 pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Rejected> {
     let mut cost: fn(Micros) -> Cost = Cost::Reported;
     let written = match &node.value {
@@ -213,7 +214,7 @@ pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Rejecte
         .map_err(|error| reader.reject("bad-amount", node.span.clone(), error.to_string()))
 }
 
-/// A kind, or a mapping that says more.
+/// Parses a failure: a kind, or a mapping with more keys.
 fn fail(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedFailure, Rejected> {
     let entries = match node.value {
         Value::Map(entries) => entries,

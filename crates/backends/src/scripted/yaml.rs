@@ -1,4 +1,4 @@
-//! YAML as a tree of nodes that know where they stand. The one place that knows the YAML library.
+//! YAML as a tree of nodes with positions. This is the only module that uses the YAML library.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, Options, Spanned};
 
-/// A value, and the bytes where it begins.
+/// A value and its position in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) value: Value,
@@ -27,7 +27,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// What it is, for people.
+    /// Describes the type for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -40,11 +40,10 @@ impl Value {
     }
 }
 
-/// How deep lists and mappings may stand in each other. Replies never do as much; without optimisation
+/// The maximum depth of nested lists and mappings. Replies need far less, and without optimisation
 /// each level takes 32 KiB of the stack.
 const DEEPEST: usize = 16;
 
-/// Reads a document.
 pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     let mut options = Options::default();
     options.with_snippet = false;
@@ -60,7 +59,8 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
             }
             error => error.to_string(),
         };
-        // The place stands before the message already, and options are no advice to authors.
+        // The diagnostic already shows the position, and options of the library are no help for
+        // authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();
         let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     })
 }
 
-/// The bytes of a location; errors of the scanner know only line and column.
+/// Returns the bytes of a location. Errors of the scanner have only a line and a column.
 fn span(text: &str, location: Location) -> Range<usize> {
     if location.span().byte_offset().is_some() {
         return bytes(location);

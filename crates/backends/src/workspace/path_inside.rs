@@ -1,4 +1,6 @@
-//! Follows a path from an open directory, and never out of it. A path that leads out is `EXDEV`.
+//! Resolving a path from an open directory without leaving it.
+//!
+//! A path that leads out fails with `EXDEV`, as with `openat2`.
 
 mod walk;
 
@@ -8,17 +10,17 @@ use std::path::Path;
 use rustix::fs::{OFlags, Stat};
 use rustix::io::{Errno, Result};
 
-/// Who follows a path.
+/// The method of resolving a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathResolver {
-    /// The kernel; where it cannot, the walk.
+    /// The kernel, or the walk if the kernel has no such call.
     Kernel,
-    /// We, component by component.
+    /// A walk in this crate, component by component.
     #[cfg_attr(not(test), expect(dead_code, reason = "chosen where the kernel has no such call"))]
     Walk,
 }
 
-/// For reading, and without waiting for anybody who writes.
+/// Flags for reading without waiting for a writer.
 const FOR_READING: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -34,7 +36,7 @@ impl PathResolver {
         }
     }
 
-    /// What a path leads to.
+    /// Returns the metadata of a path.
     pub(super) fn stat(self, directory: &OwnedFd, path: &Path) -> Result<Stat> {
         match self {
             Self::Kernel => match kernel::stat(directory, path) {
@@ -46,7 +48,7 @@ impl PathResolver {
     }
 }
 
-/// An old kernel does not know the call, and a sandbox may forbid it.
+/// Whether the call is missing: an old kernel does not know it, and a sandbox may forbid it.
 fn is_absent(errno: Errno) -> bool {
     errno == Errno::NOSYS || errno == Errno::PERM
 }
@@ -59,7 +61,8 @@ mod kernel {
     use rustix::fs::{Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
     use rustix::io::{Errno, Result};
 
-    /// How often a path is followed that changes meanwhile.
+    /// How often to retry a path that changes during the resolution. The kernel then returns
+    /// EAGAIN.
     const TRIES: u32 = 1000;
 
     pub(super) fn open(directory: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {

@@ -1,21 +1,23 @@
-//! Schemas by name, in directories of a workspace.
+//! Finding schemas by name in directories of a workspace.
+//!
+//! The caller passes the JSON parser, so that every document is read in the same way.
 
 use serde_json::Value;
 
 use super::{Workspace, WorkspaceError, WorkspaceErrorKind};
 
-/// The directories in which schemas are looked for, in order.
+/// The directories in which schemas are searched, in order.
 #[derive(Debug, Clone)]
 pub struct SchemaFiles<'a> {
     workspace: &'a Workspace,
-    /// Each with its slash.
+    /// Each with a trailing slash.
     directories: Vec<String>,
     parse: fn(&[u8]) -> Result<Value, String>,
 }
 
 impl Workspace {
-    /// The schemas in these directories, each relative and inside; every one that is not is told with
-    /// its index. A directory that does not exist holds nothing.
+    /// Returns the schemas in these directories, which must be relative and inside. The error lists
+    /// every invalid directory with its index. A directory that does not exist contains nothing.
     pub fn schema_files(
         &self,
         directories: &[String],
@@ -37,7 +39,7 @@ impl Workspace {
 }
 
 impl SchemaFiles<'_> {
-    /// Where schemas are looked for, in words.
+    /// Describes the searched directories for messages.
     pub fn display_directories(&self) -> String {
         let name = |directory: &String| match directory.trim_end_matches('/') {
             "" => ".".to_owned(),
@@ -49,9 +51,10 @@ impl SchemaFiles<'_> {
         }
     }
 
-    /// The document in the first file called `name` or `name.json`; an error says which file cannot be
-    /// read, and why.
+    /// Returns the document in the first file called `name` or `name.json`. The error names a file
+    /// that cannot be read, and the reason.
     pub fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        // A name with a separator could reach files outside the schema directories.
         if matches!(name, "" | "." | "..") || name.contains(['/', '\\']) {
             return Err(format!("`{name}` is not a file name"));
         }

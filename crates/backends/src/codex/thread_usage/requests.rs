@@ -1,126 +1,137 @@
-//! The requests of one thread, as far as its file tells.
+//! The state of the requests of one thread.
 //!
-//! The client writes the tokens of a request once it is answered. A request under way shows only in
-//! the entries before it: a tool returned, or the last answer called one.
+//! The client writes the tokens of a request after its answer. An open request shows only in the
+//! entries before it: a tool returned, or the last answer called a tool.
 
 use raymond_core::prices::Usage;
 
 /// The state of a thread's requests.
 #[derive(Debug, Clone)]
 pub(super) struct Requests {
-    calls: Calls,
-    /// The tokens of the last answered request; none if they could not be read.
+    conversation: Conversation,
+    /// The tokens of the last answered request, or `None` if they could not be read.
     pub(super) last: Option<Usage>,
-    counting: Counting,
-    client: Client,
+    token_counts: TokenCounts,
+    client: ClientState,
 }
 
-/// What the model does, as far as its answers are known.
+/// The state of the conversation with the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Calls {
-    /// It calls tools in an answer that is not whole yet.
+enum Conversation {
+    /// The model calls tools in an answer that is not complete yet.
     Calling,
-    /// It said something in an answer that is not whole yet, or nothing.
+    /// The model has written text or nothing in an answer that is not complete yet.
     Speaking,
-    /// Its last answer was whole, and called tools: another request follows.
+    /// The last answer is complete and called tools: another request follows.
     Called,
-    /// It was handed what a tool said, or a summary: another request is under way.
+    /// The model received a tool result or a summary: a request is open.
     Asked,
-    /// Its last answer was whole, and was only words: nothing follows.
+    /// The last answer is complete and called no tools: nothing follows.
     Spoke,
 }
 
-/// Whether every answer comes with its tokens.
+/// Whether every answer has its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counting {
-    Told,
-    /// A tool that it called has returned, and what the call took is not told.
-    Lacks,
+enum TokenCounts {
+    Reported,
+    /// A tool has returned, but the tokens of the answer that called it are missing.
+    Missing,
 }
 
-/// Whether it goes on when a tool has returned.
+/// Whether the client continues when a tool has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
-    Works,
-    /// It was told to end.
-    Ends,
+enum ClientState {
+    Working,
+    /// Raymond is ending the client.
+    Ending,
 }
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { calls: Calls::Speaking, last: None, counting: Counting::Told, client: Client::Works }
+        Self {
+            conversation: Conversation::Speaking,
+            last: None,
+            token_counts: TokenCounts::Reported,
+            client: ClientState::Working,
+        }
     }
 }
 
 impl Requests {
-    /// A turn begins, with a request.
+    /// Notes the start of a turn, which sends a request.
     pub(super) fn begin(&mut self) {
-        self.calls = Calls::Speaking;
+        self.conversation = Conversation::Speaking;
     }
 
-    /// The model calls a tool.
+    /// Notes that the model calls a tool.
     pub(super) fn call(&mut self) {
-        self.calls = Calls::Calling;
+        self.conversation = Conversation::Calling;
     }
 
-    /// A tool returned.
+    /// Notes that a tool returned.
     pub(super) fn tool_returned(&mut self) {
-        match self.calls {
-            Calls::Calling => self.counting = Counting::Lacks,
-            // Other tools may still run: rather one request too many than one too few.
-            Calls::Called if self.client == Client::Works => self.calls = Calls::Asked,
-            Calls::Called | Calls::Speaking | Calls::Asked | Calls::Spoke => {}
+        match self.conversation {
+            Conversation::Calling => self.token_counts = TokenCounts::Missing,
+            // Other tools may still run. TokenCounts one request too many is safer than one too few.
+            Conversation::Called if self.client == ClientState::Working => {
+                self.conversation = Conversation::Asked
+            }
+            Conversation::Called
+            | Conversation::Speaking
+            | Conversation::Asked
+            | Conversation::Spoke => {}
         }
     }
 
-    /// The conversation was summed up, and the turn continues with a request.
+    /// Notes that the conversation was compacted; the turn continues with a request.
     pub(super) fn compacted(&mut self) {
-        self.calls = Calls::Asked;
+        self.conversation = Conversation::Asked;
     }
 
-    /// A request was answered with these tokens.
+    /// Notes the tokens of an answered request.
     pub(super) fn answered(&mut self, usage: Option<Usage>) {
-        (self.last, self.counting) = (usage, Counting::Told);
-        self.calls = match self.calls {
-            // What it spoke before was not its last word: it goes on without being called upon.
-            Calls::Calling | Calls::Spoke => Calls::Called,
-            Calls::Speaking | Calls::Asked | Calls::Called => Calls::Spoke,
+        (self.last, self.token_counts) = (usage, TokenCounts::Reported);
+        self.conversation = match self.conversation {
+            // The model had seemed to be finished, but it continues without a tool result.
+            Conversation::Calling | Conversation::Spoke => Conversation::Called,
+            Conversation::Speaking | Conversation::Asked | Conversation::Called => {
+                Conversation::Spoke
+            }
         };
     }
 
-    /// The turn is over.
+    /// Notes the end of the turn.
     pub(super) fn end(&mut self) {
-        self.calls = Calls::Spoke;
+        self.conversation = Conversation::Spoke;
     }
 
-    /// The client is told to end: a tool that returns from now on was interrupted, so no request
-    /// follows.
+    /// Notes that Raymond is ending the client. A tool that returns from now on was interrupted, so
+    /// no request follows.
     pub(super) fn client_ends(&mut self) {
-        self.client = Client::Ends;
+        self.client = ClientState::Ending;
     }
 
-    /// The request that seemed to be under way was not sent.
+    /// Notes that the seemingly open request was not sent.
     pub(super) fn withdraw(&mut self) {
         if self.has_open_request() {
-            self.calls = Calls::Called;
+            self.conversation = Conversation::Called;
         }
     }
 
-    /// Whether a request is under way.
     pub(super) fn has_open_request(&self) -> bool {
-        match self.calls {
-            Calls::Calling | Calls::Speaking | Calls::Asked => true,
-            Calls::Called | Calls::Spoke => false,
+        match self.conversation {
+            Conversation::Calling | Conversation::Speaking | Conversation::Asked => true,
+            Conversation::Called | Conversation::Spoke => false,
         }
     }
 
-    /// Whether nothing follows what the model said last.
+    /// Whether nothing follows the last message of the model.
     pub(super) fn is_finishing(&self) -> bool {
-        self.calls == Calls::Spoke
+        self.conversation == Conversation::Spoke
     }
 
-    /// Whether an answer came without its tokens, so far.
+    /// Whether an answer has no tokens yet.
     pub(super) fn lacks_tokens(&self) -> bool {
-        self.counting == Counting::Lacks
+        self.token_counts == TokenCounts::Missing
     }
 }

@@ -110,8 +110,11 @@ fn unreadable_tokens_make_the_sum_unknown() {
         let (_home, mut thread_usage) =
             thread_usage(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
         thread_usage.read_new();
-        let state =
-            (answered_cost(&thread_usage), thread_usage.is_empty(), thread_usage.has_open_file());
+        let state = (
+            answered_cost(&thread_usage),
+            thread_usage.is_empty(),
+            thread_usage.has_readable_counts(),
+        );
         assert_eq!(state, (Cost::Unknown, false, false));
     }
 }

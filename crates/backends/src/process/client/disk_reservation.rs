@@ -1,10 +1,11 @@
-//! Room on the disk for the files that a client writes.
+//! Reserved disk space for the files that a client writes.
 //!
-//! A client writes its transcript itself, so Raymond never sees that one of its writes failed. Raymond
-//! therefore reserves the space before the client starts and keeps some reserved ahead of the client.
-//! When it cannot, the client is ended while what it still has to write fits into the reserve. Space
-//! that was not used is released when the client is over. Records of the run do not use this space:
-//! the ballast of the store is for them.
+//! A client writes its transcript itself, so Raymond does not see failed writes. Raymond therefore
+//! reserves space before the client starts and keeps some space reserved ahead of the client. If
+//! that fails, Raymond ends the client while its last output still fits into the reserve. Unused
+//! space is released after the client has ended.
+//!
+//! Records of the run do not use this space; the ballast of the store is for them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,21 +22,21 @@ use super::start::private;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// Space that is reserved for a transcript. A turn of an hour writes about 1 MiB, and its longest lines
-/// are images of up to 2 MiB: half of this is left whenever Raymond looks, which is five times a second.
+/// The space ahead of a transcript. A turn of an hour writes about 1 MiB, and its longest lines are
+/// images of up to 2 MiB. Half of this is left at every poll, and there are five polls per second.
 const TRANSCRIPT_AHEAD: u64 = 4 * MIB;
 
-/// Space that is reserved for stderr, where a client writes a few lines if anything.
+/// The space ahead of stderr, where a client writes a few lines at most.
 const STDERR_AHEAD: u64 = 64 * KIB;
 
-/// A disk with less free space than this counts as full: clients write files of their own (sessions,
-/// logs) that nothing is reserved for.
+/// A disk with less free space counts as full, because clients write files of their own (sessions,
+/// logs) for which nothing is reserved.
 const SPARE: u64 = MIB;
 
-/// The free space that a client needs to start.
+/// The free space in bytes that a client needs to start.
 pub const DISK_SPACE_NEEDED: u64 = TRANSCRIPT_AHEAD + STDERR_AHEAD + SPARE;
 
-/// The room for both files of a client.
+/// The reservations for both files of a client.
 #[derive(Debug)]
 pub(super) struct DiskReservations {
     stdout: DiskReservation,
@@ -43,7 +44,7 @@ pub(super) struct DiskReservations {
 }
 
 impl DiskReservations {
-    /// The room for these files; nothing is reserved yet.
+    /// Creates the reservations without reserving anything yet.
     pub(super) fn of([stdout, stderr]: [&File; 2], files: &Files) -> io::Result<Self> {
         let room = |file: &File, path: &Path, ahead| {
             Ok::<_, io::Error>(DiskReservation {
@@ -59,8 +60,7 @@ impl DiskReservations {
         })
     }
 
-    /// Makes sure that a client can start, or could be started again: there is room for its files, and
-    /// some to spare. An error is a sentence.
+    /// Reserves the space that a client needs to start, with some to spare. The error is a message.
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.stdout.check().and_then(|()| self.stderr.check())
     }
@@ -70,14 +70,14 @@ impl DiskReservations {
         self.stdout.keep_ahead(stdout).and_then(|()| self.stderr.keep_ahead(stderr))
     }
 
-    /// Reserves more from now on than any file may have.
+    /// Makes every further reservation fail.
     #[cfg(test)]
     pub(super) fn reserve_too_much(&mut self) {
         self.stdout.ahead = i64::MAX.cast_unsigned();
     }
 
-    /// Releases the space that is reserved beyond the ends of the files. Space that cannot be released
-    /// does no other harm.
+    /// Releases the space beyond the ends of the files. Space that cannot be released does no other
+    /// harm.
     pub(super) fn release(&mut self) {
         (self.stdout.reserved, self.stderr.reserved) = (0, 0);
         release_transcript(&self.stdout.file, &self.stdout.path).ok();
@@ -85,7 +85,7 @@ impl DiskReservations {
     }
 }
 
-/// Reserves the space for a transcript. An error is a sentence.
+/// Reserves the space for a transcript. The error is a message.
 pub(super) fn reserve_transcript(file: &File, path: &Path) -> Result<(), String> {
     let room = |file| DiskReservation {
         file,
@@ -97,7 +97,7 @@ pub(super) fn reserve_transcript(file: &File, path: &Path) -> Result<(), String>
     room.check().inspect_err(|_| drop(release(file)))
 }
 
-/// Releases the space that an owner had reserved for the files of a client that is gone.
+/// Releases the space that an owner reserved for a client that has ended.
 pub fn release_reserved_space(files: &Files) -> io::Result<()> {
     let opened = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -108,10 +108,11 @@ pub fn release_reserved_space(files: &Files) -> io::Result<()> {
     opened(&files.stderr)?.map_or(Ok(()), |file| release(&file)).and(transcript)
 }
 
-/// Whether nobody has written to a transcript since space was reserved for it. Emptying a file releases
-/// that space. Fewer blocks than that prove nothing: an empty file may have some for its attributes.
+/// Whether a transcript is unchanged since its space was reserved. Emptying a file releases the
+/// space, so reserved blocks prove that the file was never written. Fewer blocks prove nothing,
+/// because an empty file may have blocks for its attributes.
 pub fn is_untouched(transcript: &Path) -> bool {
-    /// The unit of `blocks`, whatever the file system has.
+    /// In bytes: the unit of `blocks`, independent of the file system.
     const BLOCK: u64 = 512;
     let is_reserved = |blocks: u64| blocks.saturating_mul(BLOCK) >= TRANSCRIPT_AHEAD;
     fs::metadata(transcript).is_ok_and(|file| {
@@ -119,13 +120,14 @@ pub fn is_untouched(transcript: &Path) -> bool {
     })
 }
 
-/// The file that says that a transcript was untouched when its space was released. The owner may be
-/// killed after that and before it records the outcome: the next one must find the turn free, too.
+/// Returns the path of the file that marks a transcript as untouched when its space was released.
+/// The owner may be killed before it records the outcome, and the next owner must also find that
+/// the turn was free.
 fn untouched_mark(transcript: &Path) -> PathBuf {
     transcript.with_extension("untouched")
 }
 
-/// A client is about to write to this transcript.
+/// Removes the mark because a client is about to write.
 pub(super) fn forget_untouched(transcript: &Path) -> io::Result<()> {
     remove_if_exists(&untouched_mark(transcript))
 }
@@ -137,13 +139,13 @@ fn release_transcript(file: &File, path: &Path) -> io::Result<()> {
     release(file)
 }
 
-/// The room for one file.
+/// The reservation for one file.
 #[derive(Debug)]
 struct DiskReservation {
     file: File,
     path: PathBuf,
     ahead: u64,
-    /// Where the reserved space ends, as an offset in the file.
+    /// The end of the reserved space, as an offset in the file.
     reserved: u64,
 }
 
@@ -158,6 +160,8 @@ impl DiskReservation {
     }
 
     fn keep_ahead(&mut self, length: u64) -> Result<(), String> {
+        // Reserving at half keeps the number of system calls low and still leaves room for the
+        // longest line.
         if self.reserved.saturating_sub(length) >= self.ahead / 2 {
             return Ok(());
         }
@@ -184,19 +188,19 @@ impl DiskReservation {
     }
 }
 
-/// `4 MiB`, `64 KiB`
+/// Formats a size: `4 MiB`, `64 KiB`.
 fn size(bytes: u64) -> String {
     let kib = bytes / KIB;
     if kib.is_multiple_of(KIB) { format!("{} MiB", kib / KIB) } else { format!("{kib} KiB") }
 }
 
-/// Releases the space that is reserved beyond the end of a file.
+/// Releases the space beyond the end of a file.
 fn release(file: &File) -> io::Result<()> {
     file.set_len(file.metadata()?.len())
 }
 
-/// Reserves space without changing the length of the file. Where the file system cannot do that, enough
-/// free space has to do.
+/// Reserves space without changing the length of the file. If the file system cannot do that, a
+/// check of the free space must suffice.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -226,15 +230,15 @@ fn has_free(file: &File, wanted: u64) -> io::Result<()> {
     }
 }
 
-/// The bytes that this user may still write; none if the file system does not tell. Some of the space is
-/// for root only.
+/// Returns the bytes that this user may still write, or `None` if the file system does not report
+/// them. Some space is reserved for root.
 fn free(disk: &StatVfs) -> Option<u64> {
     let is_root = rustix::process::geteuid().is_root();
     let blocks = if is_root { disk.f_bfree } else { disk.f_bavail };
     (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
 }
 
-/// Why the machine does not let a file be written or read, in words.
+/// Describes why a file cannot be written or read.
 pub(crate) fn cause(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOSPC) => "the disk is full".to_owned(),

@@ -1,5 +1,5 @@
-//! Where there is no `/proc`: a process group stands for all that is in it, and nothing that left
-//! its group can be found.
+//! Systems without `/proc`: a process group stands for its members, and processes that left their
+//! group cannot be found.
 
 use std::fs::Metadata;
 use std::io;

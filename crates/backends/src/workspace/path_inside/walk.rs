@@ -1,6 +1,8 @@
-//! A path, component by component. No link is followed by the system: each is read, and its text
-//! becomes part of the path. The directories on the way stay open, so `..` goes back to the one that
-//! was really passed, wherever it has been moved meanwhile.
+//! A walk along a path, component by component, for systems without `openat2`.
+//!
+//! The system follows no link: each link is read, and its text becomes part of the path. The
+//! directories on the way stay open, so `..` returns to the directory that was really passed, even
+//! if it was moved meanwhile.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +13,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::{Errno, Result};
 
-/// The most links on one way, as Linux has it.
+/// The maximum number of links on one path, as in Linux.
 const LINKS_MAX: u32 = 40;
 
 pub(super) fn open(directory: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
@@ -24,7 +26,7 @@ pub(super) fn stat(directory: &OwnedFd, path: &Path) -> Result<Stat> {
     follow(directory, path, |place, name| statat(place, name, AtFlags::SYMLINK_NOFOLLOW))
 }
 
-/// Goes to the last component and does something with it that follows no link.
+/// Walks to the last component and calls `finish`, which must not follow a link.
 fn follow<T>(
     root: &OwnedFd,
     path: &Path,
@@ -35,6 +37,7 @@ fn follow<T>(
     let mut links = 0;
     while let Some(step) = ahead.pop_front() {
         let place = passed.last().map_or_else(|| root.as_fd(), |fd| fd.as_fd());
+        // With no directory passed, `..` would leave the workspace.
         if step == ".." {
             passed.pop().ok_or(Errno::XDEV)?;
             continue;
