@@ -95,7 +95,7 @@ impl ClientProtocol for CodexProtocol {
     ) -> Result<Spec, TurnFailure> {
         if message.chars().count() > LONGEST {
             return Err(start_failure(format!(
-                "the prompt has more than the {LONGEST} characters that the client takes"
+                "the prompt exceeds the client's limit of {LONGEST} characters"
             )));
         }
         // States may have been edited since the start of the run, so the check is repeated here.

@@ -152,11 +152,7 @@ async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
     let found = ask(harness, harness.request(Situation::Replies)).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     let good = matches!(&found, Answer::Replied(reply) if reply.session.is_none() == takes);
-    check_rule(
-        "a session is opened under the id that was chosen, or under one that is told",
-        good,
-        &found,
-    )
+    check_rule("a session has the chosen id, or one that the client reports", good, &found)
 }
 
 /// Returns the answer without its session if the client chooses ids, because it never chooses one
@@ -190,11 +186,7 @@ async fn answers_in_parallel_as_in_sequence(harness: &dyn Harness) -> Verdict {
     let (other, one) = tokio::join!(comparable(harness, other), comparable(harness, one));
     let together = (one?, other?);
     let good = alone == together && alone.0 != alone.1;
-    check_rule(
-        "turns at once are answered like turns one after the other",
-        good,
-        &(alone, together),
-    )
+    check_rule("parallel turns have the same answers as sequential turns", good, &(alone, together))
 }
 
 async fn is_cancelled_before_it_starts(harness: &dyn Harness) -> Verdict {
@@ -231,7 +223,7 @@ async fn distinguishes_timeouts(harness: &dyn Harness) -> Verdict {
         let found = ask(harness, request).await?;
         let expected = TurnFailure::Timeout { clock, after: Span(50) };
         let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
-        check_rule("each clock is told by name", good, &found)?;
+        check_rule("a timeout names its clock", good, &found)?;
     }
     Ok(())
 }
@@ -253,7 +245,7 @@ async fn never_opens_a_lost_session(harness: &dyn Harness) -> Verdict {
             &found,
             Answer::Failed { failure: TurnFailure::LostSession { session }, .. } if *session == lost
         );
-        check_rule("a session that is not known is lost", good, &found)?;
+        check_rule("an unknown session is reported as lost", good, &found)?;
     }
     Ok(())
 }
@@ -282,7 +274,7 @@ async fn names_failures(harness: &dyn Harness) -> Verdict {
             Answer::Failed { failure, .. } => is_named(situation, failure),
             Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
         };
-        check_rule("each failure is told by its kind", good, &(situation, found))?;
+        check_rule("a failure has the right kind", good, &(situation, found))?;
     }
     Ok(())
 }

@@ -187,7 +187,7 @@ impl ExecResult {
             ProcessEnd::TooLarge { limit } => ExecEnd::TooLarge { limit },
             ProcessEnd::Cancelled { progressed: _ } => ExecEnd::Cancelled,
             ProcessEnd::ExitUnknown(kind) => {
-                ExecEnd::Failed { status: format!("its exit was not seen: {kind}") }
+                ExecEnd::Failed { status: format!("could not read the exit status: {kind}") }
             }
         };
         Self { end, stdout: text, invalid_utf8, stderr, survivors }

@@ -300,7 +300,7 @@ impl<D: ClientProtocol> Headless<D> {
         let StepRun { step, request, message, mut turn } = run;
         let cost = self.protocol.cost(&turn);
         if message.trim().is_empty() {
-            return (not_started("the prompt is empty, and the client takes none"), turn);
+            return (not_started("the prompt is empty, but the client needs one"), turn);
         }
         if let Some(session) =
             step.required_session().filter(|_| self.protocol.cannot_find_session(step))

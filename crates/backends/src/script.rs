@@ -158,7 +158,7 @@ fn script_end(ended: FinishedProcess) -> ScriptEnd {
         }
         ProcessEnd::Exited(status) => failed(describe(status), text, stderr),
         ProcessEnd::ExitUnknown(kind) => {
-            failed(format!("its exit was not seen: {kind}"), text, stderr)
+            failed(format!("could not read the exit status: {kind}"), text, stderr)
         }
         ProcessEnd::TimedOut { clock, after } => {
             let after = Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));

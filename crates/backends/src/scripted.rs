@@ -153,7 +153,7 @@ fn failure(fail: &ScriptedFailure, request: &Request) -> TurnFailure {
         ScriptedFailure::LostSession => match required_session(&request.started.plan) {
             Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
-                why: format!("{} is to lose its session, but opens a fresh one", key(request)),
+                why: format!("{} cannot lose its session because it opens a new one", key(request)),
             },
         },
     }

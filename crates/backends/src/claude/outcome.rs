@@ -132,7 +132,7 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
             }
             _ => {
                 let why = error_text(None, &ended.conclusion.errors);
-                TurnFailure::Transient { why: format!("the client was cut off: {why}") }
+                TurnFailure::Transient { why: format!("the client was interrupted: {why}") }
             }
         };
     }
@@ -153,7 +153,7 @@ fn login_failure(said: &str) -> TurnFailure {
 fn error_text(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);
-    if text.is_empty() { "it does not say why".to_owned() } else { shorten(&text) }
+    if text.is_empty() { "no reason given".to_owned() } else { shorten(&text) }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub enum PreflightProblem {
     MissingProgram(#[from] MissingProgram),
     /// The client is too old.
     #[error(
-        "the client {NAME} ({path}) is version {version}, and this needs {}",
+        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
         display_version(OLDEST)
     )]
     TooOld {
@@ -37,7 +37,7 @@ pub enum PreflightProblem {
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
     /// The client would not understand a rule.
-    #[error("{rule:?} is no rule for a tool")]
+    #[error("{rule:?} is not a tool rule")]
     Rule {
         /// The list that contains the rule.
         list: &'static str,
@@ -65,7 +65,7 @@ impl PreflightProblem {
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::TooOld { .. } => {
-                "install a newer one (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
+                "install a newer version (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
                  in the configuration to its path"
             }
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
@@ -79,8 +79,7 @@ impl PreflightProblem {
                 "set `claude` in the configuration to the path of the client"
             }
             Self::Bypass => {
-                "only --dangerously-skip-permissions may say so: a file that comes with a project \
-                 may not"
+                "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
             Self::Root => {
                 "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_would_not_understand_is_told_before_it_starts() {
+    fn unsupported_options_are_reported_before_start() {
         let check =
             |change: fn(&mut Permissions), effort: Option<&str>, expected: &[(&str, &str)]| {
                 let mut permissions = Permissions::default();
@@ -220,17 +219,15 @@ mod tests {
         let bypass = ("permission_mode", "the permission mode bypassPermissions skips all checks");
         check(|p| p.mode = Some("bypassPermissions".into()), None, &[bypass]);
         check(|p| p.allow = vec!["Bash(a (b):*)".into(), "mcp__x__*".into()], None, &[]);
-        let rules = [
-            ("allow", "\"\" is no rule for a tool"),
-            ("allow", "\"cargo test\" is no rule for a tool"),
-        ];
+        let rules =
+            [("allow", "\"\" is not a tool rule"), ("allow", "\"cargo test\" is not a tool rule")];
         check(|p| p.allow = vec![String::new(), "cargo test".into()], None, &rules);
-        let rule = ("deny", "\"Bash(\" is no rule for a tool");
+        let rule = ("deny", "\"Bash(\" is not a tool rule");
         check(|p| p.deny = vec!["Bash(".into()], None, &[rule]);
     }
 
     #[test]
-    fn no_mode_skips_checks_that_nobody_allowed_to_be_skipped() {
+    fn no_mode_skips_checks_without_permission() {
         let check = |checks, mode: Option<&str>, expected| {
             let mode = mode.map(str::to_owned);
             let permissions = Permissions { checks, mode, ..Permissions::default() };
@@ -243,17 +240,17 @@ mod tests {
     }
 
     #[test]
-    fn an_older_client_is_told_by_its_version() {
+    fn older_client_is_refused_with_its_version() {
         let command = OsStr::new("/opt/claude");
         assert_eq!(check_version(command, "2.1.325"), Ok(()));
         let problem = check_version(command, "2.1.308").unwrap_err();
-        let told = "the client claude (/opt/claude) is version 2.1.308, and this needs 2.1.309";
+        let told = "the client claude (/opt/claude) is version 2.1.308, but Raymond needs 2.1.309 or later";
         assert_eq!((problem.to_string().as_str(), problem.key()), (told, None));
-        assert!(problem.remedy().starts_with("install a newer one"), "{}", problem.remedy());
+        assert!(problem.remedy().starts_with("install a newer version"), "{}", problem.remedy());
     }
 
     #[test]
-    fn a_client_that_is_missing_is_told_before_anything_else() {
+    fn missing_client_is_reported_first() {
         let found = check("no-such-client".as_ref(), Checks::Skipped, None);
         let problem = found.unwrap_err();
         assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");

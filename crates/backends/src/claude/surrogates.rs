@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_half_that_stands_alone_is_replaced() {
+    fn lone_surrogate_is_replaced() {
         let check =
             |line: &str, expected: &str| assert_eq!(replace_lone_surrogates(line), expected);
         check("", "");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_unit_alone_or_in_pairs_can_be_read() {
+    fn every_code_unit_can_be_read() {
         for first in (0..=0xffff_u32).step_by(0x80) {
             for second in [0x41, 0xd83d, 0xde00] {
                 let line = format!("\"\\u{first:04x}\\u{second:04x}\"");

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_named_as_a_rule_would_name_it() {
+    fn call_is_formatted_as_permission_rule() {
         let check = |tool: &str, input: &str, rule: &str, seen: &str| {
             let input: ToolInput = serde_json::from_str(input).unwrap();
             assert_eq!(

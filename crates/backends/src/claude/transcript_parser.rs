@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_was_said_is_told_once_and_in_order() {
+    fn every_item_appears_once_and_in_order() {
         let check =
             |lines: &[String], expected: &[TranscriptItem]| assert_eq!(said(lines), expected);
         let agent = |text: &str| by(Speaker::Agent, text);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tools_answer_is_told_only_when_it_is_an_error() {
+    fn tool_results_are_shown_only_if_failed() {
         let check = |content: &str, expected: &[&str]| {
             let answer = r#"{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"#;
             let line = format!(
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_denied_is_told_once_however_often_the_client_tells() {
+    fn denied_call_is_listed_once() {
         let more = r#""is_error":false,"result":"","permission_denials":[{"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"rm x"}}]"#;
         let line = sample::result("success", more);
         let denied = TranscriptItem::Denied { tool: "Bash(rm x)".into() };
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_as_such() {
+    fn unreadable_lines_are_items() {
         let check = |event: StreamEvent, expected: &str| {
             let unread = TranscriptItem::Unread { what: expected.into() };
             assert_eq!(TranscriptParser::default().read_event(&event), [unread]);
@@ -109,7 +109,7 @@ mod tests {
         check(line(r#"{"type":"novelty"}"#), "a line of unknown type \"novelty\"");
         check(
             StreamEvent::LongLine { length: 20_000_000 },
-            "a line of 20000000 bytes was too long to be read",
+            "a line of 20000000 bytes was too long to read",
         );
     }
 }

@@ -200,7 +200,7 @@ impl Turn {
                 let (name, status) = (server.name, server.status);
                 self.health
                     .warnings
-                    .add_message(format!("the MCP server {name} is not there: {status}"));
+                    .add_message(format!("the MCP server {name} is not available: {status}"));
             }
         }
     }
@@ -219,9 +219,7 @@ impl Turn {
             None => {}
             Some(id) if is_safe_id(&id) => self.session = Some(SessionId::new(id)),
             Some(_) => {
-                self.health
-                    .warnings
-                    .add_message("the client names a session in a way that cannot be used");
+                self.health.warnings.add_message("ignored an invalid session id from the client");
             }
         }
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_type_is_told_by_the_words_of_the_client() {
+    fn untyped_error_is_classified_by_its_message() {
         let check = |message: &str, expected: ErrorClass| {
             let other = RolloutError { kind: "other".into(), status: None };
             assert_eq!(ErrorClass::from_problem(Some(&other), message), expected, "{message}");

@@ -86,12 +86,12 @@ fn unknown_spending_failure(turn: &Turn) -> TurnFailure {
 fn unwatched_message(turn: &Turn) -> String {
     let sessions = turn.thread_usage.home().join("sessions");
     let lack = if turn.thread_usage.is_readable() {
-        "does not count the tokens of its requests in a way that could be read, below"
+        "the client writes no readable token counts to its files"
     } else {
-        "keeps no file of its thread that could be read in"
+        "the client writes no readable file of its thread"
     };
     format!(
-        "the client {lack} {}: what the turn costs cannot be watched, and it has a share of the budget",
+        "could not watch the cost of a turn that has a budget share: {lack} in {}",
         sessions.display()
     )
 }
@@ -116,7 +116,7 @@ fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
 
 /// Returns the failure that the client reported, or `None` if the client stopped at a budget.
 fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
-    let why = if message.trim().is_empty() { "it does not say why" } else { message };
+    let why = if message.trim().is_empty() { "no reason given" } else { message };
     let why = shorten(why);
     Some(match ErrorClass::from_problem(turn.thread_usage.problem(), message) {
         ErrorClass::Auth => login_failure(&why),

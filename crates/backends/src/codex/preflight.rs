@@ -25,7 +25,7 @@ pub enum PreflightProblem {
     MissingProgram(#[from] MissingProgram),
     /// The client is too old.
     #[error(
-        "the client {NAME} ({path}) is version {version}, and this needs {}",
+        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
         display_version(OLDEST)
     )]
     TooOld {
@@ -33,7 +33,7 @@ pub enum PreflightProblem {
         /// The version that the client reports.
         version: String,
     },
-    #[error("{NAME} has nothing like the permission mode {0:?}")]
+    #[error("{NAME} has no equivalent of the permission mode {0:?}")]
     Mode(String),
     #[error("{NAME} has no effort {0:?}")]
     Effort(String),
@@ -41,16 +41,16 @@ pub enum PreflightProblem {
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
     /// The client cannot deny single tools.
-    #[error("{NAME} cannot deny tools, and {0:?} is denied")]
+    #[error("{NAME} cannot deny tools, but {0:?} is denied")]
     Deny(String),
     /// `CODEX_HOME` is not a directory.
-    #[error("{HOME} is {}, and there is no such directory", .0.display())]
+    #[error("{HOME} is {}, but that directory does not exist", .0.display())]
     Home(PathBuf),
     /// `CODEX_HOME` is not writable.
-    #[error("{HOME} is {}, and nothing can be written there", .0.display())]
+    #[error("{HOME} is {}, but that directory is not writable", .0.display())]
     Unwritable(PathBuf),
     /// The client reads MCP servers only from its own configuration.
-    #[error("{NAME} takes no mcp_config")]
+    #[error("{NAME} does not support mcp_config")]
     Mcp,
     /// The tokens of the model are counted, but their price is unknown.
     #[error("the model {0:?} has no price, so {NAME} cannot be held to a budget")]
@@ -101,20 +101,18 @@ impl PreflightProblem {
                 "set `codex` in the configuration to the path of the client"
             }
             Self::TooOld { .. } => {
-                "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+                "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
                  configuration to its path"
             }
             Self::Bypass => {
-                "only --dangerously-skip-permissions may say so: a file that comes with a project \
-                 may not"
+                "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
             Self::Deny(_) => {
-                "its sandbox is all that holds it back: use permission_mode plan, or another backend \
-                 for this state"
+                "use permission_mode plan (a read-only sandbox), or another backend for this state"
             }
             Self::Unwritable(_) => "make it writable, or set CODEX_HOME to another directory",
             Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
-            Self::Mcp => "name the servers in its own config.toml, or use another backend",
+            Self::Mcp => "configure the servers in its own config.toml, or use another backend",
             Self::Unpriced(model) => {
                 return format!(
                     "put [prices.{model:?}] into the configuration, or run it with --budget none \
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_cannot_be_asked_for_is_refused_with_the_reason() {
+    fn unsupported_options_are_refused_with_reason() {
         let check = |permissions: Permissions,
                      effort: Option<&str>,
                      expected: Result<(), PreflightProblem>| {
@@ -263,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_without_a_price_is_refused_where_there_is_a_cap() {
+    fn unpriced_model_is_refused_with_a_cap() {
         let extras = Extras::default();
         let check =
             |model: Option<&str>, cap: Option<Micros>, expected: Result<(), PreflightProblem>| {
@@ -289,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_cannot_be_done_is_told_at_once() {
+    fn all_problems_are_reported_together() {
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
         let permissions = Permissions { mode: Some("auto".into()), ..Permissions::default() };
         let effort = Some("hgih");
@@ -305,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_client_is_told_by_its_version() {
+    fn older_client_is_refused_with_its_version() {
         let check = |said: &str, expected: Result<(), PreflightProblem>| {
             assert_eq!(check_version("/opt/codex".as_ref(), said), expected, "{said}");
         };
@@ -321,9 +319,10 @@ mod tests {
         check("0.165.9", old("0.165.9"));
         check("0.55.0", old("0.55.0"));
         check("of no version", Ok(()));
-        let text = "the client codex (/opt/codex) is version 0.55.0, and this needs 0.166.0";
+        let text =
+            "the client codex (/opt/codex) is version 0.55.0, but Raymond needs 0.166.0 or later";
         assert_eq!(too_old("0.55.0").to_string(), text);
-        let remedy = "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+        let remedy = "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
                       configuration to its path";
         assert_eq!(too_old("0.55.0").remedy(), remedy);
     }

@@ -116,7 +116,7 @@ fn turn(entries: &[String]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_fresh_turn_tells_the_thread_that_the_client_opened() {
+async fn fresh_turn_reports_the_opened_thread() {
     let harness = Harness::new(&answering(THREAD));
     harness.rollout(THREAD, &turn(&[sample::used("a")]));
     let answer = harness.ask(harness.request(SessionPlan::Fresh(id(CHOSEN)))).await;
@@ -128,7 +128,7 @@ async fn a_fresh_turn_tells_the_thread_that_the_client_opened() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_else() {
+async fn unknown_thread_falls_back_only_to_plan() {
     let script = format!(
         "case \"$*\" in\n*resume*|*fork*) echo \"Error: no rollout found for thread id ${{@: -2:1}}\" >&2; exit 1;;\nesac\n{}",
         answering(THREAD)
@@ -156,7 +156,7 @@ async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_
 }
 
 #[tokio::test]
-async fn a_client_is_ended_when_its_share_is_used_up() {
+async fn client_is_ended_when_share_is_used_up() {
     let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
     let harness = Harness::new(&script);
     harness.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
@@ -173,8 +173,7 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
 
 // proves: P5
 #[tokio::test]
-async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts()
-{
+async fn adopted_client_over_its_share_is_ended() {
     let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
     let harness = Harness::new(&script);
     let request = [sample::calls(), sample::used("a")];
@@ -214,12 +213,12 @@ async fn what_the_client_cannot_do_is_never_dropped() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_the_client_would_not_take_is_not_sent() {
+async fn too_long_prompt_is_not_sent() {
     let harness = Harness::new(&answering(THREAD));
     let fresh = || harness.request(SessionPlan::Fresh(id(CHOSEN)));
     let request = |length: usize| Request { prompt: "ä".repeat(length), notice: None, ..fresh() };
     let answer = harness.ask(request(LONGEST + 1)).await;
-    assert!(format!("{answer:?}").contains("more than the 1048576 characters"), "{answer:?}");
+    assert!(format!("{answer:?}").contains("limit of 1048576 characters"), "{answer:?}");
     assert_eq!(harness.asked(), Vec::<String>::new());
     assert!(matches!(harness.ask(request(LONGEST)).await, Answer::Replied(_)));
 }
@@ -236,7 +235,7 @@ async fn a_schema_is_handed_over_in_a_file() {
 }
 
 #[test]
-fn what_a_client_left_tells_its_thread_and_what_it_cost() {
+fn finished_transcript_gives_thread_and_cost() {
     let harness = Harness::new("");
     harness.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
     let request = harness.request(SessionPlan::Fresh(id(CHOSEN)));
@@ -258,7 +257,7 @@ fn what_a_client_left_tells_its_thread_and_what_it_cost() {
 }
 
 #[test]
-fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
+fn earlier_attempt_is_not_charged_again() {
     let harness = Harness::new("");
     let prior_turns = turn(&[sample::calls(), sample::used("a")]);
     harness.rollout(THREAD, &prior_turns);

@@ -244,9 +244,7 @@ impl Turn {
     /// dropped.
     fn note_thread(&mut self, id: &str) {
         if !is_safe_id(id) {
-            self.health
-                .warnings
-                .add_message("the client names a thread in a way that cannot be used");
+            self.health.warnings.add_message("ignored an invalid thread id from the client");
             return;
         }
         let id = SessionId::new(id);
@@ -407,7 +405,7 @@ impl TurnReader for Turn {
                 let why = "the client keeps the system prompt that a thread was opened with";
                 self.health
                     .warnings
-                    .add_message(format!("append_system_prompt was not heard: {why}"));
+                    .add_message(format!("append_system_prompt was ignored: {why}"));
             }
         }
         Ok(())

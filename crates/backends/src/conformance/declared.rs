@@ -33,7 +33,7 @@ pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
         let request = Request { schema, ..harness.request(situation) };
         let found = ask(harness, request).await?;
         let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
-        let rule = "JSON is there when it was asked for and the model complied, and only then";
+        let rule = "a reply has JSON exactly if it was requested and the model complied";
         check_rule(rule, good, &(situation, found))?;
     }
     Ok(())
@@ -55,5 +55,5 @@ pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
         },
         Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    check_rule("a turn that has cost too much is ended, and says what it cost", good, &found)
+    check_rule("a turn that exceeds its cap is ended and has a cost", good, &found)
 }

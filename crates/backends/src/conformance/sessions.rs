@@ -48,9 +48,9 @@ pub(super) async fn continues_sessions(harness: &dyn Harness) -> Verdict {
     is_shown(LEFT_ALONE, &beyond.await?, &[&first, &second, &branch])
 }
 
-const RESUMED: &str = "a resumed turn goes on with all that was said in its session";
-const BRANCHED: &str = "a branch is another session that goes on with all that was said before";
-const LEFT_ALONE: &str = "a session and its branch see nothing of each other";
+const RESUMED: &str = "a resumed turn sees everything in its session";
+const BRANCHED: &str = "a branch is another session that sees everything before it";
+const LEFT_ALONE: &str = "a session and its branch do not see each other";
 
 fn is_shown(rule: &'static str, turn: &ShownTurn, before: &[&ShownTurn]) -> Verdict {
     let Some(shown) = &turn.shown else { return Ok(()) };
@@ -70,7 +70,7 @@ async fn run_shown_turn(
     let (prompt, chosen) = (request.prompt.clone(), request.started.plan.session().cloned());
     let found = ask(harness, request).await?;
     let Answer::Replied(reply) = found else {
-        let rule = "a session that was opened is gone on in";
+        let rule = "an opened session can be continued";
         return Err(Violation { rule, found: format!("{found:?}") });
     };
     let session = reply.session.or(chosen).unwrap_or_else(|| SessionId::new(""));

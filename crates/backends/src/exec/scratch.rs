@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_is_found_by_the_nonce_of_its_run() {
+    fn file_is_found_by_nonce_of_run() {
         let place = tempfile::tempdir().unwrap();
         let turn = "main.1.1".parse().unwrap();
         let file = write_file("echo", &Marker::new(&"c0ffee".into(), &turn, 1)).unwrap();

@@ -93,7 +93,7 @@ fn failed(status: &str) -> ExecEnd {
 }
 
 #[tokio::test]
-async fn a_shell_text_is_run_by_bash_without_login() {
+async fn shell_text_runs_in_bash_without_login() {
     let bench = Bench::new();
     let check = async |text: &str, end: ExecEnd, stdout: &str, stderr: &str| {
         assert_eq!(bench.ran(bench.shell(text)).await, ran(end, stdout, stderr), "{text}");
@@ -110,7 +110,7 @@ async fn a_shell_text_is_run_by_bash_without_login() {
 }
 
 #[tokio::test]
-async fn a_program_is_a_name_or_a_path_from_the_workspace_with_its_arguments() {
+async fn program_is_name_or_path_in_workspace() {
     let bench = Bench::new();
     fs::create_dir(bench.directory.path().join("bin")).unwrap();
     bench.write("bin/tool", "#!/bin/sh\necho \"$# $1\"\n", 0o755);
@@ -124,7 +124,7 @@ async fn a_program_is_a_name_or_a_path_from_the_workspace_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn a_step_is_given_its_place_its_environment_and_its_input() {
+async fn step_gets_directory_environment_and_input() {
     let bench = Bench::new();
     let exec = Exec {
         environment: vec![("GIVEN".into(), "a b".into()), ("LANG".into(), "xx".into())],
@@ -138,7 +138,7 @@ async fn a_step_is_given_its_place_its_environment_and_its_input() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_holds_up_nothing() {
+async fn unread_input_does_not_block() {
     let bench = Bench::new();
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     for (text, expected) in [("echo deaf", "deaf\n"), ("exec wc -c", "3145728\n")] {
@@ -149,7 +149,7 @@ async fn input_that_nobody_reads_holds_up_nothing() {
 
 // proves: P11
 #[tokio::test]
-async fn a_timeout_ends_the_tree_and_keeps_what_was_said() {
+async fn timeout_ends_the_tree_and_keeps_output() {
     let after = Duration::from_millis(300);
     for text in [
         "echo before; sleep 600",
@@ -165,7 +165,7 @@ async fn a_timeout_ends_the_tree_and_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn children_that_are_left_are_ended_after_the_grace() {
+async fn leftover_children_are_ended_after_grace() {
     let bench = Bench::new();
     for text in [
         "sleep 600 & echo done",
@@ -184,7 +184,7 @@ async fn children_that_are_left_are_ended_after_the_grace() {
 }
 
 #[tokio::test]
-async fn children_that_end_within_the_grace_are_waited_for() {
+async fn children_may_end_within_the_grace() {
     let mut bench = Bench::new();
     bench.limits.grace.after_exit = LONG;
     let text = "mkfifo go; (read < go; echo late > file) >/dev/null 2>&1 & exec 3<> go; echo x >&3";
@@ -224,7 +224,7 @@ async fn the_end_of_stderr_is_kept() {
 }
 
 #[tokio::test]
-async fn what_is_not_utf_8_is_replaced_and_told() {
+async fn invalid_utf8_is_replaced_and_reported() {
     let bench = Bench::new();
     let found = bench.ran(bench.shell("printf 'a\\xffb'; printf 'c\\xff' >&2")).await;
     let expected = ran(ExecEnd::Succeeded, "a\u{fffd}b", "c\u{fffd}");
@@ -232,7 +232,7 @@ async fn what_is_not_utf_8_is_replaced_and_told() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
+async fn long_shell_text_is_read_from_file() {
     let bench = Bench::new();
     for length in [ARGUMENT_MAX - 200, 200 * 1024, 3 * 1024 * 1024] {
         let text = format!(": {}\necho ${{#1}} \"$0\"; cat; exit 4", "x".repeat(length));
@@ -249,7 +249,7 @@ async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
 
 // proves: S55
 #[tokio::test]
-async fn a_text_in_a_file_is_private_and_under_a_name_that_nobody_guesses() {
+async fn shell_text_file_is_private_with_random_name() {
     let bench = Bench::new();
     let text = format!(": {}\numask; stat -c '%a %n' \"$0\"", "x".repeat(ARGUMENT_MAX));
     let mut names = std::collections::BTreeSet::new();

@@ -145,7 +145,7 @@ impl<T: TurnReader> ClientFollower<T> {
             self.turn
                 .health()
                 .warnings
-                .add_message(format!("process {pid} of the client could not be ended"));
+                .add_message(format!("could not end process {pid} of the client"));
         }
         loop {
             let event = self.client.next(Some(Instant::now())).await;

@@ -64,7 +64,7 @@ fn is_path(command: &Path) -> bool {
 fn not_found(command: &OsStr) -> String {
     let shown = command.display();
     if is_path(Path::new(command)) {
-        format!("there is no program at {shown}")
+        format!("could not find a program at {shown}")
     } else {
         format!("cannot find the client {shown} on PATH")
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_is_found_by_path_or_by_name() {
+    fn client_is_found_by_path_or_name() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
         for (name, mode) in [("claude", 0o755), ("plain", 0o644)] {
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_by_how_it_was_looked_for() {
+    fn missing_program_message_depends_on_lookup() {
         let check = |command: &str, expected: &str| {
             assert_eq!(MissingProgram::NotFound(command.into()).to_string(), expected);
         };
         check("claude", "cannot find the client claude on PATH");
-        check("/opt/claude", "there is no program at /opt/claude");
-        check("bin/claude", "there is no program at bin/claude");
+        check("/opt/claude", "could not find a program at /opt/claude");
+        check("bin/claude", "could not find a program at bin/claude");
     }
 
     #[test]

@@ -132,7 +132,8 @@ pub(super) fn adopted_answer<D: ClientProtocol>(
     let is_silent = turn.health().is_silent();
     let mut answer = client_end::answer(protocol, turn, how, &place.step);
     if has_lost_session(&answer) && place.next.is_some() {
-        let why = "the session was never opened, and its prompt went with the earlier owner".into();
+        let why =
+            "the session was never opened, and its prompt was lost with the earlier owner".into();
         return failed(TurnFailure::Transient { why }, cost);
     }
     if is_silent && !has_lost_session(&answer) {

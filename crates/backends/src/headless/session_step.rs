@@ -68,10 +68,10 @@ impl SessionStep {
     pub(crate) fn wrong_session_failure(&self, word: &str, named: &SessionId) -> TurnFailure {
         let why = match self {
             Self::Branch { from, .. } if from == named => {
-                format!("the client was to branch {word} {from}, and went on in it")
+                format!("the client should have branched {word} {from} but continued it")
             }
             Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => {
-                format!("the client was to write {word} {id}, and names {word} {named}")
+                format!("the client should have written {word} {id} but reports {word} {named}")
             }
         };
         TurnFailure::Task { why }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_continuation_falls_back_to_the_plan_that_it_continues() {
+    fn continuation_falls_back_to_its_plan() {
         let id = SessionId::new;
         let (s, from) = (id("s"), id("from"));
         let (open, resume) = (SessionStep::Open(s.clone()), SessionStep::Resume(s.clone()));

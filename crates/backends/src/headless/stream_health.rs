@@ -76,7 +76,7 @@ impl StreamHealth {
             StreamEvent::LongLine { length } => {
                 self.long_lines += 1;
                 self.unread = true;
-                let what = format!("a line of {length} bytes was too long to be read");
+                let what = format!("a line of {length} bytes was too long to read");
                 self.warnings.add_message(what.clone());
                 return vec![TranscriptItem::Unread { what }];
             }

@@ -31,7 +31,7 @@ fn shorten_over(limit: u64, path: &Path) -> io::Result<()> {
     for LongLine { start, length } in long {
         let kept = start + KEPT.min(length);
         io::copy(&mut (&from).take(kept - at), &mut to)?;
-        write!(to, " … [cut here: the line has {length} bytes]")?;
+        write!(to, " … [shortened: the line had {length} bytes]")?;
         at = from.seek(SeekFrom::Start(start + length))?;
     }
     io::copy(&mut from, &mut to)?;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lines_that_are_too_long_are_cut_and_each_is_marked() {
+    fn only_long_lines_are_shortened_and_marked() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("turn.jsonl");
         let check = |text: &str, expected: &str| {
@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         };
         let (fits, long) = ("x".repeat(5000), "y".repeat(200_000));
-        let cut = format!("{} … [cut here: the line has 200000 bytes]", "y".repeat(4096));
+        let cut = format!("{} … [shortened: the line had 200000 bytes]", "y".repeat(4096));
         check("", "");
         check(&fits, &fits);
         check(&format!("{fits}\n\n"), &format!("{fits}\n\n"));

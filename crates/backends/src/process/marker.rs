@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_detached_belongs_to_its_own_run_only() {
+    fn detached_process_belongs_to_its_own_run() {
         let check = |value: &str, from: &str, expected: bool| {
             let marks = MarkerList::new(value.to_owned());
             let runs = BTreeSet::from([Nonce::from(from), Nonce::from("f00d")]);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_counts_what_is_kept() {
+    fn limit_counts_the_kept_text() {
         let check = |pieces: &[&[u8]], limit, expected: &[Result<(), TooLarge>]| {
             let mut output = Output::default();
             let found: Vec<_> = pieces.iter().map(|p| output.push(p, limit)).collect();

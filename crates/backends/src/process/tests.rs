@@ -58,7 +58,7 @@ fn killed(signal: i32) -> ProcessEnd {
 }
 
 #[tokio::test]
-async fn the_end_is_told_with_all_that_was_said() {
+async fn end_includes_all_output() {
     let check = async |bash: &str, end: ProcessEnd, text: &str, invalid: bool, stderr: &str| {
         let ended = finished(bash, limits(PATIENT)).await;
         let found = (ended.end, ended.text, ended.invalid_utf8, ended.stderr);
@@ -77,7 +77,7 @@ async fn the_end_is_told_with_all_that_was_said() {
 }
 
 #[tokio::test]
-async fn a_process_is_given_its_place_its_environment_and_its_input() {
+async fn process_gets_directory_environment_and_input() {
     let fixture = Fixture::new();
     let spec = Spec {
         set: vec![("GIVEN".into(), "value".into())],
@@ -97,7 +97,7 @@ async fn a_process_is_given_its_place_its_environment_and_its_input() {
 }
 
 #[tokio::test]
-async fn input_of_any_size_is_fed_and_need_not_be_read() {
+async fn input_of_any_size_may_stay_unread() {
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     let check = async |bash: &str, expected: &str| {
         let fixture = Fixture::new();
@@ -138,7 +138,7 @@ async fn a_process_that_ignores_signals_is_killed() {
 }
 
 #[tokio::test]
-async fn a_process_may_clean_up_when_it_is_interrupted() {
+async fn interrupted_process_may_clean_up() {
     let bash = trapping("trap 'bash -c \"echo interrupted >&2\"; exit' INT");
     let ended = cancelled(&bash, PATIENT).await;
     assert_eq!((ended.end, ended.stderr.as_str()), (CUT, "interrupted"));
@@ -153,7 +153,7 @@ async fn the_signals_come_in_order_and_once_each() {
 }
 
 #[tokio::test]
-async fn last_words_do_not_hang_on_a_full_pipe() {
+async fn last_output_does_not_block_on_full_pipe() {
     let bash = trapping("trap 'head -c 1000000 /dev/zero; echo said >&2; exit' INT");
     let ended = cancelled(&bash, PATIENT).await;
     assert_eq!((ended.end, ended.stderr.as_str()), (CUT, "said"));
@@ -167,7 +167,7 @@ async fn a_cancelled_process_says_whether_it_had_spoken() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_cancelled_already_ends_the_process() {
+async fn cancelled_token_ends_process_at_once() {
     let fixture = Fixture::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -177,7 +177,7 @@ async fn a_token_that_is_cancelled_already_ends_the_process() {
 }
 
 #[tokio::test]
-async fn a_child_that_holds_stdout_does_not_hold_up_success() {
+async fn open_stdout_does_not_delay_success() {
     for bash in [
         "sleep 600 & echo done",
         "setsid sleep 600 & echo done",
@@ -189,7 +189,7 @@ async fn a_child_that_holds_stdout_does_not_hold_up_success() {
 }
 
 #[tokio::test]
-async fn a_child_that_ends_within_the_grace_is_heard() {
+async fn output_within_the_grace_is_read() {
     let bash = "(read < fifo; echo later) & echo first; exec 3> fifo; exit 4";
     let ended = finished(bash, limits(PATIENT)).await;
     assert_eq!((ended.end, ended.text.as_str()), (exit(4), "first\nlater\n"));
@@ -218,7 +218,7 @@ async fn cancelling_within_the_grace_keeps_the_exit() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_lets_go_of_stdout_costs_no_time_and_lives_on() {
+async fn daemon_that_closes_stdout_keeps_running() {
     for redirect in [">/dev/null 2>&1", ">/dev/null"] {
         let fixture = Fixture::new();
         let process = fixture.start(&format!("sleep 600 {redirect} & echo oops >&2; echo done"));
@@ -243,7 +243,7 @@ async fn a_flood_ends_the_tree() {
 }
 
 #[tokio::test]
-async fn memory_stays_bounded_whatever_is_printed() {
+async fn memory_stays_bounded_for_any_output() {
     let before = peak_memory();
     let ended = finished("yes | head -c 1G", limits(PATIENT)).await;
     assert_eq!(ended.end, ProcessEnd::TooLarge { limit: OUTPUT_MAX });
@@ -256,7 +256,7 @@ async fn memory_stays_bounded_whatever_is_printed() {
 }
 
 #[tokio::test]
-async fn each_clock_is_told_by_name() {
+async fn timeout_names_its_clock() {
     let check = async |bash: &str, wall, idle, expected: (Clock, u64)| {
         let limits = Limits {
             wall: Some(Duration::from_millis(wall)),
@@ -277,7 +277,7 @@ async fn each_clock_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_dropped_takes_its_tree_along() {
+async fn dropped_process_is_killed_with_its_tree() {
     let fixture = Fixture::new();
     let fifo = fixture.path("fifo");
     let bash = "exec 3> fifo; setsid sleep 600 & echo ready >&3; sleep 600";
@@ -290,7 +290,7 @@ async fn a_process_that_is_dropped_takes_its_tree_along() {
 }
 
 #[tokio::test]
-async fn a_process_of_a_nested_run_is_found_by_both_runs() {
+async fn both_runs_find_a_nested_process() {
     let (inner, outer) = (Fixture::new(), Fixture::new());
     let ready = inner.fifo();
     let marker = format!("{}/main.7.1.1", outer.nonce);
@@ -315,7 +315,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
 
 // proves: S58
 #[tokio::test]
-async fn a_number_that_was_given_away_is_left_alone() {
+async fn reused_pid_is_not_signalled() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let process = fixture.start("echo ready > fifo; read < go");
@@ -345,7 +345,7 @@ async fn what_cannot_be_started_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_environment_is_ours_or_only_what_is_listed() {
+async fn environment_is_inherited_or_listed() {
     let given = |name: &str, value: &str| (name.into(), value.into());
     let check = async |inherit: Inherit, unset: &[&str], expected: &[&str]| {
         let fixture = Fixture::new();

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transcript_that_grows_is_told_line_by_line() {
+    fn growing_transcript_is_read_line_by_line() {
         use std::io::Write as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_transcript_is_read_to_its_end_or_to_the_limit() {
+    fn finished_transcript_is_read_up_to_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
         let check = |text: &[u8], limit, expected: &[StreamEvent]| {

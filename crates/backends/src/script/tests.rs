@@ -67,7 +67,7 @@ fn failed(status: &str, stderr: &str, stdout: &str) -> ScriptEnd {
 }
 
 #[tokio::test]
-async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
+async fn script_runs_in_bash_or_own_interpreter() {
     let check = async |text: &str, mode, expected: &str| {
         assert_eq!(told_by(text, mode, IMPATIENT).await, spoken(expected), "{text}");
     };
@@ -81,7 +81,7 @@ async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
 }
 
 #[tokio::test]
-async fn a_script_works_in_the_directory_of_its_agent() {
+async fn script_works_in_directory_of_agent() {
     let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let script = Script { cwd: elsewhere.path().to_owned(), ..script(&directory, "pwd -P", PLAIN) };
     let expected = elsewhere.path().canonicalize().unwrap();
@@ -90,7 +90,7 @@ async fn a_script_works_in_the_directory_of_its_agent() {
 }
 
 #[tokio::test]
-async fn a_bad_end_is_told_with_the_end_of_stderr() {
+async fn failure_includes_the_end_of_stderr() {
     let check = async |text: &str, expected: ScriptEnd| {
         assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
     };
@@ -180,7 +180,7 @@ async fn what_cannot_be_started_says_why() {
 }
 
 #[test]
-fn variables_of_a_surrounding_script_are_not_handed_on() {
+fn variables_of_outer_script_are_not_inherited() {
     let names = [
         "PATH",
         "RAYMOND_RESULT",

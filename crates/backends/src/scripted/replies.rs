@@ -172,8 +172,8 @@ impl Replies {
         };
         let silent = |state: &&StateName| !sections.clone().any(|section| answers(section, state));
         let stems: Vec<&str> = prompts.into_iter().filter(silent).map(StateName::stem).collect();
-        let pronoun = if stems.len() == 1 { "it" } else { "they" };
-        let message = format!("no reply for {}, should {pronoun} be reached", stems.join(", "));
+        let condition = if stems.len() == 1 { "it is" } else { "they are" };
+        let message = format!("no reply for {}, if {condition} reached", stems.join(", "));
         let warning = Diagnostic::warning("no-reply", message).in_file(&*self.file);
         (!stems.is_empty()).then_some(warning)
     }

@@ -93,7 +93,8 @@ impl ReplyBuilder {
                 "expect" => texts(reader, node).map(|expect| builder.expect = expect),
                 "write" => writes(reader, node).map(|writes| builder.writes = writes),
                 "attempts" => {
-                    let message = "`attempts` stands alone: each attempt is a reply of its own";
+                    let message =
+                        "`attempts` must be the only key: each attempt is a separate reply";
                     Err(reader.reject("misplaced-key", key.span, message.into()))
                 }
                 other if nearest(other, KEYS).is_none() => Err(reader.unquoted(other, key.span)),

@@ -87,7 +87,7 @@ impl Write {
                 }
                 // Opening a FIFO for writing would wait for a reader.
                 if fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-                    return Err(io::Error::other("something that is no file stands there"));
+                    return Err(io::Error::other("the path exists but is not a regular file"));
                 }
                 fs::write(path, text)
             }

@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         let span = error.location().map_or(0..0, |location| span(text, location));
         let message = match error.without_snippet() {
             Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
-                format!("lists and mappings stand more than {DEEPEST} deep in each other")
+                format!("lists and mappings are nested more than {DEEPEST} levels deep")
             }
             error => error.to_string(),
         };
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_know_what_they_are_and_where() {
+    fn nodes_have_type_and_position() {
         let text = "A: \"x\"\nB:\n  - yes\n  - 1: 0.5\n    '2': ~\n  - true\n";
         let Value::Map(entries) = read(text).unwrap().value else {
             panic!("no mapping");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_yaml_is_told_with_its_place() {
+    fn invalid_yaml_is_reported_with_position() {
         let check = |text: &str, expected: &str| {
             let found = read(text).unwrap_err().in_file("r.yaml").to_string();
             assert_eq!(found, expected);

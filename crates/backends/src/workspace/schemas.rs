@@ -46,7 +46,9 @@ impl SchemaFiles<'_> {
             directory => directory.to_owned(),
         };
         match self.directories.iter().map(name).collect::<Vec<_>>().as_slice() {
-            [] => "no directory is named: --schema-path DIR, `ref.schemaPaths`".to_owned(),
+            [] => {
+                "no schema directory is set: use --schema-path DIR or `ref.schemaPaths`".to_owned()
+            }
             some => format!("looked in: {}", some.join(", ")),
         }
     }

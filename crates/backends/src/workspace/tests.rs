@@ -105,7 +105,7 @@ fn a_link_may_lead_around_but_not_out() {
 }
 
 #[test]
-fn only_regular_files_are_read_and_nobody_is_waited_for() {
+fn only_regular_files_are_read_without_blocking() {
     let bench = bench();
     mknodat(CWD, bench.at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     let _socket = UnixListener::bind(bench.at("socket")).unwrap();
@@ -246,7 +246,7 @@ fn schemas_are_found_by_file_name_in_order() {
     assert_eq!(none.find("A"), Ok(None));
     assert_eq!(
         none.display_directories(),
-        "no directory is named: --schema-path DIR, `ref.schemaPaths`"
+        "no schema directory is set: use --schema-path DIR or `ref.schemaPaths`"
     );
     write("Root.json", "6");
     for root in ["", ".", "./"] {

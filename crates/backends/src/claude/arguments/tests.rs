@@ -91,7 +91,7 @@ fn permissions_are_flags_and_lists_swallow_nothing() {
 }
 
 #[test]
-fn everything_else_that_a_state_says_is_a_flag() {
+fn every_option_of_a_state_is_a_flag() {
     let all = Request {
         model: Some("opus".into()),
         effort: Some("high".into()),
@@ -154,7 +154,7 @@ fn no_value_can_be_taken_for_a_flag() {
 }
 
 #[test]
-fn a_cap_is_an_amount_in_dollars_and_never_nothing() {
+fn cap_is_a_positive_amount_in_dollars() {
     let check = |cap: u64, expected: &str| assert_eq!(dollars(Micros(cap)), expected);
     check(0, "0.000001");
     check(50_000, "0.050000");
@@ -163,7 +163,7 @@ fn a_cap_is_an_amount_in_dollars_and_never_nothing() {
 }
 
 #[test]
-fn the_environment_has_few_retries_unless_somebody_set_them() {
+fn retries_are_limited_unless_the_user_sets_them() {
     let check = |request: &Request, inherited: &[&str], expected: &[(&str, &str)]| {
         let found = environment(request, |name| inherited.contains(&name));
         let expected: Vec<(OsString, OsString)> =
@@ -183,7 +183,7 @@ fn the_environment_has_few_retries_unless_somebody_set_them() {
 }
 
 #[test]
-fn what_tells_of_another_turn_or_client_is_not_handed_on() {
+fn foreign_variables_are_not_inherited() {
     let names = ["PATH", "RAYMOND_STATE", "RAYMOND_TURN", "CLAUDECODE", "CLAUDE_CONFIG_DIR"];
     let found = foreign_variables(names.into_iter().map(OsString::from));
     assert_eq!(found, ["RAYMOND_STATE", "CLAUDECODE"]);

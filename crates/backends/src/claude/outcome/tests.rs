@@ -73,7 +73,7 @@ fn a_success_is_the_whole_final_message() {
 }
 
 #[test]
-fn a_reply_says_all_that_the_client_said() {
+fn reply_contains_all_client_fields() {
     let result = sample::result(
         "success",
         &format!(
@@ -94,7 +94,7 @@ fn a_reply_says_all_that_the_client_said() {
 
 // proves: S33
 #[test]
-fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
+fn wrong_session_fails_the_turn() {
     let ends = || {
         let after = Span::seconds(1);
         [
@@ -117,12 +117,12 @@ fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
     };
     let (own, another) = (SessionId::new(SESSION), SessionId::new("another"));
     let wrong_session_failure =
-        format!("the client was to write session another, and names session {SESSION}");
+        format!("the client should have written session another but reports session {SESSION}");
     check(&SessionStep::Open(another.clone()), &wrong_session_failure);
     check(&SessionStep::Resume(another.clone()), &wrong_session_failure);
     let from = SessionId::new("from");
     check(&SessionStep::Branch { from, to: another.clone() }, &wrong_session_failure);
-    let stayed = format!("the client was to branch session {SESSION}, and went on in it");
+    let stayed = format!("the client should have branched session {SESSION} but continued it");
     check(&SessionStep::Branch { from: own, to: another }, &stayed);
 }
 
@@ -209,7 +209,7 @@ fn a_limit_is_lifted_when_the_server_says() {
 }
 
 #[test]
-fn a_limit_that_only_money_lifts_waits_for_a_person() {
+fn limit_that_needs_payment_is_auth_failure() {
     let lines = [
         init(),
         limit(r#","api_error":"long_context_credits_required""#),
@@ -241,7 +241,7 @@ fn a_refusal_is_final() {
 }
 
 #[test]
-fn a_cap_that_is_reached_leaves_a_finished_answer() {
+fn reached_cap_keeps_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
@@ -273,15 +273,15 @@ fn other_ends_of_the_client_have_their_kinds() {
     };
     let turns = "the client stopped at its own limit of turns";
     check("error_max_turns", "\"Reached maximum number of turns (3)\"", transient(turns));
-    let cut = "the client was cut off: a; b";
+    let cut = "the client was interrupted: a; b";
     check("error_during_execution", r#""a","b""#, transient(cut));
-    let silent = "the client was cut off: it does not say why";
+    let silent = "the client was interrupted: no reason given";
     check("error_during_execution", "", transient(silent));
-    check("error_new", "", task("it does not say why"));
+    check("error_new", "", task("no reason given"));
 }
 
 #[test]
-fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_reply_without() {
+fn structured_output_exists_only_if_schema_was_followed() {
     let check = |lines: &[String], text: &str, structured: Option<serde_json::Value>| {
         let expected = Answer::Replied(Box::new(Reply { structured, ..reply(text) }));
         assert_eq!(after(lines, exited(), &open()), expected);
@@ -301,7 +301,7 @@ fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_rep
 }
 
 #[test]
-fn a_session_is_lost_only_where_one_was_needed() {
+fn session_is_lost_only_if_required() {
     let (from, to) = (SessionId::new("from"), SessionId::new(SESSION));
     let check = |step: &SessionStep, expected: TurnFailure| {
         let lines = [sample::lost("from")];
@@ -310,7 +310,7 @@ fn a_session_is_lost_only_where_one_was_needed() {
     let lost = TurnFailure::LostSession { session: from.clone() };
     check(&SessionStep::Resume(from.clone()), lost.clone());
     check(&SessionStep::Branch { from, to }, lost);
-    let said = "the client was cut off: No conversation found with session ID: from";
+    let said = "the client was interrupted: No conversation found with session ID: from";
     check(&open(), transient(said));
 }
 
@@ -340,7 +340,7 @@ fn a_client_without_a_result_died() {
 }
 
 #[test]
-fn what_ended_a_client_counts_unless_its_result_was_complete() {
+fn complete_result_outranks_the_client_end() {
     let idle = || ClientEnd::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
     let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
     let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed, session: None };
@@ -374,7 +374,7 @@ fn what_ended_a_client_counts_unless_its_result_was_complete() {
 }
 
 #[test]
-fn too_much_output_is_told_as_such() {
+fn too_much_output_is_its_own_failure() {
     let check = |event: &[StreamEvent], end: ClientEnd, expected: Answer| {
         let mut turn = Turn::default();
         for event in event {
@@ -400,7 +400,7 @@ fn too_much_output_is_told_as_such() {
         ClientEnd::Cancelled,
         Answer::Interrupted { cost: Cost::Unknown, progressed: false, session: None },
     );
-    let message = "a line of 50000000 bytes was too long to be read".into();
+    let message = "a line of 50000000 bytes was too long to read".into();
     let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
     let event = [line(init()), cut, line(success("x"))];
     check(&event, exited(), Answer::Replied(Box::new(warned)));

@@ -74,7 +74,7 @@ fn results_report_the_cost_since_the_last_result() {
 }
 
 #[test]
-fn a_turn_is_free_only_if_no_request_was_possible() {
+fn turn_is_free_only_if_no_request_possible() {
     check(&[String::new()], FREE);
     check(&[sample::lost("s")], FREE);
     check(&[sample::lost("s"), sample::lost("t")], FREE);
@@ -169,7 +169,7 @@ fn hidden_thoughts_and_missing_input_are_unknown() {
 }
 
 #[test]
-fn an_interrupted_turn_pays_for_the_request_in_flight() {
+fn interrupted_turn_pays_for_request_in_flight() {
     check(&[init(), text("m", "hello")], estimated(2 * SMALL));
     check(&[init(), bash("m", "ls"), sample::user()], estimated(100 + 16 + 100 + 16));
     // Like the most expensive message so far, wherever that was.
@@ -244,7 +244,7 @@ fn a_model_without_a_price_is_unknown() {
 
 // proves: A11
 #[test]
-fn a_result_without_a_complete_report_is_incomplete() {
+fn result_without_complete_report_is_incomplete() {
     let silent = |more: &str| sample::result("success", &format!(r#""result":"x"{more}"#));
     let usage = |usage: &str| silent(&format!(r#","model_usage_since_last_result":{usage}"#));
     for report in ["null", "{}", "[]", "17", r#""much""#, r#"{"a":17}"#, r#"{"a":null}"#] {
@@ -266,7 +266,7 @@ fn a_result_without_a_complete_report_is_incomplete() {
 
 // proves: A39
 #[test]
-fn an_estimate_includes_what_is_visible() {
+fn estimate_includes_visible_output() {
     let using = |more: &str| {
         let usage = r#""cache_creation_input_tokens":0,"#;
         text("m", "x").replace(usage, &format!("{more},"))
@@ -331,7 +331,7 @@ fn a_compaction_is_a_request() {
 
 // proves: A33
 #[test]
-fn a_guess_of_the_client_is_no_report() {
+fn guess_of_the_client_is_not_a_report() {
     const TOKENS: &str = r#""inputTokens":1000,"outputTokens":500,"costUSD":99"#;
     let usage = |model: &str, usage: &str| {
         let report = format!(r#""model_usage_since_last_result":{{"{model}":{{{usage}}}}}"#);

@@ -29,7 +29,7 @@ async fn every_output_ends_a_silence() {
 }
 
 #[tokio::test]
-async fn client_that_holds_up_others_is_not_ended_for_it() {
+async fn client_that_blocks_the_gate_is_not_ended() {
     let script = format!(
         "case $prompt in
             first) until test -e second; do sleep 0.01; done;;

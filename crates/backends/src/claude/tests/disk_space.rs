@@ -15,7 +15,7 @@ async fn dies_after(lines: &[String]) -> Answer {
 }
 
 #[tokio::test]
-async fn a_client_that_dies_for_lack_of_room_is_never_free() {
+async fn client_killed_by_full_disk_is_not_free() {
     let why = "the client died without a result, with exit status 1: \
                Error: ENOSPC: no space left on device, write";
     // Nothing of it was written, so nothing says that the model was not asked.
@@ -32,7 +32,7 @@ async fn a_client_that_dies_for_lack_of_room_is_never_free() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_starts_nobody() {
+async fn no_client_starts_without_writable_files() {
     let harness = Harness::new("touch ../started; exit 1", PATIENT);
     let request = harness.request("hello");
     let transcript = harness.path("hello.jsonl");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_client_that_stays_after_its_result_is_ended() {
+async fn client_that_stays_after_result_is_ended() {
     let lines = say(&[init(), text("m", "x"), success("x")]);
     let timeouts = ClientTimeouts { after_result: SHORT, ..PATIENT };
     assert_eq!(answered(&format!("{lines}; exec sleep 600"), timeouts).await, replied("x", 2800));
@@ -19,7 +19,7 @@ async fn a_client_that_stays_after_its_result_is_ended() {
 }
 
 #[tokio::test]
-async fn a_child_of_a_client_that_died_in_the_middle_does_not_go_on() {
+async fn children_of_a_dead_client_are_ended() {
     let script = format!("{}; sleep 600 & exit 1", say(&[init(), text("m", "x")]));
     let mut harness = Harness::new(&script, PATIENT);
     // A shell makes children in the background deaf to SIGINT.
@@ -31,7 +31,7 @@ async fn a_child_of_a_client_that_died_in_the_middle_does_not_go_on() {
 }
 
 #[tokio::test]
-async fn a_task_in_the_background_is_waited_for_and_the_last_result_counts() {
+async fn last_result_after_background_tasks_counts() {
     let task = |subtype: &str| sample::system(subtype, r#""task_id":"b1","is_backgrounded":true"#);
     let script = format!(
         "{}; read < go; {}",
@@ -53,7 +53,7 @@ async fn a_task_in_the_background_is_waited_for_and_the_last_result_counts() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
+async fn logged_out_client_is_ended_at_once() {
     let lines = say(&[init(), sample::retry("401", "authentication_failed")]);
     let answer = answered(&format!("{lines}; exec sleep 20"), PATIENT).await;
     let why = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
@@ -63,7 +63,7 @@ async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_says_what_it_cost_or_its_finished_answer() {
+async fn cancelled_turn_has_cost_or_finished_answer() {
     let check = async |script: String, cue: fn(&Progress) -> bool, expected: Answer| {
         let harness = Harness::new(&script, PATIENT);
         let answer = harness.claude.answer(harness.request("hello"), cancelling(cue)).await;
@@ -99,7 +99,7 @@ async fn each_clock_ends_the_client() {
 }
 
 #[tokio::test]
-async fn a_silence_is_told() {
+async fn silence_is_reported() {
     let script = format!("{}; read < go; {}", say(&[init()]), say(&[success("x")]));
     let harness = Arc::new(Harness::new(&script, ClientTimeouts { silent: SHORT, ..PATIENT }));
     let cued = Arc::clone(&harness);
@@ -115,7 +115,7 @@ async fn a_silence_is_told() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_on_stdout_is_known_by_its_stderr() {
+async fn silent_client_is_described_by_its_stderr() {
     let answer = answered("echo \"error: unknown option '--x'\" >&2; exit 1", PATIENT).await;
     let why = "the client died without a result, with exit status 1: error: unknown option '--x'";
     let failure = TurnFailure::Transient { why: why.into() };

@@ -57,7 +57,7 @@ async fn adopted_client_is_ended_by_its_clocks() {
 }
 
 #[tokio::test]
-async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
+async fn adopted_client_without_session_fails_transiently() {
     let script = format!("read < go; {}; exit 1", say(&[sample::lost(SESSION)]));
     let harness = Harness::new(&script, PATIENT);
     let request = harness.request("hello");
@@ -67,7 +67,7 @@ async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     harness.go();
     let observer = TurnObserver::silent(CancellationToken::new());
     let answer = harness.claude.follow(request.started, observer).await;
-    let why = "the session was never opened, and its prompt went with the earlier owner";
+    let why = "the session was never opened, and its prompt was lost with the earlier owner";
     let failure = TurnFailure::Transient { why: why.into() };
     assert_eq!(answer, unpaid(failure));
 }
@@ -87,7 +87,7 @@ async fn adopted_client_that_continues_a_session_is_believed() {
 }
 
 #[test]
-fn a_transcript_that_nobody_writes_any_more_is_read() {
+fn finished_transcript_gives_the_answer() {
     let harness = Harness::new("", PATIENT);
     let fresh = SessionPlan::Fresh(SessionId::new(SESSION));
     let from = SessionId::new("from");
@@ -159,7 +159,7 @@ fn mark_started(started: &StartedTurn, extensions: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_client_that_was_killed_before_its_first_word_is_free() {
+async fn client_killed_before_first_output_is_free() {
     let harness = Harness::new("exec sleep 600", PATIENT);
     let request = harness.request("hello");
     abandon(&harness, &request);
@@ -172,7 +172,7 @@ async fn a_client_that_was_killed_before_its_first_word_is_free() {
 
 // proves: A28
 #[tokio::test]
-async fn a_silent_client_is_still_free_when_its_owner_was_killed_before_recording_that() {
+async fn silent_client_stays_free_after_owner_was_killed() {
     let harness = Harness::new("exec sleep 600", PATIENT);
     let request = harness.request("hello");
     abandon(&harness, &request);
@@ -185,7 +185,7 @@ async fn a_silent_client_is_still_free_when_its_owner_was_killed_before_recordin
 
 // proves: A27
 #[test]
-fn a_started_client_without_words_is_not_free() {
+fn started_client_with_lost_output_is_not_free() {
     let check = |transcript: Option<&str>, beside: &[&str], expected: Cost| {
         let harness = Harness::new("", PATIENT);
         let started = harness.request("hello").started;
@@ -214,7 +214,7 @@ fn a_started_client_without_words_is_not_free() {
 
 // proves: A29
 #[test]
-fn what_a_disk_lost_may_have_cost_more() {
+fn lost_output_makes_cost_a_lower_bound() {
     let check = |lines: &[String], stderr: &str, expected: Cost| {
         let harness = Harness::new("", PATIENT);
         let started = harness.request("hello").started;
@@ -266,7 +266,7 @@ fn a_next_client_that_wrote_nothing_is_free() {
 
 // proves: A27
 #[tokio::test]
-async fn a_living_client_without_its_transcript_is_not_free() {
+async fn living_client_without_transcript_is_not_free() {
     let harness = Harness::new(&format!("{}; exec sleep 600", say(&[init()])), PATIENT);
     let request = harness.request("hello");
     abandon(&harness, &request);
@@ -280,7 +280,7 @@ async fn a_living_client_without_its_transcript_is_not_free() {
 
 // proves: A27
 #[tokio::test]
-async fn an_adopted_client_whose_transcript_was_emptied_is_not_free() {
+async fn adopted_client_with_emptied_transcript_is_not_free() {
     let script = format!("{}; read < go; exec sleep 600", say(&[init()]));
     let harness = Harness::new(&script, ClientTimeouts { first_output: SHORT, ..PATIENT });
     let request = harness.request("hello");
@@ -295,7 +295,7 @@ async fn an_adopted_client_whose_transcript_was_emptied_is_not_free() {
 }
 
 #[tokio::test]
-async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
+async fn unreadable_transcript_may_contain_an_answer() {
     let harness = Harness::new("", PATIENT);
     let started = harness.request("hello").started;
     let unreadable = StartedTurn { transcript: harness.directory.path().to_owned(), ..started };
@@ -317,7 +317,7 @@ async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
 
 // proves: A32
 #[test]
-fn a_fifo_in_place_of_a_file_is_not_waited_for() {
+fn fifo_in_place_of_file_does_not_block() {
     let check = |extension: &str| {
         let harness = Harness::new("", PATIENT);
         let started = harness.request("hello").started;

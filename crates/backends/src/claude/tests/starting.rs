@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_client_is_sent_the_prompt_and_told_the_rest() {
+async fn client_gets_prompt_arguments_and_environment() {
     let script = format!(
         r#"printf %s "$prompt" > stdin; printf '%s\n' "$@" > arguments
         echo "$CLAUDE_CODE_MAX_RETRIES $CLAUDE_CONFIG_DIR ${{HOME-none}} ${{PATH:+path}}" > variables
@@ -36,7 +36,7 @@ async fn a_client_is_sent_the_prompt_and_told_the_rest() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcript() {
+async fn turn_without_session_restarts_in_same_transcript() {
     // The id that was chosen may be taken all the same: another one is opened.
     let script = format!(
         r#"echo "$*: $prompt" >> log
@@ -69,7 +69,7 @@ async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcri
 }
 
 #[tokio::test]
-async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
+async fn cost_before_lost_session_belongs_to_turn() {
     let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, sample::USAGE);
     let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
     let check = async |script: &str, expected: &dyn Fn(&SessionId) -> Answer| {
@@ -94,7 +94,7 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
 
 // proves: A30
 #[tokio::test]
-async fn a_fallback_gets_the_rest_of_the_share() {
+async fn fallback_gets_the_rest_of_the_share() {
     let check = async |usage: &str, cap: u64, expected: &[&str], cost: Cost| {
         let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, usage);
         let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
@@ -120,7 +120,7 @@ async fn a_fallback_gets_the_rest_of_the_share() {
 }
 
 #[tokio::test]
-async fn a_directory_of_transcripts_that_vanished_is_made_again() {
+async fn missing_transcript_directory_is_created_again() {
     let harness = Harness::new(&say(&[init(), success("x")]), PATIENT);
     let request = harness.request("hello");
     let transcript = harness.path("run/transcripts/hello.jsonl");
@@ -145,11 +145,11 @@ async fn what_cannot_be_started_says_why() {
         assert_eq!(claude.answer(request, observer).await, not_started(why));
     };
     let blank = Request { prompt: " \n".into(), ..harness.request("hello") };
-    check(&harness.claude, blank, "the prompt is empty, and the client takes none").await;
+    check(&harness.claude, blank, "the prompt is empty, but the client needs one").await;
     let script = planned(harness.request("hello"), SessionPlan::Carry);
     check(&harness.claude, script, "the plan of the turn has no conversation").await;
     let gone = Headless::new(ClientSettings::of("/no/such/client"));
-    let why = "there is no program at /no/such/client";
+    let why = "could not find a program at /no/such/client";
     check(&gone, harness.request("hello"), why).await;
     let huge = Request { model: Some("x".repeat(200_000)), ..harness.request("hello") };
     let why = format!(
@@ -161,7 +161,7 @@ async fn what_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn clients_that_share_a_configuration_start_one_after_the_other() {
+async fn clients_with_shared_configuration_start_in_sequence() {
     let script = format!(
         "case $prompt in silent) exec sleep 600;; begun) {}; exec sleep 600;; *) {};; esac",
         say(&[init()]),

@@ -27,7 +27,7 @@ fn warnings(lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_worth_showing_is_told_line_by_line() {
+fn every_line_gives_its_items() {
     let check = |line: &str, expected: &[Progress]| {
         let said = Turn::default().read_event(&event(line));
         let signs: Vec<Progress> = said.iter().filter_map(TranscriptItem::progress).collect();
@@ -46,7 +46,7 @@ fn what_is_worth_showing_is_told_line_by_line() {
 }
 
 #[test]
-fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
+fn last_message_is_joined_from_its_lines() {
     let check = |lines: &[String], expected: Option<&str>| {
         let ended = after(lines).result.expect("a result");
         assert_eq!(ended.message.as_deref(), expected, "{lines:?}");
@@ -67,7 +67,7 @@ fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
 }
 
 #[test]
-fn the_last_result_counts_unless_it_was_cut_off() {
+fn last_result_counts_unless_interrupted() {
     let check = |lines: &[String], expected: Option<&str>| {
         let result = after(lines).result.map(|ended| ended.conclusion.subtype);
         assert_eq!(result.as_deref(), expected, "{lines:?}");
@@ -85,7 +85,7 @@ fn the_last_result_counts_unless_it_was_cut_off() {
 }
 
 #[test]
-fn a_turn_is_done_when_it_has_a_result_and_nothing_runs() {
+fn turn_is_done_with_result_and_no_tasks() {
     let check = |lines: &[String], expected: Stage| {
         assert_eq!(after(lines).stage(), expected, "{lines:?}");
     };
@@ -125,7 +125,7 @@ fn a_turn_is_done_when_it_has_a_result_and_nothing_runs() {
 }
 
 #[test]
-fn a_login_that_is_missing_is_known_from_the_first_sign() {
+fn missing_login_is_known_at_first_retry() {
     let check = |status: &str, error: &str, expected: Option<&str>| {
         let turn = after(&[init(), sample::retry(status, error)]);
         assert_eq!(turn.login(), expected, "{status} {error}");
@@ -169,7 +169,7 @@ fn denied_calls_are_the_union_over_all_results() {
 
 // proves: S33
 #[test]
-fn a_session_is_heard_when_it_can_be_named() {
+fn session_is_kept_only_if_id_is_safe() {
     let check = |id: &str, expected: Option<&str>| {
         let lines = [system("init", &format!(r#""session_id":"{id}""#))];
         let turn = after(&lines);
@@ -191,7 +191,7 @@ fn a_session_is_heard_when_it_can_be_named() {
 }
 
 #[test]
-fn names_that_are_recorded_are_no_longer_than_names_are() {
+fn recorded_names_are_shortened() {
     let long = "\u{e4}".repeat(5000);
     let line = text("m", "x").replace("claude-opus-5-5", &long);
     assert_eq!(after(&[init(), line]).model, Some("\u{e4}".repeat(100) + "…"));
@@ -230,7 +230,7 @@ fn a_usage_limit_counts_when_it_is_reached() {
 }
 
 #[test]
-fn each_kind_of_nonsense_is_told_once() {
+fn each_unknown_type_warns_once() {
     let check = |lines: &[String], expected: &[&str]| assert_eq!(warnings(lines), expected);
     let novelty = |kind: &str| format!(r#"{{"type":"{kind}"}}"#);
     check(&[init(), text("m", "x"), success("x")], &[]);
@@ -244,21 +244,23 @@ fn each_kind_of_nonsense_is_told_once() {
     );
     let servers = r#""mcp_servers":[{"name":"a","status":"failed"},{"name":"b","status":"connected"},{"name":"c","status":"needs-auth"}]"#;
     let init = system("init", servers);
-    let expected =
-        ["the MCP server a is not there: failed", "the MCP server c is not there: needs-auth"];
+    let expected = [
+        "the MCP server a is not available: failed",
+        "the MCP server c is not available: needs-auth",
+    ];
     check(&[init.clone(), init], &expected);
     let mut turn = Turn::default();
     turn.read_event(&StreamEvent::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
     turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
     let found: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
-    let long = "a line of 50000000 bytes was too long to be read";
+    let long = "a line of 50000000 bytes was too long to read";
     assert_eq!(found, ["the output was not UTF-8; bad bytes were replaced", long]);
     let many: Vec<String> = (0..100).map(|n| novelty(&n.to_string())).collect();
     assert_eq!(warnings(&many).len(), Warnings::MAX);
 }
 
 #[test]
-fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() {
+fn unread_line_may_be_result_until_next_line() {
     let check = |lines: &[String], expected: bool| {
         let mut turn = Turn::default();
         turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
@@ -307,7 +309,7 @@ fn json() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_lines_can_be_heard(lines in prop::collection::vec(json(), 0..12)) {
+    fn any_lines_can_be_read(lines in prop::collection::vec(json(), 0..12)) {
         let turn = after(&lines);
         turn.stage();
         let step = SessionStep::Resume(SessionId::new("s"));
@@ -316,7 +318,7 @@ proptest! {
 
     // proves: S32
     #[test]
-    fn any_bytes_can_be_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Turn::default().read_event(&StreamEvent::Line(bytes));
     }
 }

@@ -46,7 +46,7 @@ fn open() -> SessionStep {
 }
 
 #[test]
-fn a_plan_is_a_subcommand_and_the_prompt_comes_through_stdin() {
+fn plan_is_subcommand_and_prompt_is_stdin() {
     let kept = "--sandbox workspace-write -c approval_policy=\"never\"";
     let resume = SessionStep::Resume(SessionId::new("s"));
     let branch = SessionStep::Branch { from: SessionId::new("s"), to: SessionId::new("t") };
@@ -67,7 +67,7 @@ fn what_a_client_may_do_is_a_sandbox() {
 }
 
 #[test]
-fn everything_else_that_a_state_says_is_told_before_the_subcommand() {
+fn options_of_a_state_precede_the_subcommand() {
     let all = Request {
         model: Some("gpt-5.5".into()),
         effort: Some("high".into()),

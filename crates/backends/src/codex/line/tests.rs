@@ -34,7 +34,7 @@ fn every_line_that_was_seen_is_read() {
 }
 
 #[test]
-fn what_is_not_known_is_nothing_to_act_on() {
+fn unknown_lines_are_ignored() {
     let check = |line: &str, expected: Line| assert_eq!(read(line), expected, "{line}");
     check("", Line::Ignored);
     check("Segmentation fault", Line::NotJson);

@@ -67,7 +67,7 @@ fn failed(failure: TurnFailure, cost: Cost) -> Answer {
 }
 
 #[test]
-fn the_last_message_is_the_answer_and_the_thread_is_named() {
+fn last_message_is_answer_and_thread_is_named() {
     let lines = said(&[
         sample::text("first"),
         sample::command("item.completed", "ls", "completed"),
@@ -85,7 +85,7 @@ fn the_last_message_is_the_answer_and_the_thread_is_named() {
 }
 
 #[test]
-fn a_warning_that_is_called_an_error_fails_nothing() {
+fn warning_called_error_fails_nothing() {
     let lines = said(&[sample::note("no metadata"), sample::text("fine"), sample::completed()]);
     let message = "the client says: no metadata".to_owned();
     let expected = Reply { warnings: vec![Warning::Other { message }], ..reply("fine") };
@@ -94,7 +94,7 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 }
 
 #[test]
-fn json_that_was_asked_for_is_read_whatever_its_shape() {
+fn requested_json_is_read_in_any_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
         let turn = event(&lines, &[sample::used("a")], None, form);
@@ -111,7 +111,7 @@ fn json_that_was_asked_for_is_read_whatever_its_shape() {
 }
 
 #[test]
-fn failures_have_kinds_by_what_the_rollout_says() {
+fn rollout_decides_the_kind_of_failure() {
     let check = |info: Value, message: &str, cost: Cost, expected: TurnFailure| {
         let lines = said(&[sample::abort_reason(message), sample::failed(message)]);
         let answer = after(&lines, &[sample::ended(&info)], exited(""));
@@ -121,7 +121,7 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     let (unknown, task) = (Cost::Unknown, |said| TurnFailure::Task { why: why(said) });
     let transient = |said| TurnFailure::Transient { why: why(said) };
     check(json!("internal_server_error"), "busy", FREE, transient("busy"));
-    check(json!("other"), "", unknown, task("it does not say why"));
+    check(json!("other"), "", unknown, task("no reason given"));
     check(json!("model_not_found"), "no", FREE, task("no"));
     let broke = "stream disconnected before completion: x";
     check(json!("other"), broke, unknown, transient(broke));
@@ -135,7 +135,7 @@ fn failures_have_kinds_by_what_the_rollout_says() {
 
 // proves: A31, A43
 #[test]
-fn a_failed_turn_is_free_only_if_it_was_refused() {
+fn failed_turn_is_free_only_if_refused() {
     let check = |info: Value, message: &str, expected: Cost| {
         let lines = said(&[sample::failed(message)]);
         let turn = event(&lines, &[sample::ended(&info)], None, Form::Text);
@@ -175,7 +175,7 @@ fn a_failed_turn_is_free_only_if_it_was_refused() {
 
 // proves: A31
 #[test]
-fn a_request_that_failed_is_paid_unless_it_was_refused() {
+fn failed_request_is_paid_unless_refused() {
     let check = |info: &str, expected: u64| {
         let entries = [sample::calls(), sample::used("a"), sample::returned()];
         let entries = [&entries[..], &[sample::ended(&json!(info))]].concat();
@@ -189,7 +189,7 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
 
 // proves: A43
 #[test]
-fn a_refusal_after_a_broken_request_is_not_free() {
+fn refusal_after_broken_request_is_not_free() {
     let check = |why: &str, expected: Cost| {
         let limited = "exceeded retry limit, last status: 429 Too Many Requests";
         let notice = sample::abort_reason(&format!("Reconnecting... 1/5 ({why})"));
@@ -217,7 +217,7 @@ fn a_limit_says_until_when() {
 }
 
 #[test]
-fn a_client_that_would_wait_in_vain_is_ended() {
+fn client_with_useless_retries_is_ended() {
     let check = |notice: &str, expected: Option<TurnFailure>| {
         let turn = event(&said(&[sample::abort_reason(notice)]), &[], None, Form::Text);
         assert_eq!(turn.should_abort(), expected.is_some(), "{notice}");
@@ -234,7 +234,7 @@ fn a_client_that_would_wait_in_vain_is_ended() {
 }
 
 #[test]
-fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
+fn turn_over_its_share_may_finish() {
     let check = |share: u64, entries: &[String], expected: bool| {
         let turn = event(&said(&[]), entries, Some(Micros(share)), Form::Text);
         assert_eq!(turn.should_abort(), expected, "{share}");
@@ -255,7 +255,7 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
 }
 
 #[test]
-fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
+fn unpriced_model_ends_turn_with_share() {
     let named = [sample::began("b").join("\n").replace(MODEL, "house-model")];
     let asked = [named[0].clone(), sample::calls(), sample::used("b")];
     let done = said(&[sample::text("done"), sample::completed()]);
@@ -278,7 +278,7 @@ fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
 }
 
 #[test]
-fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
+fn own_budget_of_client_ends_turn_as_capped() {
     let entries = [sample::used("a"), sample::ended(&json!("session_budget_exceeded"))];
     let capped =
         Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
@@ -286,7 +286,7 @@ fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
 }
 
 #[test]
-fn only_a_thread_that_was_asked_for_can_be_lost() {
+fn only_a_required_thread_can_be_lost() {
     let id = SessionId::new("00000000-0000-8000-8000-000000000000");
     let stderr = format!("Error: thread/resume failed: no rollout found for thread id {id} (code)");
     let check = |step: &SessionStep, expected: TurnFailure| {
@@ -315,7 +315,7 @@ fn only_a_thread_that_was_asked_for_can_be_lost() {
 }
 
 #[test]
-fn a_client_that_says_no_more_has_died_or_was_ended() {
+fn client_without_result_died_or_was_ended() {
     let entries = [sample::calls(), sample::used("a")];
     let begun = said(&[sample::command("item.started", "ls", "in_progress")]);
     let why = death_message(&exited("oh"));
@@ -362,7 +362,7 @@ fn calls_that_were_declined_are_listed() {
 }
 
 #[test]
-fn a_message_that_could_not_be_read_is_no_answer() {
+fn unreadable_message_is_not_an_answer() {
     let mut turn = event(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
     turn.read_event(&StreamEvent::LongLine { length: 20_000_000 });
     turn.read_event(&StreamEvent::Line(sample::completed().into_bytes()));
@@ -383,7 +383,7 @@ fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
+async fn invisible_spending_ends_turn_with_share() {
     let share = Some(Micros(1_000_000));
     let mut turn = unseen_turn(&said(&[]), share);
     assert!(!turn.should_abort(), "the client may be about to open its books");
@@ -396,7 +396,7 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
         panic!("{answer:?}")
     };
     assert!(
-        why.contains("keeps no file of its thread that could be read in /nowhere/sessions"),
+        why.contains("the client writes no readable file of its thread in /nowhere/sessions"),
         "{why}"
     );
     // One that was quicker is no better, and one without a share is let be.
@@ -407,7 +407,7 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
         panic!("{answer:?}")
     };
-    assert!(why.contains(": oh; the client keeps no file"), "{why}");
+    assert!(why.contains(": oh; could not watch the cost"), "{why}");
     let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
     // A client that has not begun has nothing to write down.
@@ -418,7 +418,7 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
 }
 
 #[test]
-fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
+fn new_thread_without_rollout_is_priced_by_stream() {
     let completed = sample::completed().replace("9000000", "1000");
     let lines = said(&[sample::text("done"), completed]);
     let check = |opens: Option<&str>, expected: Cost| {
@@ -434,7 +434,7 @@ fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
 }
 
 #[test]
-fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
+fn turn_without_start_line_is_paid_and_watched() {
     let entries = [sample::calls(), sample::used("a")];
     let check = |lines: &[String], entries: &[String], expected: Cost| {
         let thread = sample::thread(THREAD);
@@ -455,7 +455,7 @@ fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
 
 // proves: S33
 #[test]
-fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both() {
+fn wrong_thread_is_a_failure_naming_both() {
     let other = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
     let check = |lines: &[String], step: &SessionStep, expected: Option<&str>| {
         let lines: Vec<String> =
@@ -472,7 +472,7 @@ fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both()
     };
     let (own, foreign) = (sample::thread(THREAD), sample::thread(other));
     let wrong_session_failure = |from: &str, to: &str| {
-        format!("the client was to write thread {from}, and names thread {to}")
+        format!("the client should have written thread {from} but reports thread {to}")
     };
     let resume = SessionStep::Resume(SessionId::new(THREAD));
     check(&[own.clone(), own.clone()], &resume, None);
@@ -480,12 +480,12 @@ fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both()
     check(&[own.clone(), foreign.clone()], &resume, Some(&wrong_session_failure(THREAD, other)));
     check(&[own.clone(), foreign], &open(), Some(&wrong_session_failure(THREAD, other)));
     let branch = SessionStep::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
-    let why = format!("the client was to branch thread {THREAD}, and went on in it");
+    let why = format!("the client should have branched thread {THREAD} but continued it");
     check(&[own], &branch, Some(&why));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_used_up_its_share_and_does_not_end_is_ended() {
+async fn turn_over_its_share_is_ended_after_delay() {
     let mut turn = event(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
     assert!(!turn.should_abort(), "it may have said its last word");
     tokio::time::advance(SETTLE_TIME).await;
@@ -494,7 +494,7 @@ async fn a_turn_that_used_up_its_share_and_does_not_end_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
+async fn missing_token_counts_end_turn_with_share() {
     let entries = [sample::calls(), sample::returned()];
     let mut turn = event(&said(&[]), &entries, Some(Micros(1)), Form::Text);
     assert!(!turn.should_abort(), "the tokens may follow");
@@ -504,7 +504,7 @@ async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
     let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
         panic!("{answer:?}")
     };
-    assert!(why.starts_with("the client does not count the tokens of its requests"), "{why}");
+    assert!(why.contains("the client writes no readable token counts"), "{why}");
     // Neither is one that was done before anybody noticed.
     let lines = said(&[sample::text("done"), sample::completed().replace("9000000", "null")]);
     let turn = event(&lines, &[], Some(Micros(1)), Form::Text);
@@ -546,7 +546,7 @@ async fn a_request_in_flight_is_never_free() {
 }
 
 #[test]
-fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
+fn unread_output_may_be_start_of_turn() {
     for line in ["{\"type\":\"turn.sta", "{\"type\":\"novelty\"}", "noise"] {
         let lines = [sample::thread(THREAD), line.to_owned()];
         assert_eq!(event(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
@@ -554,7 +554,7 @@ fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
 }
 
 #[test]
-fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
+fn partly_read_rollout_gives_a_lower_bound() {
     let home = tempfile::tempdir().unwrap();
     let mut entries = sample::began("a");
     entries.push(sample::used("a"));

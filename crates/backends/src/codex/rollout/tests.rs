@@ -47,7 +47,7 @@ fn tokens_in_the_cache_are_counted_once() {
 
 // proves: S36
 #[test]
-fn tokens_that_are_no_numbers_are_not_zero() {
+fn unreadable_token_counts_are_not_zero() {
     let check = |value: Value| assert_eq!(parse_usage(&value), None, "{value}");
     check(json!({ "input_tokens": "many", "output_tokens": 1 }));
     check(json!({ "input_tokens": 10.5, "output_tokens": 1 }));
@@ -59,7 +59,7 @@ fn tokens_that_are_no_numbers_are_not_zero() {
 }
 
 #[test]
-fn a_last_record_counts_once_it_is_whole_and_only_once() {
+fn last_record_counts_once_when_complete() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(home.path(), THREAD);
     let mut check = |text: &str, expected: &[Entry]| {
@@ -77,7 +77,7 @@ fn a_last_record_counts_once_it_is_whole_and_only_once() {
 }
 
 #[test]
-fn a_thread_is_filed_by_the_day_in_its_id() {
+fn thread_is_found_by_day_in_id() {
     let check =
         |days: i64, expected: &str| assert_eq!(day_of(THREAD, days).as_deref(), Some(expected));
     check(0, "2026/11/15");
@@ -88,7 +88,7 @@ fn a_thread_is_filed_by_the_day_in_its_id() {
 }
 
 #[test]
-fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
+fn growing_rollout_is_found_and_read() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(home.path(), THREAD);
     let mut check = |expected: &[Entry]| {
@@ -107,7 +107,7 @@ fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
 }
 
 #[test]
-fn a_rollout_that_is_too_large_is_not_waited_for() {
+fn too_large_rollout_is_not_read() {
     let home = tempfile::tempdir().unwrap();
     sample::write(home.path(), THREAD, &[sample::used("a")]);
     let mut rollout = Rollout::new(home.path(), THREAD);

@@ -29,7 +29,7 @@ fn turn(name: &str, entries: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn only_the_requests_of_the_last_turn_are_counted() {
+fn only_requests_of_last_turn_count() {
     let one = turn("a", &[sample::used("a"), sample::used("a"), sample::ended(&Value::Null)]);
     let two = turn("b", &[sample::used("b")]);
     let (_home, mut thread_usage) = thread_usage(&[one, two].concat());
@@ -40,7 +40,7 @@ fn only_the_requests_of_the_last_turn_are_counted() {
 
 // proves: A29
 #[test]
-fn a_torn_last_entry_may_have_been_a_request() {
+fn torn_last_entry_may_be_a_request() {
     let whole = turn("a", &[sample::used("a"), sample::used("a")]).join("\n");
     let check = |cut: usize, expected: Cost| {
         let (home, mut thread_usage) = thread_usage(&[]);
@@ -69,7 +69,7 @@ fn what_was_there_before_the_client_is_past() {
 }
 
 #[test]
-fn all_turns_that_began_since_the_client_started_are_paid() {
+fn turns_since_client_start_are_charged() {
     let prior_turns = turn("a", &[sample::used("a")]);
     let (home, mut thread_usage) = thread_usage(&prior_turns);
     thread_usage.record_prior_turns(Some(THREAD)).unwrap();
@@ -80,7 +80,7 @@ fn all_turns_that_began_since_the_client_started_are_paid() {
 }
 
 #[test]
-fn a_later_owner_knows_what_was_there_before_the_client() {
+fn later_owner_knows_the_prior_turns() {
     let prior_turns = turn("a", &[sample::calls(), sample::used("a")]);
     let (home, _) = thread_usage(&prior_turns);
     let kept = || PriorTurns::kept_in(home.path().join("1.past.json"));
@@ -120,7 +120,7 @@ fn unreadable_tokens_make_the_sum_unknown() {
 }
 
 #[test]
-fn a_priced_part_of_the_sum_is_at_least_charged() {
+fn priced_part_of_sum_is_lower_bound() {
     let foreign = [
         sample::began("a")[1].replace(MODEL, "house-model"),
         sample::used("a"),
@@ -134,7 +134,7 @@ fn a_priced_part_of_the_sum_is_at_least_charged() {
 }
 
 #[test]
-fn requests_without_a_turn_are_of_the_current_turn() {
+fn requests_without_turn_belong_to_current_turn() {
     let nameless = sample::used("a")
         .replace("\"root_turn_id\":\"a\",", "")
         .replace("\"turn_id\":\"any\",", "");
@@ -153,7 +153,7 @@ fn a_damaged_entry_may_have_been_a_request() {
 }
 
 #[test]
-fn an_agent_of_the_client_may_have_a_request_in_flight() {
+fn agent_may_have_an_open_request() {
     let check = |child: Option<&[String]>, ending: Ending, expected: Cost| {
         let (home, mut thread_usage) =
             thread_usage(&turn("b", &[sample::calls(), sample::used("b")]));
@@ -178,7 +178,7 @@ fn an_agent_of_the_client_may_have_a_request_in_flight() {
 }
 
 #[test]
-fn agents_that_work_for_the_turn_are_paid_by_it() {
+fn agents_of_a_turn_are_charged_to_it() {
     let (home, mut thread_usage) = thread_usage(&turn("b", &[sample::used("b")]));
     let child = [turn("x", &[sample::used("a")]), turn("y", &[sample::used("b")])].concat();
     sample::write(home.path(), CHILD, &child);
@@ -189,7 +189,7 @@ fn agents_that_work_for_the_turn_are_paid_by_it() {
 }
 
 #[test]
-fn a_branch_is_summed_up_by_the_model_of_its_parent() {
+fn branch_is_summarised_by_model_of_parent() {
     let (home, mut thread_usage) = thread_usage(&[
         sample::branched(CHILD),
         sample::began("b")[0].clone(),
@@ -205,7 +205,7 @@ fn a_branch_is_summed_up_by_the_model_of_its_parent() {
 }
 
 #[test]
-fn a_model_without_a_price_makes_the_sum_unknown() {
+fn unpriced_model_makes_the_sum_unknown() {
     let foreign = turn("b", &[sample::used("b")]).join("\n").replace(MODEL, "house-model");
     let (_home, mut thread_usage) = thread_usage(&[foreign]);
     thread_usage.read_new();
@@ -213,7 +213,7 @@ fn a_model_without_a_price_makes_the_sum_unknown() {
 }
 
 #[test]
-fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
+fn turn_finishes_when_answer_calls_no_tool() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
         thread_usage.read_new();
@@ -234,7 +234,7 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
 }
 
 #[test]
-fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
+fn request_is_open_while_only_model_works() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
         thread_usage.read_new();
@@ -255,7 +255,7 @@ fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
 }
 
 #[test]
-fn a_request_that_is_broken_off_has_read_what_the_one_before_read_and_wrote() {
+fn interrupted_request_reads_the_previous_context() {
     let (_home, mut nothing) = thread_usage(&turn("a", &[]));
     nothing.read_new();
     assert_eq!(nothing.known_cost(Ending::Interrupted).cost(), Cost::Unknown);
@@ -267,7 +267,7 @@ fn a_request_that_is_broken_off_has_read_what_the_one_before_read_and_wrote() {
 }
 
 #[test]
-fn a_tool_that_was_broken_off_leads_to_no_request() {
+fn interrupted_tool_causes_no_request() {
     let called = turn("a", &[sample::calls(), sample::used("a")]);
     let (home, mut thread_usage) = thread_usage(&called);
     thread_usage.read_new();
@@ -279,7 +279,7 @@ fn a_tool_that_was_broken_off_leads_to_no_request() {
 }
 
 #[test]
-fn an_answer_whose_tokens_are_not_told_is_noticed_when_its_tool_returns() {
+fn missing_tokens_are_noticed_when_tool_returns() {
     let check = |entries: &[String], expected: bool| {
         let (_home, mut thread_usage) = thread_usage(&turn("a", entries));
         thread_usage.read_new();
@@ -293,7 +293,7 @@ fn an_answer_whose_tokens_are_not_told_is_noticed_when_its_tool_returns() {
 }
 
 #[test]
-fn a_thread_keeps_the_instructions_that_it_was_opened_with() {
+fn thread_keeps_its_first_instructions() {
     let (_home, thread_usage) = thread_usage(&[sample::instructed("be brief")]);
     assert!(thread_usage.was_instructed(THREAD, "be brief"));
     assert!(!thread_usage.was_instructed(THREAD, "be long"));
@@ -301,7 +301,7 @@ fn a_thread_keeps_the_instructions_that_it_was_opened_with() {
 }
 
 #[test]
-fn an_error_and_a_limit_are_those_of_the_turn() {
+fn error_and_limit_belong_to_the_turn() {
     let entries = [sample::limits(100, 0), sample::ended(&json!("usage_limit_exceeded"))];
     let (_home, mut thread_usage) = thread_usage(&turn("a", &entries));
     thread_usage.read_new();

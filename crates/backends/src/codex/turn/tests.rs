@@ -11,7 +11,7 @@ fn reported_cost(lines: &[String]) -> Vec<TranscriptItem> {
 }
 
 #[test]
-fn everything_that_was_said_is_told_once_and_in_order() {
+fn every_item_appears_once_and_in_order() {
     let tool = |name: &str| TranscriptItem::Tool { name: name.into() };
     let is_retrying = "Reconnecting... 1/5 (unexpected status 502 Bad Gateway)";
     let lines = [
@@ -41,7 +41,7 @@ fn everything_that_was_said_is_told_once_and_in_order() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_such() {
+fn unreadable_lines_are_items() {
     let check = |line: &str, expected: &str| {
         assert_eq!(
             reported_cost(&[line.to_owned()]),

@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn only_a_file_with_all_its_reserve_is_untouched() {
+    fn only_fully_reserved_file_is_untouched() {
         let check = |reserved: u64, expected: bool| {
             let file = tempfile::NamedTempFile::new().unwrap();
             allocate(file.as_file(), 0, reserved).unwrap();
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_transcript_is_still_known_to_be_untouched_after_its_space_was_released() {
+    fn untouched_mark_survives_release_of_space() {
         let check = |reserved: u64, text: &str, expected: bool| {
             let directory = tempfile::tempdir().unwrap();
             let files = Files::of_turn(&directory.path().join("x.jsonl"));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_named_in_words() {
+    fn causes_are_described() {
         let check = |errno: Errno, expected: &str| assert_eq!(cause(&errno.into()), expected);
         check(Errno::NOSPC, "the disk is full");
         check(Errno::DQUOT, "the disk quota is used up");

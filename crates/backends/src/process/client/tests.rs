@@ -25,7 +25,7 @@ fn exited(code: i32) -> StreamEvent {
 }
 
 #[tokio::test]
-async fn a_client_is_heard_line_by_line_until_its_exit() {
+async fn client_is_read_by_lines_until_exit() {
     let check = async |bash: &str, expected: &[StreamEvent], stderr: &str| {
         let fixture = Fixture::new();
         let mut client = fixture.client(bash);
@@ -49,7 +49,7 @@ async fn a_client_is_heard_line_by_line_until_its_exit() {
 }
 
 #[tokio::test]
-async fn what_is_said_piece_by_piece_is_heard_in_lines() {
+async fn pieces_are_joined_into_lines() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let mut client = fixture.client("echo one; printf tw; echo > fifo; read < go; echo o");
@@ -61,7 +61,7 @@ async fn what_is_said_piece_by_piece_is_heard_in_lines() {
 }
 
 #[tokio::test]
-async fn a_large_input_is_a_whole_private_file_that_nobody_else_can_open() {
+async fn large_input_is_a_private_unlinked_file() {
     let fixture = Fixture::new();
     let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; read < go; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
@@ -97,7 +97,7 @@ async fn the_files_of_a_client_are_private() {
 }
 
 #[tokio::test]
-async fn a_second_client_appends_and_only_it_is_heard() {
+async fn second_client_appends_and_is_read_alone() {
     let fixture = Fixture::new();
     hear(&mut fixture.client("echo first; echo first error >&2")).await;
     let mut client = fixture.client("echo second; echo error >&2");
@@ -107,7 +107,7 @@ async fn a_second_client_appends_and_only_it_is_heard() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_started_is_an_error() {
+async fn failed_start_is_an_error() {
     let fixture = Fixture::new();
     let missing = Spec { program: "/no/such/program".into(), ..fixture.spec("") };
     let error = start_client(missing, &fixture.files()).unwrap_err();
@@ -132,7 +132,7 @@ async fn a_line_of_any_length_costs_bounded_memory() {
 }
 
 #[tokio::test]
-async fn a_flood_is_told_once() {
+async fn too_much_output_is_reported_once() {
     let check = async |bash: &str, expected: &[StreamEvent]| {
         let fixture = Fixture::new();
         let mut client = fixture.client(bash);
@@ -148,7 +148,7 @@ async fn a_flood_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
+async fn deadline_comes_after_all_earlier_output() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let mut client = fixture.client("echo one; echo two; echo > fifo; exec sleep 600");
@@ -163,7 +163,7 @@ async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
 }
 
 #[tokio::test]
-async fn later_deadline_hears_what_was_written_since() {
+async fn later_deadline_includes_newer_output() {
     use std::io::Write as _;
 
     let fixture = Fixture::new();
@@ -193,7 +193,7 @@ fn identity_that_cannot_be_removed_is_an_error() {
 const ENDLESS: &str = "yes $(printf 'y%.0s' {1..5000}) | head -c 2G";
 
 #[tokio::test]
-async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
+async fn endless_output_does_not_delay_a_deadline() {
     for bash in [ENDLESS, &format!("{{ {ENDLESS}; }} >&2"), &format!("{ENDLESS} | tr -d '\\n'")] {
         let fixture = Fixture::new();
         let mut client = fixture.client(bash);
@@ -211,7 +211,7 @@ async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
 }
 
 #[tokio::test]
-async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
+async fn open_stdout_does_not_delay_the_exit() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let daemon = "setsid bash -c 'echo > fifo; read < go'";
@@ -229,7 +229,7 @@ async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
 }
 
 #[tokio::test]
-async fn an_ended_client_is_heard_to_its_last_word() {
+async fn ended_client_is_read_to_its_end() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let bash = trapping("trap 'echo last; echo word >&2; exit 5' INT; echo first");
@@ -256,7 +256,7 @@ async fn ending_a_client_ends_its_tree() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_takes_its_tree_along_unless_it_is_left() {
+async fn dropped_client_is_killed_unless_kept() {
     let fixture = Fixture::new();
     let bash = "setsid bash -c 'echo > fifo; read < go' & wait";
     let ready = fixture.fifo();
@@ -273,7 +273,7 @@ async fn a_client_that_is_dropped_takes_its_tree_along_unless_it_is_left() {
 }
 
 #[tokio::test]
-async fn a_child_that_is_waited_for_is_not_reaped_by_anybody_else() {
+async fn followed_child_is_not_reaped_elsewhere() {
     let fixture = Fixture::new();
     let mut client = fixture.client("exit 4");
     while !table::dead_children().contains(&client.identity()) {
@@ -284,7 +284,7 @@ async fn a_child_that_is_waited_for_is_not_reaped_by_anybody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_sleep_of_this_process_is_told() {
+async fn suspension_of_the_owner_is_reported() {
     let fixture = Fixture::new();
     let mut client = fixture.client("exec sleep 600");
     let check = async |client: &mut Client, slept: Duration, expected: StreamEvent| {
@@ -307,7 +307,7 @@ async fn a_long_sleep_of_this_process_is_told() {
 }
 
 #[test]
-fn only_what_a_busy_machine_does_not_explain_is_late() {
+fn only_long_delays_count_as_suspension() {
     let check = |milliseconds: u64, expected: Option<u64>| {
         let asked = Instant::now();
         let found = suspended_for(asked, asked + Duration::from_millis(milliseconds));
@@ -332,14 +332,14 @@ fn waiting(fixture: &Fixture) -> Spec {
 }
 
 #[tokio::test]
-async fn a_client_outlives_an_owner_that_is_killed_and_is_adopted() {
+async fn client_outlives_killed_owner_and_is_adopted() {
     if let Some(fixture) = Fixture::of_own_process() {
         let mut client = start_client(waiting(&fixture), &fixture.files()).unwrap();
         hear(&mut client).await;
     }
     let fixture = Fixture::new();
     let ready = fixture.fifo();
-    let name = "a_client_outlives_an_owner_that_is_killed_and_is_adopted";
+    let name = "client_outlives_killed_owner_and_is_adopted";
     let owner = start(fixture.own_process(module_path!(), name)).unwrap();
     let pid: i32 = ready.await.unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(owner.id()).unwrap(), Signal::KILL).unwrap();
@@ -368,7 +368,7 @@ async fn left_client(fixture: &Fixture, identity_file: impl Fn(&str) -> Option<S
 }
 
 #[tokio::test]
-async fn a_client_is_found_with_and_without_its_identity() {
+async fn client_is_found_without_its_identity_file() {
     let check = async |identity_file: fn(&str) -> Option<String>| {
         let fixture = Fixture::new();
         left_client(&fixture, identity_file).await;
@@ -385,7 +385,7 @@ async fn a_client_is_found_with_and_without_its_identity() {
 
 /// A line of the identity file, with one word changed.
 #[tokio::test]
-async fn a_client_that_was_only_just_started_is_found() {
+async fn client_is_found_right_after_start() {
     let fixture = Fixture::new();
     // For a moment after its start a process has no environment.
     for _ in 0..50 {
@@ -427,7 +427,7 @@ async fn a_stranger_is_not_adopted() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
+async fn other_process_is_not_taken_for_client() {
     let check = async |bash: &str, look: fn(&Fixture) -> Option<Client>| {
         let fixture = Fixture::new();
         let ready = fixture.fifo();

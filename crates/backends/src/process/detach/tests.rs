@@ -35,7 +35,7 @@ async fn a_detached_process_has_files_and_no_markers() {
 }
 
 #[tokio::test]
-async fn a_detached_process_lives_on_when_it_is_dropped() {
+async fn dropped_detached_process_keeps_running() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let detached =
@@ -55,7 +55,7 @@ async fn a_detached_process_lives_on_when_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_detached_process_makes_a_session_of_its_own() {
+async fn detached_process_creates_its_own_session() {
     if Fixture::of_own_process().is_some() {
         own_session().unwrap();
         assert_eq!(getsid(None).unwrap(), getpid());
@@ -63,7 +63,7 @@ async fn a_detached_process_makes_a_session_of_its_own() {
         return;
     }
     let fixture = Fixture::new();
-    let name = "a_detached_process_makes_a_session_of_its_own";
+    let name = "detached_process_creates_its_own_session";
     let spec = fixture.own_process(module_path!(), name);
     let (name, value) = &spec.set[0];
     let words = spec.arguments.iter().map(|word| word.to_str().unwrap().to_owned());

@@ -45,8 +45,8 @@ fn briefly(found: &[Leftover]) -> Vec<(i32, Option<Marker>, &str)> {
 const DAEMON: &str = "(env -i setsid bash -c 'echo $$ > fifo; exec sleep 600' >/dev/null 2>&1 &)";
 
 #[tokio::test]
-async fn a_daemon_that_shed_everything_is_ended_with_the_run() {
-    alone("a_daemon_that_shed_everything_is_ended_with_the_run", async |fixture| {
+async fn daemon_without_marker_is_ended_with_run() {
+    alone("daemon_without_marker_is_ended_with_run", async |fixture| {
         become_subreaper().unwrap();
         let ready = fixture.fifo();
         hear(&mut fixture.client(DAEMON)).await;
@@ -66,8 +66,8 @@ async fn a_daemon_that_shed_everything_is_ended_with_the_run() {
 }
 
 #[tokio::test]
-async fn what_a_turn_in_flight_started_has_not_escaped() {
-    alone("what_a_turn_in_flight_started_has_not_escaped", async |fixture| {
+async fn process_of_turn_in_flight_has_not_escaped() {
+    alone("process_of_turn_in_flight_has_not_escaped", async |fixture| {
         let ready = fixture.fifo();
         let bash = "setsid bash -c 'echo $$ > fifo; read < go' &";
         let mut daemon = client_of(&fixture, "main.1.1", bash);
@@ -155,8 +155,8 @@ async fn an_orphan_that_has_died_is_reaped() {
 }
 
 #[tokio::test]
-async fn what_a_step_leaves_beside_others_is_ended_by_its_subreaper() {
-    alone("what_a_step_leaves_beside_others_is_ended_by_its_subreaper", async |fixture| {
+async fn subreaper_ends_leftovers_of_a_step() {
+    alone("subreaper_ends_leftovers_of_a_step", async |fixture| {
         assert!(may_have_adopted(), "whoever is no subreaper cannot know");
         become_subreaper().unwrap();
         let mut other = client_of(&fixture, "main.1.2", "read < go");
@@ -174,8 +174,8 @@ async fn what_a_step_leaves_beside_others_is_ended_by_its_subreaper() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_is_started_while_all_are_ended_is_ended_too() {
-    alone("a_daemon_that_is_started_while_all_are_ended_is_ended_too", async |fixture| {
+async fn daemon_started_during_the_end_is_ended() {
+    alone("daemon_started_during_the_end_is_ended", async |fixture| {
         become_subreaper().unwrap();
         let ready = fixture.fifo();
         let bash = "trap '(env -i setsid sleep 600 >/dev/null 2>&1 &); exit' INT; \

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_line_is_read_whatever_the_program_is_called() {
+    fn stat_line_allows_any_program_name() {
         let check = |name: &str, state: &str, threads: u32, (flags, code), expected: State| {
             let stat = format!(
                 "7 ({name}) {state} 3 5 4 0 -1 {flags} 1 0 0 0 0 0 0 0 20 0 {threads} 0 99 1 1 1 {code}"

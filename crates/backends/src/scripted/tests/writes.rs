@@ -35,7 +35,7 @@ fn files(directory: &Path) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() {
+async fn repeated_reply_writes_the_same_files() {
     let check = async |yaml: &str, expected: &[(&str, &str)], answer: Answer| {
         let scheduler = scheduler();
         let client = client(&format!("A: {yaml}"));
@@ -70,7 +70,7 @@ async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() 
 }
 
 #[tokio::test]
-async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
+async fn failed_write_fails_the_turn_by_name() {
     let scheduler = scheduler();
     let work = scheduler.path().join("work");
     let check = async |writes: &str, expected: &str| {
@@ -93,7 +93,7 @@ async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
 }
 
 #[test]
-fn writes_that_cannot_be_meant_are_told() {
+fn invalid_writes_are_mistakes() {
     let mapping = "expected a mapping from paths to texts, found";
     mistaken("A: { text: x, write: y }", &[&format!("r.yaml:1:22: error: {mapping} text")]);
     mistaken("A: { text: x, write: {} }", &["r.yaml:1:22: error: an empty mapping writes nothing"]);
@@ -131,5 +131,5 @@ async fn a_pipe_is_not_written_to() {
     let mut request = request("main", "START", 1, 1);
     request.cwd = scheduler.path().join("work");
     let answer = format!("{:?}", ask(&client, request).await);
-    assert!(answer.contains("something that is no file stands there"), "{answer}");
+    assert!(answer.contains("the path exists but is not a regular file"), "{answer}");
 }

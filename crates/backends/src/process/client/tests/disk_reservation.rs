@@ -8,7 +8,7 @@ fn on_disk(fixture: &Fixture, name: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn room_is_reserved_before_the_start_and_released_at_the_end() {
+async fn space_is_reserved_at_start_and_released() {
     let fixture = Fixture::new();
     let mut client = fixture.client("read < go; echo one");
     assert_eq!(fs::metadata(fixture.path("turn.jsonl")).unwrap().len(), 0);
@@ -27,7 +27,7 @@ async fn room_is_reserved_before_the_start_and_released_at_the_end() {
 }
 
 #[tokio::test]
-async fn space_stays_reserved_ahead_of_a_client_that_writes() {
+async fn space_stays_reserved_ahead_of_writing_client() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let mut client = fixture.client("head -c 3000000 /dev/zero; echo; echo > fifo; read < go");
@@ -46,7 +46,7 @@ async fn space_stays_reserved_ahead_of_a_client_that_writes() {
 }
 
 #[tokio::test]
-async fn a_shortage_is_told_once_and_the_last_words_are_heard() {
+async fn shortage_is_reported_once_and_output_read() {
     let fixture = Fixture::new();
     let ready = fixture.fifo();
     let trap = trapping("trap 'echo last; exit 0' INT");
