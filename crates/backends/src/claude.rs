@@ -122,8 +122,8 @@ impl ClientProtocol for ClaudeProtocol {
         outcome::answer(turn, end, step, &self.prices)
     }
 
-    // An interrupted round is no conclusion: the next client continues it. A lost session is one,
-    // because the next step of the plan follows.
+    // An interrupted round is not conclusive, because the next client continues it. A lost session
+    // is conclusive, because the next step of the plan follows.
     fn is_conclusive(&self, turn: &Turn) -> bool {
         match &turn.result {
             Some(ended) => !ended.was_interrupted() || ended.has_lost_session(),

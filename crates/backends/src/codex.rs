@@ -99,8 +99,8 @@ impl ClientProtocol for CodexProtocol {
             )));
         }
         // States may have been edited since the start of the run, so the check is repeated here.
-        let wish = preflight::RequestedOptions::of(request);
-        wish.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
+        let options = preflight::RequestedOptions::of(request);
+        options.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
             fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;
@@ -157,11 +157,11 @@ fn home(started: &StartedTurn) -> PathBuf {
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
 
-/// Returns the directory that the client is told to use, as an absolute path, because the client
-/// works in another directory than its owner.
+/// Returns the directory that the client must use, as an absolute path, because the client works in
+/// another directory than its owner.
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
-    let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
-    config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
+    let configured = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
+    config_home.or_else(configured).map(|home| path::absolute(&home).unwrap_or(home))
 }
 
 /// Returns the file beside the transcript that lists the earlier turns of the thread.

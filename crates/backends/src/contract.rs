@@ -107,7 +107,7 @@ pub enum AttachResult {
     Finished(Answer),
     /// The client is not running and left no answer.
     Absent {
-        /// What the turn cost nevertheless.
+        /// The cost of the turn so far.
         cost: Cost,
         /// Whether the model had written anything.
         progressed: bool,
@@ -163,7 +163,7 @@ pub enum Answer {
     },
     Failed {
         failure: TurnFailure,
-        /// What the turn cost nevertheless.
+        /// The cost of the turn so far.
         cost: Cost,
         /// The denied tool calls, one entry per call.
         denied: Vec<String>,
@@ -172,7 +172,7 @@ pub enum Answer {
     },
     /// The turn was cancelled.
     Interrupted {
-        /// What the turn cost nevertheless.
+        /// The cost of the turn so far.
         cost: Cost,
         /// Whether the model had written anything.
         progressed: bool,

@@ -139,7 +139,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     }
 }
 
-/// Returns the variables by which an outer script was told about its turn.
+/// Returns the variables that describe the turn of an outer script.
 pub(crate) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }

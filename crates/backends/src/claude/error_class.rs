@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn some_errors_have_names_that_tell_more() {
+    fn some_errors_have_specific_names() {
         let check = |name: &str, expected: Option<ErrorClass>| {
             assert_eq!(ErrorClass::named(name), expected);
         };

@@ -120,7 +120,7 @@ pub fn check(
 ) -> Result<(), PreflightProblem> {
     let variable = |name: &str| env::var_os(name);
     find(command, variable("PATH").as_deref())?;
-    // A variable that the client does not inherit cannot tell it about a sandbox.
+    // The client learns about a sandbox only from a variable that it inherits.
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };

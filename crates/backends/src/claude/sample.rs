@@ -80,7 +80,7 @@ pub(super) fn lost(session: &str) -> String {
 }
 
 /// Interrupted while a tool ran.
-pub(super) fn cut_off() -> String {
+pub(super) fn interrupted() -> String {
     aborted("aborted_tools", USAGE)
 }
 

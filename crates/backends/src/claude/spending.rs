@@ -154,7 +154,7 @@ impl Spending {
         self.agents.remove(call);
     }
 
-    /// Notes the end of a round; `runs` tells which tasks still run in the background.
+    /// Notes the end of a round; `runs` returns whether a task still runs in the background.
     pub(super) fn note_result(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
         let is_lost = conclusion.has_lost_session();
         let report = conclusion.model_usage_since_last_result.as_ref();

@@ -72,7 +72,7 @@ mod tests {
         check(r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#);
         check(r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#);
         check(r#""\ud83d\n""#, r#""\ufffd\n""#);
-        // An escaped backslash is no escape.
+        // An escaped backslash does not start an escape.
         check(r#""\\ud83d""#, r#""\\ud83d""#);
         check(r#""\\\ud83d""#, r#""\\\ufffd""#);
         check("\\", "\\");

@@ -1,5 +1,5 @@
-//! Clients of bash. They write lines as the real one does, and say through what they write when it is
-//! time for the test to act.
+//! Tests with clients written in bash. They write the lines of the real client, and through these
+//! lines the test knows when to act.
 
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -34,7 +34,7 @@ use crate::process::{Files, Grace, leftovers, release_reserved_space};
 const LONG: Duration = Duration::from_mins(10);
 const SHORT: Duration = Duration::from_millis(50);
 
-/// Would turn any wait that should not be into a test that is ended as too slow.
+/// So long that a test that waits for it by mistake is ended as too slow.
 const PATIENT: ClientTimeouts = ClientTimeouts {
     first_output: LONG,
     idle: LONG,
@@ -43,10 +43,10 @@ const PATIENT: ClientTimeouts = ClientTimeouts {
     start: LONG,
 };
 
-/// Whoever is asked to go may take its time.
+/// For clients that end by themselves after a signal.
 const GRACE: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
-/// For those who do not listen.
+/// For clients that ignore signals.
 const IMPATIENT: Grace = Grace { interrupt: SHORT, terminate: SHORT, ..GRACE };
 
 struct Harness {
@@ -55,7 +55,7 @@ struct Harness {
 }
 
 impl Harness {
-    /// A client that is this script. `say LINE…` writes lines; `$prompt` is what it was sent.
+    /// Creates a client that is this script. `say LINE…` writes lines; `$prompt` is the prompt.
     fn new(script: &str, timeouts: ClientTimeouts) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let command = directory.path().join("claude");
@@ -111,7 +111,7 @@ impl Harness {
         answer
     }
 
-    /// Lets go whoever reads the FIFO.
+    /// Releases a client that reads the FIFO.
     fn go(&self) {
         let fifo = self.path("go");
         tokio::task::spawn_blocking(move || fs::write(fifo, "go\n").unwrap());
@@ -127,13 +127,13 @@ async fn answered(script: &str, timeouts: ClientTimeouts) -> Answer {
     harness.ask(harness.request("hello")).await
 }
 
-/// Writes these lines.
+/// Returns a script that writes these lines.
 fn say(lines: &[String]) -> String {
     let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
     format!("say {}", quoted.join(" "))
 }
 
-/// Cancels the turn when the client is seen to do this.
+/// Cancels the turn when the client makes this progress.
 fn cancelling(cue: fn(&Progress) -> bool) -> TurnObserver {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
@@ -145,7 +145,7 @@ fn cancelling(cue: fn(&Progress) -> bool) -> TurnObserver {
     TurnObserver { cancel, listener: Arc::new(listener) }
 }
 
-/// A failure that cost nothing.
+/// Returns a failure that cost nothing.
 fn unpaid(failure: TurnFailure) -> Answer {
     let cost = Cost::Reported(Micros::ZERO);
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
@@ -156,7 +156,7 @@ fn replied(text: &str, cost: u64) -> Answer {
     Answer::Replied(Box::new(Reply { model, ..Reply::new(text, Cost::Reported(Micros(cost))) }))
 }
 
-/// The same answer, in a session that nobody chose for the turn at first.
+/// Returns the answer with a session that is not the planned one.
 fn opened(answer: Answer, id: &SessionId) -> Answer {
     match answer {
         Answer::Replied(reply) => {
@@ -186,7 +186,7 @@ impl conformance::Harness for Stage {
             Situation::IsOverQuota => "429",
             Situation::IsLoggedOut => "401",
         });
-        // Turns at once have transcripts of their own.
+        // Parallel turns have their own transcripts.
         let transcript = request.started.transcript.with_file_name(format!("{situation:?}.jsonl"));
         Request { started: StartedTurn { transcript, ..request.started }, ..request }
     }
@@ -196,7 +196,7 @@ impl conformance::Harness for Stage {
     }
 }
 
-/// Keeps a file for each session, as the real client does, and leaves what the model was shown.
+/// Keeps a file for each session, as the real client does, and records what the model saw.
 const SESSIONS: &str = r#"
 while (($#)); do case $1 in --session-id=*) id=${1#*=};; --resume=*) from=${1#*=};; esac; shift; done
 if [[ $from && ! -e $from.said ]]; then LOST; exit 1; fi

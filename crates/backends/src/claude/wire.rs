@@ -138,7 +138,7 @@ pub(super) struct Answers {
     pub(super) content: Vec<ToolResult>,
 }
 
-/// A tool result, of which only an error is kept.
+/// A tool result; only its error text is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ToolResult {
     pub(super) kind: String,

@@ -215,7 +215,7 @@ mod tests {
         check(&of(limited), Some(Retry::Limited));
         check(&of("unexpected status 502 Bad Gateway: no"), Some(Retry::Useful));
         check(&of("stream disconnected before completion: x"), Some(Retry::Useful));
-        // This is no retry: its type follows.
+        // Not a retry: the type of the error follows.
         check("unexpected status 401 Unauthorized: no", None);
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Line {
     Doing(Item),
     /// An item is complete.
     Done(Item),
-    /// The turn has ended; the usage is that of the whole thread.
+    /// The turn has ended. The usage counts the whole thread.
     Completed(Option<Usage>),
     Failed(String),
     /// A request failed and is retried, or the turn is about to fail.

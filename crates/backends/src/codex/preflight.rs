@@ -212,7 +212,7 @@ impl<'a> RequestedOptions<'a> {
         let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
         let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
         let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
-        // Without a price Raymond cannot tell when the budget share is used up.
+        // Without a price Raymond cannot know when the budget share is used up.
         let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
         let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
         [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a client that may do as it likes.
+    /// Returns options without any restriction.
     fn nothing(extras: &Extras) -> RequestedOptions<'_> {
         static USUAL: LazyLock<Permissions> = LazyLock::new(Permissions::default);
         RequestedOptions { permissions: &USUAL, effort: None, extras, model: None, cap: None }
@@ -254,7 +254,7 @@ mod tests {
         let rules = vec!["Bash(rm:*)".to_owned()];
         let deny = Permissions { deny: rules.clone(), ..Permissions::default() };
         check(deny, None, Err(PreflightProblem::Deny("Bash(rm:*)".into())));
-        // Whatever its sandbox lets it do needs no list.
+        // Actions that the sandbox allows need no rule.
         check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
         assert_eq!(nothing(&extras).check(&Prices::default()), Err(PreflightProblem::Mcp));

@@ -61,7 +61,7 @@ pub(super) fn completed() -> String {
     json!({ "type": "turn.completed", "usage": usage }).to_string()
 }
 
-pub(super) fn abort_reason(message: &str) -> String {
+pub(super) fn error_notice(message: &str) -> String {
     json!({ "type": "error", "message": message }).to_string()
 }
 

@@ -1,5 +1,5 @@
-//! Clients of bash. They write lines and rollouts as the real one does; the real one is tested with the
-//! whole program.
+//! Tests with clients written in bash. They write the lines and rollouts of the real client, which
+//! is tested with the whole program.
 
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,7 +29,7 @@ struct Harness {
 }
 
 impl Harness {
-    /// A client that is this script. `$0` is asked like the real one; `$prompt` is what it was sent.
+    /// Creates a client that is this script. `$prompt` is the prompt.
     fn new(script: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let command = directory.path().join("codex");
@@ -85,7 +85,7 @@ impl Harness {
         answer
     }
 
-    /// The subcommands that were given.
+    /// Returns the subcommands of all clients.
     fn asked(&self) -> Vec<String> {
         let asked = fs::read_to_string(self.home().join("arguments")).unwrap_or_default();
         let after = |line: &str| line.rsplit_once("\"never\" ").unwrap().1.to_owned();
@@ -97,7 +97,7 @@ impl Harness {
     }
 }
 
-/// Writes these lines.
+/// Returns a script that writes these lines.
 fn say(lines: &[String]) -> String {
     let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
     format!("say {}", quoted.join(" "))
@@ -149,7 +149,7 @@ async fn unknown_thread_falls_back_only_to_plan() {
     let branch = SessionPlan::Branch { from: id(THREAD), to: id(CHOSEN) };
     assert_eq!(harness.ask(harness.request(branch)).await, lost(THREAD));
     assert_eq!(harness.asked().len(), 4);
-    // It would take this for a name, and open a thread.
+    // The client would take this for a name and open a thread.
     let resume = SessionPlan::Resume(id("my-thread"));
     assert_eq!(harness.ask(harness.request(resume)).await, lost("my-thread"));
     assert_eq!(harness.asked().len(), 4, "no client was asked");
@@ -196,7 +196,7 @@ async fn adopted_client_over_its_share_is_ended() {
 }
 
 #[tokio::test]
-async fn what_the_client_cannot_do_is_never_dropped() {
+async fn unsupported_option_is_never_ignored() {
     let harness = Harness::new(&answering(THREAD));
     let deny = vec!["Bash(rm:*)".to_owned()];
     let permissions = Permissions { deny, ..Permissions::default() };

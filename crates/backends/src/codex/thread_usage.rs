@@ -147,11 +147,11 @@ impl ThreadUsage {
 
     /// Whether a thread was opened with these instructions.
     pub(super) fn was_instructed(&self, thread: &str, text: &str) -> bool {
-        let mut told = false;
+        let mut is_instructed = false;
         Rollout::new(&self.home, thread).read_new(&mut |entry| {
-            told |= matches!(entry, Entry::Instructed(said) if said.contains(text));
+            is_instructed |= matches!(entry, Entry::Instructed(said) if said.contains(text));
         });
-        told
+        is_instructed
     }
 
     /// Records all turns that the thread to continue already has, before the client starts.

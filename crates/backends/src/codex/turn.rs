@@ -275,7 +275,7 @@ impl Turn {
 
     fn item_completed(&mut self, item: Item) -> Vec<TranscriptItem> {
         self.add_agent_threads(&item);
-        // A warning of the client itself is no sign that the model was asked.
+        // A warning of the client itself does not prove that the model was asked.
         if !matches!(item, Item::Note(_)) {
             (self.has_spoken, self.is_retrying) = (true, false);
             self.request_sent = RequestSent::Maybe;
@@ -400,8 +400,8 @@ impl TurnReader for Turn {
         if let SessionStep::Resume(id) = step {
             self.thread_usage.add_thread(id.as_str());
             self.resumes = Some(id.clone());
-            let told = |text: &String| !self.thread_usage.was_instructed(id.as_str(), text);
-            if request.extras.append_system_prompt.as_ref().is_some_and(told) {
+            let is_new_text = |text: &String| !self.thread_usage.was_instructed(id.as_str(), text);
+            if request.extras.append_system_prompt.as_ref().is_some_and(is_new_text) {
                 let why = "the client keeps the system prompt that a thread was opened with";
                 self.health
                     .warnings

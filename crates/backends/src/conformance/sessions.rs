@@ -14,7 +14,7 @@ struct ShownTurn {
     session: SessionId,
     /// The prompt and the reply.
     said: [String; 2],
-    /// What the model saw, if the harness knows it.
+    /// The prompts and replies that the model saw, if the harness knows them.
     shown: Option<Vec<String>>,
 }
 

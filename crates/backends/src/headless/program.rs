@@ -98,7 +98,7 @@ mod tests {
         check("plain".as_ref(), missing("plain".as_ref()));
         check("gone".as_ref(), missing("gone".as_ref()));
         check("".as_ref(), missing("".as_ref()));
-        // A path is not looked up, and is told as what it stands for here.
+        // A path is not looked up, and is shown as an absolute path.
         let here = env::current_dir().unwrap().join("claude");
         check("./claude".as_ref(), missing(here.as_os_str()));
         check(place.join("gone").as_os_str(), missing(place.join("gone").as_os_str()));

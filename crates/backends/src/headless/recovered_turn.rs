@@ -38,7 +38,7 @@ pub(super) enum RecoveredTurn {
     Answer(Answer),
     /// The client left no answer.
     Nothing {
-        /// What the turn cost nevertheless.
+        /// The cost of the turn so far.
         cost: Cost,
         /// Whether the model had written anything.
         progressed: bool,

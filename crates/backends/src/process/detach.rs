@@ -1,8 +1,8 @@
 //! A process that is independent from the start: a run in the background.
 //!
-//! Its output goes to files, nobody waits for its end, and it belongs to no run of this process.
-//! Creating a session would need code between fork and exec. The started program is Raymond itself,
-//! so it calls [`own_session`] instead.
+//! Its output goes to files, no process waits for its end, and it belongs to no run of this
+//! process. Creating a session would need code between fork and exec. The started program is
+//! Raymond itself, so it calls [`own_session`] instead.
 
 use std::ffi::OsString;
 use std::io;

@@ -32,8 +32,8 @@ pub(super) const IMPATIENT: Grace = Grace {
 pub(super) const PATIENT: Grace =
     Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
-/// Tells its number and waits for a signal. Bash may note one just before it begins to read, and heeds it only after
-/// that: so it reads for a while, and again.
+/// A child that reports its pid and waits for a signal. Bash handles a signal only after a `read`
+/// that has just begun, so the child reads for a short time, repeatedly.
 pub(super) fn trapping(traps: &str) -> String {
     format!(
         "{traps}; mkfifo mute; exec 3<> mute; echo $$ > fifo; while :; do read -t 0.1 -u 3; done"

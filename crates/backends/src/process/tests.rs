@@ -1,4 +1,4 @@
-//! Real processes, real signals.
+//! Tests with real processes and real signals.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ async fn finished(bash: &str, limits: Limits) -> FinishedProcess {
     ended
 }
 
-/// Cancels when the processes have closed the FIFO, and expects that all of them die of it.
+/// Cancels when the processes have closed the FIFO, and expects that all of them end.
 async fn cancelled(bash: &str, grace: Grace) -> FinishedProcess {
     let fixture = Fixture::new();
     let cancel = CancellationToken::new();
@@ -117,17 +117,17 @@ async fn cancelling_ends_the_whole_tree() {
         let ended = cancelled(bash, IMPATIENT).await;
         assert_eq!(ended.end, CUT, "{bash}");
     };
-    // A plain tree, of one group.
+    // A plain tree with one group.
     check("sleep 600 & a=$!; sleep 600 & echo $$ $a $! > fifo; wait").await;
-    // One that left the group.
+    // A process that left the group.
     check("setsid sleep 600 & echo $$ $! > fifo; wait").await;
-    // One that left its parent too.
+    // A process that also left its parent.
     check("(setsid bash -c 'echo $$ > fifo; exec sleep 600' &); exec sleep 600").await;
-    // One that left the group and shed the marker.
+    // A process that left the group and removed the marker.
     check("env -i setsid sleep 600 & echo $$ $! > fifo; wait").await;
-    // One that is stopped.
+    // A stopped process.
     check("sleep 600 & kill -STOP $!; echo $! > fifo; wait").await;
-    // One that keeps on forking.
+    // A process that keeps forking.
     check("f() { sleep 0.01; f & exit; }; echo $$ > fifo; while :; do f & wait; done").await;
 }
 
@@ -199,7 +199,7 @@ async fn output_within_the_grace_is_read() {
 async fn cancelling_within_the_grace_keeps_the_exit() {
     let fixture = Fixture::new();
     let cancel = CancellationToken::new();
-    // The FIFO ends when the script exits; its child holds only stdout.
+    // The FIFO ends when the script exits; its child has only stdout open.
     let exited = fixture.fifo();
     let process = fixture.start("exec 3> fifo; sleep 600 3>&- & echo done");
     let entry = format!("/proc/{}", process.id());
@@ -207,7 +207,7 @@ async fn cancelling_within_the_grace_keeps_the_exit() {
     let limits = limits(grace);
     let (ended, ()) = tokio::join!(process.finish(&limits, &cancel), async {
         exited.await.unwrap();
-        // A process is gone from the table once its exit was observed.
+        // A process leaves the table when its exit status was taken.
         while Path::new(&entry).exists() {
             tokio::task::yield_now().await;
         }
@@ -337,7 +337,7 @@ async fn reused_pid_is_not_signalled() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_an_error() {
+async fn failed_start_is_an_error() {
     let fixture = Fixture::new();
     let missing = Spec { program: "/no/such/program".into(), ..fixture.spec("") };
     let kind = start(missing).unwrap_err().kind();

@@ -163,7 +163,7 @@ impl Tree {
     }
 
     /// Returns the living processes. A snapshot reads one process after the other and can miss a
-    /// process that keeps forking, so only several empty snapshots in a row are believed.
+    /// process that keeps forking, so only several empty snapshots in a row count.
     fn confirmed_living(&mut self) -> Vec<Entry> {
         const LOOKS: u32 = 4;
         (0..LOOKS).map(|_| self.living()).find(|living| !living.is_empty()).unwrap_or_default()

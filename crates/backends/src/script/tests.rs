@@ -1,4 +1,4 @@
-//! Scripts as files, run for real.
+//! Tests with real script files.
 
 use std::fs::{self, Permissions};
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     let turn = "main.1.1".parse::<TurnId>().unwrap();
-    // Tests at once must not find the processes of each other.
+    // Parallel tests must not find each other's processes.
     let nonce = directory.path().file_name().unwrap().to_str().unwrap();
     Script {
         path,
@@ -43,7 +43,7 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     }
 }
 
-async fn told_by(text: &str, mode: u32, limits: Limits) -> ScriptEnd {
+async fn end_of(text: &str, mode: u32, limits: Limits) -> ScriptEnd {
     let directory = tempfile::tempdir().unwrap();
     let script = script(&directory, text, mode);
     run(script, &limits, &CancellationToken::new()).await
@@ -69,7 +69,7 @@ fn failed(status: &str, stderr: &str, stdout: &str) -> ScriptEnd {
 #[tokio::test]
 async fn script_runs_in_bash_or_own_interpreter() {
     let check = async |text: &str, mode, expected: &str| {
-        assert_eq!(told_by(text, mode, IMPATIENT).await, spoken(expected), "{text}");
+        assert_eq!(end_of(text, mode, IMPATIENT).await, spoken(expected), "{text}");
     };
     check("echo ${BASH_VERSION:+bash}", PLAIN, "bash\n").await;
     check("#!/bin/cat\necho x", PLAIN, "x\n").await;
@@ -85,14 +85,14 @@ async fn script_works_in_directory_of_agent() {
     let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let script = Script { cwd: elsewhere.path().to_owned(), ..script(&directory, "pwd -P", PLAIN) };
     let expected = elsewhere.path().canonicalize().unwrap();
-    let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
-    assert_eq!(told, spoken(&format!("{}\n", expected.display())));
+    let end = run(script, &IMPATIENT, &CancellationToken::new()).await;
+    assert_eq!(end, spoken(&format!("{}\n", expected.display())));
 }
 
 #[tokio::test]
 async fn failure_includes_the_end_of_stderr() {
     let check = async |text: &str, expected: ScriptEnd| {
-        assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
+        assert_eq!(end_of(text, PLAIN, IMPATIENT).await, expected, "{text}");
     };
     check("echo so; echo no >&2; exit 3", failed("exit status 3", "no", "so\n")).await;
     check("kill -9 $$", failed("signal 9 (SIGKILL)", "", "")).await;
@@ -125,8 +125,8 @@ async fn a_clock_that_runs_out_is_a_timeout() {
     let after = Some(Duration::from_millis(100));
     let idle = Limits { idle: after, ..IMPATIENT };
     let wall = Limits { wall: after, ..IMPATIENT };
-    assert_eq!(told_by("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
-    assert_eq!(told_by("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
+    assert_eq!(end_of("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
+    assert_eq!(end_of("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
 }
 
 #[tokio::test]
@@ -134,19 +134,19 @@ async fn a_cancelled_script_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let told = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
+    let end = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
     let output = ScriptOutput::default();
-    assert_eq!(told, ScriptEnd::Interrupted { progressed: false, output });
+    assert_eq!(end, ScriptEnd::Interrupted { progressed: false, output });
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn failed_start_has_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().display().to_string();
     let check = async |script: Script, expected: &str| {
-        let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
+        let end = run(script, &IMPATIENT, &CancellationToken::new()).await;
         let why = expected.replace("HERE", &place);
-        assert_eq!(told, not_started(why));
+        assert_eq!(end, not_started(why));
     };
     let good = script(&directory, "#!/no/such/interpreter\n", EXECUTABLE);
     check(

@@ -1,4 +1,4 @@
-//! The file format by examples, and the backend on the bench of every backend.
+//! The file format by examples, and the conformance suite for the scripted backend.
 
 mod writes;
 
@@ -401,7 +401,7 @@ fn steps_are_named_by_id_or_loop_key() {
     assert_eq!(found, expected);
     let silent = replies.unanswered(&steps).map(|warning| warning.to_string());
     assert_eq!(silent.as_deref(), Some("r.yaml: warning: no reply for ask, if it is reached"));
-    // A key in loops is one of the step, and no file name with an extension.
+    // A key in loops names the step; it is not a file name with an extension.
     let only = Replies::parse("r.yaml", "'each[0].ask': x").unwrap();
     assert_eq!(only.unanswered(&steps[1..]), None);
     let check = |state: &str, expected: Result<(), &str>| {
@@ -460,7 +460,7 @@ async fn it_passes_the_suite_of_every_backend() {
     assert_eq!(conformance::violations(&OnBench(client(SITUATIONS))).await, []);
 }
 
-/// Breaks every rule that can be broken without hanging.
+/// A backend that breaks every rule that can be broken without hanging.
 struct Careless(std::sync::atomic::AtomicU32);
 
 impl Backend for Careless {

@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
             }
             error => error.to_string(),
         };
-        // The diagnostic already shows the position, and options of the library are no help for
+        // The diagnostic already shows the position, and options of the library do not help
         // authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();

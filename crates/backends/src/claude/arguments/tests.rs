@@ -42,7 +42,7 @@ fn list(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// What follows the flags that are always there.
+/// Checks the arguments after the flags that are always there.
 fn check(request: &Request, step: &SessionStep, expected: &[&str]) {
     let found = arguments(request, step);
     let (always, rest) = found.split_at(4);

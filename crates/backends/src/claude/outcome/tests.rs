@@ -62,10 +62,10 @@ fn a_success_is_the_whole_final_message() {
         assert_eq!(after(lines, exited(), &open()), replied(expected), "{lines:?}");
     };
     check(&[init(), text("m", "done"), success("done")], "done");
-    // The result holds the last block only.
+    // The result contains only the last block.
     check(&[init(), text("m", "one "), text("m", "two"), success("two")], "one two");
     check(&[init(), bash("m1", "ls"), text("m2", "done"), success("done")], "done");
-    // What a local command says comes from no message.
+    // The output of a local command comes from no message.
     check(&[init(), text("m", "said"), success("other")], "other");
     check(&[init(), bash("m1", "ls"), success("")], "");
     let silent = sample::result("success", &format!(r#""is_error":false,{}"#, sample::USAGE));
@@ -111,7 +111,7 @@ fn wrong_session_fails_the_turn() {
                 assert_eq!(after(&lines, end, step), failed(task(why), cost), "{lines:?}");
             }
         }
-        // The result says it, and nothing before.
+        // Only the result reports it.
         let lines = [init().replace(SESSION, step.written_session().as_str()), success("x")];
         assert_eq!(after(&lines, exited(), step), failed(task(why), REPORTED));
     };
@@ -158,13 +158,13 @@ fn errors_of_the_api_have_their_kinds() {
     for kind in ["model_not_found", "invalid_request"] {
         check(&by_kind(kind), task(said));
     }
-    // An error that the client got over is not that of the result.
+    // An error from which the client recovered does not belong to the result.
     let nothing = r#""model_usage_since_last_result":{"claude-opus-5-5":{"costUSD":0}}"#;
     let last = sample::api_error("null").replace(sample::NO_USAGE, nothing);
     check(&[init(), sample::error("invalid_request"), text("m", "x"), last], transient(said));
 }
 
-/// The message by which the client tells of a limit, at noon of 2030-01-01.
+/// The message with which the client reports a limit, at noon of 2030-01-01.
 fn limit(more: &str) -> String {
     sample::error("rate_limit").replacen(
         '{',
@@ -190,10 +190,10 @@ fn a_limit_is_lifted_when_the_server_says() {
     let reached = r#","api_error":"usage_limit_reached","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1900000001}}"#;
     check(&[limit("")], None);
     check(&[event("rejected"), limit("")], Some(1_900_000_000_000));
-    // The answer to the very request comes first, and no later event takes it back.
+    // The answer to the request itself comes first, and no later event changes it.
     check(&[event("rejected"), limit(reached)], Some(1_900_000_001_000));
     check(&[limit(reached), event("allowed")], Some(1_900_000_001_000));
-    // The client waited as long as it was told to, twice, and came too early again.
+    // The client waited for the delay of the server twice, and was too early again.
     let retry = |attempt: u64, delay: u64| {
         let told = format!(r#""attempt":{attempt},"max_retries":2,"retry_delay_ms":{delay}"#);
         sample::system("api_retry", &format!(r#"{told},"error_status":429,"error":"rate_limit""#))
@@ -201,10 +201,10 @@ fn a_limit_is_lifted_when_the_server_says() {
     check(&[retry(1, 20_000), retry(2, 30_000), limit("")], Some(NOON + 30_000));
     check(&[retry(1, 1000), retry(2, 1000), limit("")], Some(NOON + 1000));
     check(&[retry(1, 20_000), limit(reached)], Some(1_900_000_001_000));
-    // Nobody told it: these waits are its own.
+    // These delays are the client's own.
     check(&[retry(1, 500), retry(2, 1249), limit("")], None);
     check(&[retry(1, 625), retry(6, 20_000), retry(40, 40_000), limit("")], None);
-    // Nobody knows when that was.
+    // The time of the message is unknown.
     check(&[retry(1, 20_000), sample::error("rate_limit")], None);
 }
 
@@ -348,7 +348,7 @@ fn complete_result_outranks_the_client_end() {
         assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
     };
     let working = || vec![init(), bash("m", "ls")];
-    let cut = || vec![init(), bash("m", "ls"), sample::cut_off()];
+    let cut = || vec![init(), bash("m", "ls"), sample::interrupted()];
     let done = || vec![init(), text("m", "x"), success("x")];
     let later = || [done(), cut()].concat();
     let twice =

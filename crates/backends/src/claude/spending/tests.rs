@@ -65,7 +65,7 @@ fn results_report_the_cost_since_the_last_result() {
     check(&[init(), sample::api_error("529")], FREE);
     check(&[init(), text("m", "a"), done()], reported(REPORT));
     check(&[init(), text("m", "a"), done(), init(), done()], reported(2 * REPORT));
-    check(&[init(), bash("m", "ls"), sample::cut_off()], reported(REPORT));
+    check(&[init(), bash("m", "ls"), sample::interrupted()], reported(REPORT));
     // The client holds a result back while a subagent works, and begins the next round before it.
     let suspended_for = [init(), text("m", "a"), init(), text("n", "b"), done()];
     check(&suspended_for, at_least(REPORT + SMALL));
@@ -206,7 +206,7 @@ fn every_subagent_may_have_a_request_in_flight() {
     let answer = sample::user().replace(r#""tool_use_id":"t""#, r#""tool_use_id":"call-t""#);
     let ended = [&started[..], &[killed, answer]].concat();
     check(&ended, estimated(3 * SMALL));
-    check(&[&ended[..], &[sample::cut_off()]].concat(), estimated(REPORT + SMALL));
+    check(&[&ended[..], &[sample::interrupted()]].concat(), estimated(REPORT + SMALL));
     check(&[&ended[..], &[sample::capped()]].concat(), estimated(REPORT + SMALL));
     check(&[&ended[..], &[success("x")]].concat(), reported(REPORT));
     // A result comes while a subagent works in the background.

@@ -1,4 +1,4 @@
-//! Clients that talk after a silence, or fall silent while others wait to start.
+//! Clients that write after a silence, or stay silent while others wait to start.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ async fn every_output_ends_a_silence() {
     ];
     let harness = Harness::new(&script.join("; "), ClientTimeouts { silent: SHORT, ..PATIENT });
     let (directory, silences) = (harness.directory.path().to_owned(), AtomicUsize::new(0));
-    // Each silence lets the client say one thing more: it needs two of them.
+    // Each silence releases one more line of the client, which needs two of them.
     let listener = move |sign: Progress| {
         if let Progress::Silent(_) = sign {
             let earlier = silences.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! A machine that cannot keep what a client writes.
+//! Disks that cannot store the output of a client.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn environment(why: &str, cost: Cost) -> Answer {
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
-/// A client that dies for lack of room, after these lines.
+/// Returns the answer of a client that dies of a full disk after these lines.
 async fn dies_after(lines: &[String]) -> Answer {
     let enospc = "Error: ENOSPC: no space left on device, write";
     let words = if lines.is_empty() { String::new() } else { say(lines) };
@@ -18,7 +18,7 @@ async fn dies_after(lines: &[String]) -> Answer {
 async fn client_killed_by_full_disk_is_not_free() {
     let why = "the client died without a result, with exit status 1: \
                Error: ENOSPC: no space left on device, write";
-    // Nothing of it was written, so nothing says that the model was not asked.
+    // No output was written, so nothing proves that the model was not asked.
     assert_eq!(dies_after(&[]).await, environment(why, Cost::Unknown));
     assert_eq!(dies_after(&[init()]).await, environment(why, Cost::Unknown));
     let Answer::Failed { failure, cost, .. } = dies_after(&[init(), text("m", "half")]).await
@@ -27,7 +27,7 @@ async fn client_killed_by_full_disk_is_not_free() {
     };
     assert_eq!(failure, TurnFailure::Environment { why: why.into() });
     assert!(matches!(cost, Cost::AtLeast(Micros(1..)) | Cost::Unknown), "{cost:?}");
-    // A result that was heard is a result.
+    // A result that was read counts.
     assert_eq!(dies_after(&[init(), success("x")]).await, replied("x", 2800));
 }
 

@@ -1,4 +1,4 @@
-//! How a client ends, or is ended.
+//! The end of clients: by themselves, by a timeout, by a cancellation.
 
 use super::*;
 
@@ -7,7 +7,7 @@ async fn client_that_stays_after_result_is_ended() {
     let lines = say(&[init(), text("m", "x"), success("x")]);
     let timeouts = ClientTimeouts { after_result: SHORT, ..PATIENT };
     assert_eq!(answered(&format!("{lines}; exec sleep 600"), timeouts).await, replied("x", 2800));
-    // A child that holds stdout does not keep the turn.
+    // A child that keeps stdout open does not keep the turn open.
     let script = format!("{lines}; sleep 600 & exit 0");
     let harness = Harness::new(&script, PATIENT);
     let request = harness.request("hello");
@@ -22,7 +22,7 @@ async fn client_that_stays_after_result_is_ended() {
 async fn children_of_a_dead_client_are_ended() {
     let script = format!("{}; sleep 600 & exit 1", say(&[init(), text("m", "x")]));
     let mut harness = Harness::new(&script, PATIENT);
-    // A shell makes children in the background deaf to SIGINT.
+    // A shell makes background children ignore SIGINT.
     harness.claude.grace = IMPATIENT;
     let answer = harness.ask(harness.request("hello")).await;
     let why = "the client died without a result, with exit status 1".to_owned();
@@ -38,7 +38,7 @@ async fn last_result_after_background_tasks_counts() {
         say(&[init(), task("task_started"), success("first"), bash("m", "cue")]),
         say(&[task("task_notification"), init(), success("second")]),
     );
-    // Without the task, the turn would be over with its first result.
+    // Without the task, the turn would end with its first result.
     let harness =
         Arc::new(Harness::new(&script, ClientTimeouts { after_result: Duration::ZERO, ..PATIENT }));
     let cued = Arc::clone(&harness);
@@ -72,7 +72,7 @@ async fn cancelled_turn_has_cost_or_finished_answer() {
     };
     let working = format!(
         "last='{}'; trap 'say \"$last\"; exit 0' INT; {}; while :; do sleep 0.1; done",
-        sample::cut_off(),
+        sample::interrupted(),
         say(&[init(), bash("m", "ls")]),
     );
     let cost = Cost::Reported(Micros(2800));
@@ -103,7 +103,7 @@ async fn silence_is_reported() {
     let script = format!("{}; read < go; {}", say(&[init()]), say(&[success("x")]));
     let harness = Arc::new(Harness::new(&script, ClientTimeouts { silent: SHORT, ..PATIENT }));
     let cued = Arc::clone(&harness);
-    // A slow start is a silence of its own.
+    // A slow start is a silence, too.
     let once = Once::new();
     let listener = move |sign: Progress| {
         assert_eq!(sign, Progress::Silent(Span(50)));

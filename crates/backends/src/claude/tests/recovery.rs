@@ -1,4 +1,4 @@
-//! What an earlier owner left: a client, or only its transcript.
+//! Turns of an earlier owner: a running client, or only its transcript.
 
 use super::*;
 
@@ -29,7 +29,7 @@ async fn a_client_that_still_runs_is_followed_on() {
     assert_eq!(harness.claude.follow(request.started, observer).await, answer);
 }
 
-/// How a turn ends whose client was adopted and never says another word.
+/// Returns the answer of an adopted client that writes nothing more.
 async fn adopted_and_silent(timeouts: ClientTimeouts, limits: [Option<Span>; 2]) -> Answer {
     let script = format!("{}; exec sleep 600", say(&[init(), text("m", "one ")]));
     let harness = Harness::new(&script, timeouts);
@@ -73,7 +73,7 @@ async fn adopted_client_without_session_fails_transiently() {
 }
 
 #[tokio::test]
-async fn adopted_client_that_continues_a_session_is_believed() {
+async fn adopted_client_that_continues_a_session_counts() {
     let script = format!("read < go; {}", say(&[init(), text("m", "done"), success("done")]));
     let harness = Harness::new(&script, PATIENT);
     let request = harness.request("hello");
@@ -121,15 +121,15 @@ fn finished_transcript_gives_the_answer() {
         session: None,
     };
     check(&fresh, &[init(), sample::capped()], AttachResult::Finished(capped));
-    // Whoever ended it had no use for it: that is no outcome.
+    // An interrupted result is not an outcome.
     let cut = absent(Cost::Reported(Micros(2800)), true);
-    check(&fresh, &[init(), text("m", "x"), sample::cut_off()], cut);
+    check(&fresh, &[init(), text("m", "x"), sample::interrupted()], cut);
     check(&SessionPlan::Resume(from.clone()), &[sample::lost("from")], lost(&from));
     check(&branch, &[sample::lost("from")], lost(&from));
-    // A continuation that finds no session goes on with the plan that it continues.
+    // A continuation that finds no session falls back to its plan.
     let (again, branching) = (fresh.continued(), branch.continued());
     check(&again, &[sample::lost(SESSION)], absent(free, false));
-    // That session has another id, and whoever goes on has to know it.
+    // The spare session has another id, which the next owner must know.
     let StartedTurn { turn, nonce, .. } = harness.request("hello").started;
     let spare = turn.spare_session(&nonce, 1);
     let spared = |line: String| line.replace(SESSION, spare.as_str());
@@ -142,7 +142,7 @@ fn finished_transcript_gives_the_answer() {
     let finished = AttachResult::Finished(opened(replied("x", 2800), &spare));
     let lines = [sample::lost(SESSION), spared(init()), spared(success("x"))];
     check(&again, &lines, finished);
-    // One that strayed is not believed, and gone on without.
+    // A result in the wrong session does not count.
     check(&branch, &[init().replace(SESSION, "from")], absent(Cost::Unknown, false));
     check(&again, &[init().replace(SESSION, "another")], absent(Cost::Unknown, false));
     check(&branching, &[sample::lost(SESSION)], absent(free, false));
@@ -151,7 +151,7 @@ fn finished_transcript_gives_the_answer() {
     assert_eq!(harness.claude.attach(&nothing), absent(free, false));
 }
 
-/// Marks the client of a turn as started, as far as these files beside its transcript tell.
+/// Creates the files that mark the client of a turn as started.
 fn mark_started(started: &StartedTurn, extensions: &[&str]) {
     for extension in extensions {
         fs::write(started.transcript.with_extension(extension), "").unwrap();
@@ -205,9 +205,9 @@ fn started_client_with_lost_output_is_not_free() {
     }
     let free = Cost::Reported(Micros::ZERO);
     check(None, &[], free);
-    // The owner was killed before it had made all files of the client.
+    // The owner was killed before it had created all files of the client.
     check(Some(""), &[], free);
-    // A client that was refused before it asked has told so.
+    // A client that was refused before its first request reports that.
     let refused = format!("{}\n{}\n", init(), sample::retry("401", "authentication_failed"));
     check(Some(&refused), &["pid", "stderr"], free);
 }
@@ -304,7 +304,7 @@ async fn unreadable_transcript_may_contain_an_answer() {
         unreadable.transcript.display()
     );
     assert_eq!(harness.claude.attach(&unreadable), AttachResult::Unreadable { why: why.clone() });
-    // One that was to be followed has cost something, and is not asked again.
+    // A client that was to be followed cost something and is not started again.
     let observer = TurnObserver::silent(CancellationToken::new());
     let expected = Answer::Failed {
         failure: TurnFailure::Environment { why },

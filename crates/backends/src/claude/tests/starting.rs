@@ -1,4 +1,4 @@
-//! How a client is started, and in which session.
+//! The start of clients, and their sessions.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn client_gets_prompt_arguments_and_environment() {
 
 #[tokio::test]
 async fn turn_without_session_restarts_in_same_transcript() {
-    // The id that was chosen may be taken all the same: another one is opened.
+    // The chosen id may be taken nevertheless; then another session is opened.
     let script = format!(
         r#"echo "$*: $prompt" >> log
         case "$*" in
@@ -115,7 +115,7 @@ async fn fallback_gets_the_rest_of_the_share() {
     check(sample::USAGE, 10_000, &["0.010000", "0.007200"], reported(5600)).await;
     check(sample::USAGE, 2800, &["0.002800"], reported(2800)).await;
     check(sample::USAGE, 2000, &["0.002000"], reported(2800)).await;
-    // Nobody knows how much of the share is left.
+    // The rest of the budget share is unknown.
     check(r#""errors_of":0"#, 10_000, &["0.010000"], Cost::Unknown).await;
 }
 
@@ -127,7 +127,7 @@ async fn missing_transcript_directory_is_created_again() {
     let started = StartedTurn { transcript, ..request.started };
     assert_eq!(harness.ask(Request { started, ..request }).await, replied("x", 2800));
     assert_eq!(fs::metadata(harness.path("run/transcripts")).unwrap().mode() & 0o777, 0o700);
-    // Where that cannot be, the client is not to blame.
+    // If that is impossible, the failure is not the client's.
     fs::write(harness.path("file"), "").unwrap();
     let request = harness.request("hello");
     let started = StartedTurn { transcript: harness.path("file/hello.jsonl"), ..request.started };
@@ -138,7 +138,7 @@ async fn missing_transcript_directory_is_created_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn failed_start_has_a_reason() {
     let harness = Harness::new("", PATIENT);
     let check = async |claude: &Headless<ClaudeProtocol>, request: Request, why: &str| {
         let observer = TurnObserver::silent(CancellationToken::new());
@@ -182,18 +182,18 @@ async fn clients_with_shared_configuration_start_in_sequence() {
         tokio::join!(before, after).1
     };
     let never = CancellationToken::new;
-    // A shell that is asked to go while it reads its prompt does not listen.
+    // A shell that gets a signal while it reads its prompt ignores it.
     let harness = |timeouts| {
         let mut harness = Harness::new(&script, timeouts);
         harness.claude.grace = IMPATIENT;
         harness
     };
-    // The way is free after the first word, or after some time.
+    // The gate opens after the first output, or after some time.
     let begins = harness(PATIENT);
     assert_eq!(ask(&begins, "begun", never()).await, replied("x", 2800));
     let waits = harness(ClientTimeouts { start: SHORT, ..PATIENT });
     assert_eq!(ask(&waits, "silent", never()).await, replied("x", 2800));
-    // Whoever waits can be cancelled, and has started nothing.
+    // A waiting turn can be cancelled and has started nothing.
     let harness = harness(PATIENT);
     let cancelled = CancellationToken::new();
     let token = cancelled.clone();

@@ -57,7 +57,7 @@ fn last_message_is_joined_from_its_lines() {
     check(&[text("m1", "one"), text("m2", "two"), done()], Some("two"));
     check(&[text("m1", "one"), bash("m1", "ls"), done()], None);
     check(&[text("m1", "one"), bash("m1", "ls"), user(), text("m2", "two"), done()], Some("two"));
-    // Neither a subagent nor the client itself speaks for the model.
+    // Text of a subagent or of the client itself is not the model's answer.
     let subagent =
         text("s1", "sub").replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"t""#);
     check(&[text("m1", "one"), subagent, done()], Some("one"));
@@ -76,16 +76,16 @@ fn last_result_counts_unless_interrupted() {
     check(&[init()], None);
     check(&[success("x"), sample::capped()], Some("error_max_budget_usd"));
     check(&[success("x"), init()], Some("success"));
-    check(&[success("x"), init(), sample::cut_off()], Some("success"));
+    check(&[success("x"), init(), sample::interrupted()], Some("success"));
     check(&[sample::lost("s")], Some(cut));
-    check(&[sample::lost("s"), sample::cut_off()], Some(cut));
-    // The next client is not the one that found no session.
+    check(&[sample::lost("s"), sample::interrupted()], Some(cut));
+    // The next client is not the client that found no session.
     check(&[sample::lost("s"), init()], None);
     check(&[sample::lost("s"), init(), success("x")], Some("success"));
 }
 
 #[test]
-fn turn_is_done_with_result_and_no_tasks() {
+fn turn_is_done_after_result_without_tasks() {
     let check = |lines: &[String], expected: Stage| {
         assert_eq!(after(lines).stage(), expected, "{lines:?}");
     };
@@ -283,7 +283,7 @@ const KEYS: &str = "type subtype message content id model usage input text tasks
     errors result is_error resetsAt rate_limit_info permission_denials \
     model_usage_since_last_result costUSD input_tokens mcp_servers name";
 
-/// JSON of any shape under the names that lines have.
+/// JSON of any shape under the names of stream fields.
 fn json() -> impl Strategy<Value = String> {
     let word = prop::sample::select(WORDS.split(' ').collect::<Vec<_>>());
     let leaf = prop_oneof![

@@ -56,7 +56,7 @@ fn plan_is_subcommand_and_prompt_is_stdin() {
 }
 
 #[test]
-fn what_a_client_may_do_is_a_sandbox() {
+fn permissions_are_a_sandbox() {
     let plan = Permissions { mode: Some("plan".into()), ..Permissions::default() };
     let skipped = Permissions { checks: Checks::Skipped, ..Permissions::default() };
     let check = |permissions, expected: &str| {

@@ -32,8 +32,8 @@ fn own() -> SessionId {
     SessionId::new(THREAD)
 }
 
-/// A turn of which these lines and this rollout are all that there is.
-fn event(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
+/// Returns a turn with these lines and this rollout.
+fn turn_of(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
     let home = tempfile::tempdir().unwrap();
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
@@ -51,7 +51,7 @@ fn event(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) 
 }
 
 fn after(lines: &[String], entries: &[String], end: ClientEnd) -> Answer {
-    answer(event(lines, entries, None, Form::Text), end, &open())
+    answer(turn_of(lines, entries, None, Form::Text), end, &open())
 }
 
 fn said(more: &[String]) -> Vec<String> {
@@ -77,7 +77,7 @@ fn last_message_is_answer_and_thread_is_named() {
     let entries = [sample::used("a")];
     let answer = after(&lines, &entries, exited(""));
     assert_eq!(answer, Answer::Replied(Box::new(reply("last"))));
-    let turn = event(&lines, &entries, None, Form::Text);
+    let turn = turn_of(&lines, &entries, None, Form::Text);
     let resumed =
         super::answer(turn, ClientEnd::Settled, &SessionStep::Resume(SessionId::new(THREAD)));
     let expected = Reply { session: None, ..reply("last") };
@@ -97,14 +97,14 @@ fn warning_called_error_fails_nothing() {
 fn requested_json_is_read_in_any_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
-        let turn = event(&lines, &[sample::used("a")], None, form);
+        let turn = turn_of(&lines, &[sample::used("a")], None, form);
         let Answer::Replied(reply) = answer(turn, exited(""), &open()) else {
             panic!("it replied")
         };
         assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Form::Json, Some(json!({ "a": 1 })));
-    // Whoever asked for a shape looks whether it is one.
+    // The caller that asked for a shape validates it.
     check(r#"["another", "shape"]"#, Form::Json, Some(json!(["another", "shape"])));
     check("no", Form::Json, None);
     check(r#"{"a":1}"#, Form::Text, None);
@@ -113,7 +113,7 @@ fn requested_json_is_read_in_any_shape() {
 #[test]
 fn rollout_decides_the_kind_of_failure() {
     let check = |info: Value, message: &str, cost: Cost, expected: TurnFailure| {
-        let lines = said(&[sample::abort_reason(message), sample::failed(message)]);
+        let lines = said(&[sample::error_notice(message), sample::failed(message)]);
         let answer = after(&lines, &[sample::ended(&info)], exited(""));
         assert_eq!(answer, failed(expected, cost), "{info} {message}");
     };
@@ -138,7 +138,7 @@ fn rollout_decides_the_kind_of_failure() {
 fn failed_turn_is_free_only_if_refused() {
     let check = |info: Value, message: &str, expected: Cost| {
         let lines = said(&[sample::failed(message)]);
-        let turn = event(&lines, &[sample::ended(&info)], None, Form::Text);
+        let turn = turn_of(&lines, &[sample::ended(&info)], None, Form::Text);
         assert_eq!(turn.cost(), expected, "{info} {message}");
     };
     let status = |kind: &str, status: u16| json!({ kind: { "http_status_code": status } });
@@ -179,7 +179,7 @@ fn failed_request_is_paid_unless_refused() {
     let check = |info: &str, expected: u64| {
         let entries = [sample::calls(), sample::used("a"), sample::returned()];
         let entries = [&entries[..], &[sample::ended(&json!(info))]].concat();
-        let turn = event(&said(&[sample::failed("no")]), &entries, None, Form::Text);
+        let turn = turn_of(&said(&[sample::failed("no")]), &entries, None, Form::Text);
         assert_eq!(turn.cost(), Cost::Estimated(Micros(expected)), "{info}");
     };
     check("unauthorized", USED);
@@ -192,12 +192,12 @@ fn failed_request_is_paid_unless_refused() {
 fn refusal_after_broken_request_is_not_free() {
     let check = |why: &str, expected: Cost| {
         let limited = "exceeded retry limit, last status: 429 Too Many Requests";
-        let notice = sample::abort_reason(&format!("Reconnecting... 1/5 ({why})"));
+        let notice = sample::error_notice(&format!("Reconnecting... 1/5 ({why})"));
         let lines = said(&[notice.clone(), sample::failed(limited)]);
         let ended = sample::ended(&json!("other"));
-        assert_eq!(event(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
-        let again = sample::abort_reason(&format!("Reconnecting... 2/5 ({limited})"));
-        let turn = event(&said(&[notice, again]), &[], None, Form::Text);
+        assert_eq!(turn_of(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
+        let again = sample::error_notice(&format!("Reconnecting... 2/5 ({limited})"));
+        let turn = turn_of(&said(&[notice, again]), &[], None, Form::Text);
         assert!(turn.should_abort());
         assert_eq!(turn.cost(), expected, "{why}, then a limit");
     };
@@ -219,7 +219,7 @@ fn a_limit_says_until_when() {
 #[test]
 fn client_with_useless_retries_is_ended() {
     let check = |notice: &str, expected: Option<TurnFailure>| {
-        let turn = event(&said(&[sample::abort_reason(notice)]), &[], None, Form::Text);
+        let turn = turn_of(&said(&[sample::error_notice(notice)]), &[], None, Form::Text);
         assert_eq!(turn.should_abort(), expected.is_some(), "{notice}");
         if let Some(failure) = expected {
             assert_eq!(answer(turn, ClientEnd::Aborted, &open()), failed(failure, FREE));
@@ -236,7 +236,7 @@ fn client_with_useless_retries_is_ended() {
 #[test]
 fn turn_over_its_share_may_finish() {
     let check = |share: u64, entries: &[String], expected: bool| {
-        let turn = event(&said(&[]), entries, Some(Micros(share)), Form::Text);
+        let turn = turn_of(&said(&[]), entries, Some(Micros(share)), Form::Text);
         assert_eq!(turn.should_abort(), expected, "{share}");
         turn
     };
@@ -248,9 +248,9 @@ fn turn_over_its_share_may_finish() {
     let capped =
         Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
     assert_eq!(answer(turn, ClientEnd::Aborted, &open()), capped);
-    // It was done before it could be ended.
+    // The turn finished before it could be ended.
     let lines = said(&[sample::text("done"), sample::completed()]);
-    let turn = event(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
+    let turn = turn_of(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
     assert_eq!(answer(turn, ClientEnd::Aborted, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
@@ -260,20 +260,20 @@ fn unpriced_model_ends_turn_with_share() {
     let asked = [named[0].clone(), sample::calls(), sample::used("b")];
     let done = said(&[sample::text("done"), sample::completed()]);
     let check = |lines: &[String], entries: &[String]| {
-        let turn = event(lines, entries, Some(Micros(1_000_000)), Form::Text);
+        let turn = turn_of(lines, entries, Some(Micros(1_000_000)), Form::Text);
         let expected = failed(unpriced_failure("house-model"), Cost::Unknown);
         assert_eq!(answer(turn, ClientEnd::Aborted, &open()), expected);
-        let free = event(lines, entries, None, Form::Text);
+        let free = turn_of(lines, entries, None, Form::Text);
         assert!(!free.should_abort(), "nothing is to be kept");
     };
-    assert!(event(&said(&[]), &named, Some(Micros(1)), Form::Text).should_abort());
+    assert!(turn_of(&said(&[]), &named, Some(Micros(1)), Form::Text).should_abort());
     check(&said(&[]), &named);
     check(&said(&[]), &asked);
-    // It was done before it could be ended; the next one would be, too.
+    // The turn finished before it could be ended; the next one would be ended.
     check(&done, &asked);
-    // What an earlier turn was answered by does not matter.
+    // The answers of an earlier turn do not matter.
     let later = [asked.as_slice(), &sample::began("c"), &[sample::used("c")]].concat();
-    let turn = event(&done, &later, Some(Micros(1_000_000)), Form::Text);
+    let turn = turn_of(&done, &later, Some(Micros(1_000_000)), Form::Text);
     assert_eq!(answer(turn, ClientEnd::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
@@ -290,7 +290,7 @@ fn only_a_required_thread_can_be_lost() {
     let id = SessionId::new("00000000-0000-8000-8000-000000000000");
     let stderr = format!("Error: thread/resume failed: no rollout found for thread id {id} (code)");
     let check = |step: &SessionStep, expected: TurnFailure| {
-        let turn = event(&[], &[], None, Form::Text);
+        let turn = turn_of(&[], &[], None, Form::Text);
         let expected =
             Answer::Failed { failure: expected, cost: FREE, denied: Vec::new(), session: None };
         assert_eq!(answer(turn, exited(&stderr), step), expected);
@@ -304,8 +304,8 @@ fn only_a_required_thread_can_be_lost() {
         &SessionStep::Resume(SessionId::new("another")),
         TurnFailure::Transient { why: why.clone() },
     );
-    // One that asked the model is not followed by another client with the same share.
-    let asked = event(&[sample::begins()], &[], None, Form::Text);
+    // A client that asked the model is not followed by another client with the same share.
+    let asked = turn_of(&[sample::begins()], &[], None, Form::Text);
     let Answer::Failed { failure, cost, .. } =
         answer(asked, exited(&stderr), &SessionStep::Resume(id))
     else {
@@ -334,16 +334,16 @@ fn client_without_result_died_or_was_ended() {
 }
 
 #[test]
-fn what_may_have_cost_something_is_never_free() {
+fn possibly_paid_turn_is_never_free() {
     let check = |lines: &[String], entries: &[String], expected: Cost| {
-        assert_eq!(event(lines, entries, None, Form::Text).cost(), expected);
+        assert_eq!(turn_of(lines, entries, None, Form::Text).cost(), expected);
     };
     check(&[sample::thread(THREAD)], &[], FREE);
     check(&said(&[]), &[], Cost::Unknown);
     check(&said(&[sample::completed()]), &[], Cost::Unknown);
     check(&said(&[sample::failed("no")]), &[], Cost::Unknown);
     check(&said(&[sample::failed("no")]), &[sample::used("a")], PAID);
-    // Whether the books have got as far as this turn cannot be told.
+    // The rollout may not contain this turn yet.
     check(&said(&[]), &[sample::used("a"), sample::ended(&Value::Null)], Cost::Unknown);
 }
 
@@ -363,14 +363,14 @@ fn calls_that_were_declined_are_listed() {
 
 #[test]
 fn unreadable_message_is_not_an_answer() {
-    let mut turn = event(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
+    let mut turn = turn_of(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
     turn.read_event(&StreamEvent::LongLine { length: 20_000_000 });
     turn.read_event(&StreamEvent::Line(sample::completed().into_bytes()));
     let expected = failed(output_too_large(LINE_MAX as u64), PAID);
     assert_eq!(answer(turn, exited(""), &open()), expected);
 }
 
-/// A turn of which these lines are all that there is; the client keeps no books.
+/// Returns a turn with these lines and without a rollout.
 fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
     let nowhere =
         ThreadUsage::new("/nowhere".as_ref(), Arc::new(Prices::default()), PriorTurns::default());
@@ -399,7 +399,7 @@ async fn invisible_spending_ends_turn_with_share() {
         why.contains("the client writes no readable file of its thread in /nowhere/sessions"),
         "{why}"
     );
-    // One that was quicker is no better, and one without a share is let be.
+    // A faster client fails in the same way, but a turn without a share continues.
     let lines = said(&[sample::text("done"), sample::completed()]);
     let answer = super::answer(unseen_turn(&lines, share), exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
@@ -410,7 +410,7 @@ async fn invisible_spending_ends_turn_with_share() {
     assert!(why.contains(": oh; could not watch the cost"), "{why}");
     let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
-    // A client that has not begun has nothing to write down.
+    // A client that has not started has nothing to write.
     let mut turn = unseen_turn(&[sample::thread(THREAD)], share);
     tokio::time::advance(USAGE_FILE_WAIT).await;
     turn.poll();
@@ -439,7 +439,7 @@ fn turn_without_start_line_is_paid_and_watched() {
     let check = |lines: &[String], entries: &[String], expected: Cost| {
         let thread = sample::thread(THREAD);
         let lines: Vec<String> = [thread].iter().chain(lines).cloned().collect();
-        let turn = event(&lines, entries, Some(Micros(USED)), Form::Text);
+        let turn = turn_of(&lines, entries, Some(Micros(USED)), Form::Text);
         assert_eq!(turn.cost(), expected, "{lines:?}");
         assert_eq!(turn.should_abort(), expected == PAID && !turn.is_complete(), "{lines:?}");
         assert!(turn.poll_interval().is_some());
@@ -461,7 +461,7 @@ fn wrong_thread_is_a_failure_naming_both() {
         let lines: Vec<String> =
             lines.iter().cloned().chain([sample::text("hi"), sample::completed()]).collect();
         let answer =
-            answer(event(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
+            answer(turn_of(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
         match (answer, expected) {
             (Answer::Replied(_), None) => {}
             (Answer::Failed { failure, session: None, .. }, Some(why)) => {
@@ -486,7 +486,7 @@ fn wrong_thread_is_a_failure_naming_both() {
 
 #[tokio::test(start_paused = true)]
 async fn turn_over_its_share_is_ended_after_delay() {
-    let mut turn = event(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
+    let mut turn = turn_of(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
     assert!(!turn.should_abort(), "it may have said its last word");
     tokio::time::advance(SETTLE_TIME).await;
     turn.poll();
@@ -496,7 +496,7 @@ async fn turn_over_its_share_is_ended_after_delay() {
 #[tokio::test(start_paused = true)]
 async fn missing_token_counts_end_turn_with_share() {
     let entries = [sample::calls(), sample::returned()];
-    let mut turn = event(&said(&[]), &entries, Some(Micros(1)), Form::Text);
+    let mut turn = turn_of(&said(&[]), &entries, Some(Micros(1)), Form::Text);
     assert!(!turn.should_abort(), "the tokens may follow");
     tokio::time::advance(SETTLE_TIME).await;
     turn.poll();
@@ -505,9 +505,9 @@ async fn missing_token_counts_end_turn_with_share() {
         panic!("{answer:?}")
     };
     assert!(why.contains("the client writes no readable token counts"), "{why}");
-    // Neither is one that was done before anybody noticed.
+    // The same applies to a turn that ended before the check.
     let lines = said(&[sample::text("done"), sample::completed().replace("9000000", "null")]);
-    let turn = event(&lines, &[], Some(Micros(1)), Form::Text);
+    let turn = turn_of(&lines, &[], Some(Micros(1)), Form::Text);
     let answer = super::answer(turn, exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
 }
@@ -516,13 +516,13 @@ async fn missing_token_counts_end_turn_with_share() {
 #[tokio::test(start_paused = true)]
 async fn a_request_in_flight_is_never_free() {
     let entries = [sample::calls(), sample::used("a"), sample::returned()];
-    let asking = |cap| event(&said(&[]), &entries, cap, Form::Text);
+    let asking = |cap| turn_of(&said(&[]), &entries, cap, Form::Text);
     let both = Cost::Estimated(Micros(USED + FOLLOWED));
-    // However young it is.
+    // The age of the request does not matter.
     let mut at_once = asking(None);
     at_once.before_end();
     assert_eq!(at_once.cost(), both);
-    // A share that is used up is charged in full, whether a next request had been sent or not.
+    // A used-up share is charged in full, whether a next request was sent or not.
     let mut capped = asking(Some(Micros(USED)));
     assert!(capped.should_abort());
     capped.before_end();
@@ -531,17 +531,17 @@ async fn a_request_in_flight_is_never_free() {
     tokio::time::advance(SETTLE_TIME).await;
     later.before_end();
     assert_eq!(later.cost(), both);
-    // The client tries again: the next request may be under way.
-    let notice = || sample::abort_reason("Reconnecting... 1/5 (unexpected status 503 Busy)");
+    // The client retries: the next request may be open.
+    let notice = || sample::error_notice("Reconnecting... 1/5 (unexpected status 503 Busy)");
     let mut again = asking(None);
     again.read_event(&StreamEvent::Line(notice().into_bytes()));
     assert!(again.is_stalled());
     again.before_end();
     assert_eq!(again.cost(), both);
-    let cost = |notice: String| event(&said(&[notice]), &[], None, Form::Text).cost();
+    let cost = |notice: String| turn_of(&said(&[notice]), &[], None, Form::Text).cost();
     assert_eq!(cost(notice()), Cost::Unknown);
-    // The model answers nobody who is not logged in.
-    let refused = sample::abort_reason("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
+    // A client that is not logged in gets no answer.
+    let refused = sample::error_notice("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
     assert_eq!(cost(refused), FREE);
 }
 
@@ -549,7 +549,7 @@ async fn a_request_in_flight_is_never_free() {
 fn unread_output_may_be_start_of_turn() {
     for line in ["{\"type\":\"turn.sta", "{\"type\":\"novelty\"}", "noise"] {
         let lines = [sample::thread(THREAD), line.to_owned()];
-        assert_eq!(event(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
+        assert_eq!(turn_of(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
     }
 }
 
@@ -571,7 +571,7 @@ fn partly_read_rollout_gives_a_lower_bound() {
     while place.is_dir() {
         place = std::fs::read_dir(&place).unwrap().flatten().next().unwrap().path();
     }
-    // Too long to be read while the client waits, like one that reports an error.
+    // Too long to read while the client waits, like a file with a read error.
     let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
     file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
     turn.poll();

@@ -15,7 +15,7 @@ fn thread_usage(entries: &[String]) -> (TempDir, ThreadUsage) {
     (home, thread_usage)
 }
 
-/// The cost of the answered requests.
+/// Returns the cost of the answered requests.
 fn answered_cost(thread_usage: &ThreadUsage) -> Cost {
     thread_usage.known_cost(Ending::Reported).cost()
 }
@@ -54,7 +54,7 @@ fn torn_last_entry_may_be_a_request() {
 }
 
 #[test]
-fn what_was_there_before_the_client_is_past() {
+fn earlier_turns_of_thread_are_not_counted() {
     let prior_turns =
         turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
     let (home, mut thread_usage) = thread_usage(&prior_turns);
@@ -171,7 +171,7 @@ fn agent_may_have_an_open_request() {
         check(Some(&[calls.clone(), used.clone()]), ending, paid(2 * USED));
         let done = [used.clone(), sample::ended(&Value::Null)];
         check(Some(&done), ending, paid(2 * USED));
-        // Nothing is known about a first request, or an agent without a file.
+        // Nothing is known about a first request, or about an agent without a file.
         check(Some(&[]), ending, Cost::AtLeast(Micros(USED)));
         check(None, ending, Cost::AtLeast(Micros(USED)));
     }
@@ -225,7 +225,7 @@ fn turn_finishes_when_answer_calls_no_tool() {
     check(&[calls.clone(), used.clone()], false);
     let returned = sample::returned();
     check(&[calls.clone(), used.clone(), returned, used.clone()], true);
-    // A model may go on without being called upon.
+    // A model may continue without a tool result.
     check(&[used.clone(), used.clone()], false);
     check(&[used.clone(), calls.clone()], false);
     check(&[used.clone(), sample::compacted()], false);

@@ -21,9 +21,9 @@ fn every_item_appears_once_and_in_order() {
         sample::command("item.started", "cargo test", "in_progress"),
         sample::command("item.completed", "cargo test", "failed"),
         sample::files("completed"),
-        sample::abort_reason(is_retrying),
+        sample::error_notice(is_retrying),
         sample::text("done"),
-        sample::abort_reason("no"),
+        sample::error_notice("no"),
         sample::failed("no"),
     ];
     let expected = [

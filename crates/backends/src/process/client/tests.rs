@@ -1,4 +1,4 @@
-//! Real clients. What an owner that is killed leaves behind is tested by killing one.
+//! Tests with real clients. Tests of a killed owner kill a real owner.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,7 +15,7 @@ use crate::process::{Input, Limits, Spec, Transcript, leftovers, reap_orphans, s
 
 mod disk_reservation;
 
-/// The client of an earlier owner.
+/// Returns the client of an earlier owner.
 fn found(fixture: &Fixture) -> Option<Client> {
     adopt(&fixture.marker(), &fixture.files()).unwrap()
 }
@@ -66,7 +66,7 @@ async fn large_input_is_a_private_unlinked_file() {
     let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; read < go; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
     let spec = Spec { stdin: Input::Bytes(input), ..fixture.spec(bash) };
-    // One that an owner left that died before it could start its client.
+    // The files of an owner that died before it could start its client.
     fs::write(fixture.path("turn.stdin"), "old").unwrap();
     let mut client = start_client(spec, &fixture.files()).unwrap();
     fixture.go().await.unwrap();
@@ -189,7 +189,7 @@ fn identity_that_cannot_be_removed_is_an_error() {
     identity.remove().unwrap_err();
 }
 
-/// More than any test waits for, and no more than a disk takes when a test is killed.
+/// More than any test waits for, but no more than a disk can store if a test is killed.
 const ENDLESS: &str = "yes $(printf 'y%.0s' {1..5000}) | head -c 2G";
 
 #[tokio::test]
@@ -320,7 +320,7 @@ fn only_long_delays_count_as_suspension() {
     assert_eq!(suspended_for(now + Duration::from_mins(1), now), None);
 }
 
-/// Waits with what it was told, and says how much that was.
+/// A client that waits, then prints the length of its input.
 const WAITING: &str = "echo before; echo $$ > fifo; read < go; wc -c; exit 7";
 
 fn told() -> [StreamEvent; 3] {
@@ -353,7 +353,7 @@ async fn client_outlives_killed_owner_and_is_adopted() {
     assert_eq!(hear(&mut client).await, told()[1..]);
 }
 
-/// Starts a client, lets it go when it waits, and changes its identity file.
+/// Starts a client, releases its handle while it waits, and changes its identity file.
 async fn left_client(fixture: &Fixture, identity_file: impl Fn(&str) -> Option<String>) {
     let ready = fixture.fifo();
     let client = start_client(waiting(fixture), &fixture.files()).unwrap();
@@ -383,7 +383,7 @@ async fn client_is_found_without_its_identity_file() {
     check(|text| Some(text[..text.len() - 1].to_owned())).await;
 }
 
-/// A line of the identity file, with one word changed.
+/// Returns the identity file with one word changed.
 #[tokio::test]
 async fn client_is_found_right_after_start() {
     let fixture = Fixture::new();
@@ -411,18 +411,18 @@ async fn a_stranger_is_not_adopted() {
         assert_eq!(fixture.left().len(), 1, "nobody was harmed");
         leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
     };
-    // The number was given to a process that started later.
+    // The pid was reused for a process that started later.
     check(|text| changed(text, 1, "1")).await;
-    // The machine was started anew since.
+    // The machine was restarted since.
     check(|text| changed(text, 2, "00000000-0000-0000-0000-000000000000")).await;
-    // A process of that number and start time, which does not carry the marker.
+    // A process with this pid and start time that does not carry the marker.
     check(|text| {
         let own = table::living(std::process::id().cast_signed()).unwrap().identity;
         let text = changed(text, 0, &own.pid.to_string());
         changed(&text, 1, &own.start_time.to_string())
     })
     .await;
-    // A process that is gone.
+    // A process that has ended.
     check(|text| changed(text, 0, "2147483647")).await;
 }
 
@@ -447,12 +447,12 @@ async fn other_process_is_not_taken_for_client() {
     check("(echo > fifo; read < go) &", as_it_is).await;
     // A daemon that the client left.
     check("setsid bash -c 'echo > fifo; read < go' &", as_it_is).await;
-    // One that writes elsewhere.
+    // A process that writes elsewhere.
     check("exec > other; echo > fifo; read < go", as_it_is).await;
     // The client of a run inside the turn.
     let inner = "RAYMOND_TURN+=:f00d/main.1.1.1; exec bash -c 'echo > fifo; read < go'";
     check(inner, as_it_is).await;
-    // Another transcript, and none at all.
+    // Another transcript, and no transcript.
     check("echo > fifo; read < go", |fixture| {
         let files = Files { stdout: fixture.path("other"), ..fixture.files() };
         fs::write(&files.stdout, "").unwrap();

@@ -1,4 +1,4 @@
-//! Real processes that are let go.
+//! Tests with real detached processes.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ async fn dropped_detached_process_keeps_running() {
     fixture.go().await.unwrap();
     assert_eq!(done.await.unwrap(), "done\n");
     table::signal(identity, Signal::KILL);
-    // The runtime reaps it in passing, when it hears of the end of any child.
+    // The runtime reaps it when it is notified of the end of any child.
     while Path::new(&format!("/proc/{}", identity.pid)).exists() {
         let _another = detach(&background(&fixture, "true")).unwrap().exited().await;
     }

@@ -1,4 +1,4 @@
-//! Whoever is a subreaper, or ends all below itself, is a process of its own here.
+//! Tests of subreapers. Each runs in its own process, because it ends everything below itself.
 
 use raymond_core::ids::TurnId;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ use crate::process::{
     Background, Client, LeftoverPolicy, Limits, ProcessEnd, detach, start_client, start_within,
 };
 
-/// Runs the body in a process of its own.
+/// Runs the body in its own process.
 async fn alone(test: &str, body: impl AsyncFnOnce(Fixture)) {
     if let Some(fixture) = Fixture::of_own_process() {
         return body(fixture).await;
@@ -41,7 +41,7 @@ fn briefly(found: &[Leftover]) -> Vec<(i32, Option<Marker>, &str)> {
     brief.collect()
 }
 
-/// Leaves its group, its parent and its environment.
+/// A daemon that leaves its group, its parent and its environment.
 const DAEMON: &str = "(env -i setsid bash -c 'echo $$ > fifo; exec sleep 600' >/dev/null 2>&1 &)";
 
 #[tokio::test]
@@ -103,8 +103,8 @@ async fn process_of_turn_in_flight_has_not_escaped() {
 }
 
 #[tokio::test]
-async fn what_was_detached_belongs_to_no_outer_run() {
-    alone("what_was_detached_belongs_to_no_outer_run", async |fixture| {
+async fn detached_process_belongs_to_no_outer_run() {
+    alone("detached_process_belongs_to_no_outer_run", async |fixture| {
         let ready = fixture.fifo();
         let background = Background {
             program: "bash".into(),

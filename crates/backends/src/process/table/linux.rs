@@ -119,8 +119,8 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
     // The program name is in parentheses and may contain anything, even parentheses.
     let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
     let mut fields = [""; 24];
-    let told = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
-    fields.iter_mut().zip(told).for_each(|(field, told)| *field = told);
+    let values = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
+    fields.iter_mut().zip(values).for_each(|(field, value)| *field = value);
     let number = |index: usize| fields[index].parse::<u64>().ok();
     let signed = |index: usize| fields[index].parse::<i32>().ok();
     // A main thread that has exited shows as a zombie although other threads keep running.

@@ -1,4 +1,4 @@
-//! What replies do to a working directory, and what they are refused.
+//! Changes of the working directory by replies, and refused changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::*;
 
-/// A working directory with a file `old`, a folder `dir` and a link `out` to its own neighbour.
+/// Creates a working directory with a file `old`, a directory `dir` and a link `out` to a directory
+/// beside it.
 fn scheduler() -> tempfile::TempDir {
     let scheduler = tempfile::tempdir().unwrap();
     let work = scheduler.path().join("work");
@@ -18,7 +19,7 @@ fn scheduler() -> tempfile::TempDir {
     scheduler
 }
 
-/// Every file below a directory with its text, links not followed.
+/// Returns every file below a directory with its text; links are not followed.
 fn files(directory: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {

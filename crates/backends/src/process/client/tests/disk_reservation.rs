@@ -1,8 +1,8 @@
-//! Clients whose files cannot be written any further, or cannot be read.
+//! Clients whose files cannot be written further, or cannot be read.
 
 use super::*;
 
-/// The bytes that the disk holds for a file.
+/// Returns the bytes that the disk reserves for a file.
 fn on_disk(fixture: &Fixture, name: &str) -> u64 {
     fs::metadata(fixture.path(name)).unwrap().blocks() * 512
 }
@@ -40,7 +40,7 @@ async fn space_stays_reserved_ahead_of_writing_client() {
     assert_eq!(client.next(Some(Instant::now())).await, StreamEvent::Deadline);
     assert!(on_disk(&fixture, "turn.jsonl") >= 3_000_000 + 4 * 1024 * 1024);
     client.end(&IMPATIENT).await;
-    // An owner that is killed leaves the space to the next one.
+    // An owner that is killed leaves the reserved space to the next owner.
     release_reserved_space(&fixture.files()).unwrap();
     assert!(on_disk(&fixture, "turn.jsonl") < 3_500_000);
 }
