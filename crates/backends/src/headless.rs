@@ -287,7 +287,7 @@ fn with_remaining_cap(request: &Request, spent: Cost) -> Option<Cow<'_, Request>
 }
 
 fn turn_files(started: &StartedTurn) -> Files {
-    Files::of_turn(&started.transcript)
+    Files::for_turn(&started.transcript)
 }
 
 /// Whether the turn failed because the client does not know the session.

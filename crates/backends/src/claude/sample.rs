@@ -101,7 +101,7 @@ pub(super) fn task(kind: &str, task: &str) -> String {
 }
 
 /// A line of a subagent that this call started.
-pub(super) fn of_agent(call: &str, line: &str) -> String {
+pub(super) fn subagent_line(call: &str, line: &str) -> String {
     line.replace(r#""parent_tool_use_id":null"#, &format!(r#""parent_tool_use_id":"{call}""#))
 }
 

@@ -318,7 +318,7 @@ mod tests {
         check("0.200", Ok(()));
         check("0.165.9", old("0.165.9"));
         check("0.55.0", old("0.55.0"));
-        check("of no version", Ok(()));
+        check("unknown version", Ok(()));
         let text =
             "the client codex (/opt/codex) is version 0.55.0, but Raymond needs 0.166.0 or later";
         assert_eq!(too_old("0.55.0").to_string(), text);

@@ -83,5 +83,5 @@ pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
 pub(super) fn tree(found: &[Leftover]) -> Tree {
     let known: BTreeSet<_> = found.iter().map(|leftover| leftover.identity).collect();
     let markers: BTreeSet<_> = found.iter().filter_map(|left| left.marker.clone()).collect();
-    Tree::of_leftovers(known, markers)
+    Tree::for_leftovers(known, markers)
 }

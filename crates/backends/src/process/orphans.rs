@@ -40,7 +40,7 @@ pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Id
 /// Ends all descendants of this process and nothing else. The run has another owner now, whose
 /// processes carry the same markers. Returns the processes that could not be ended.
 pub async fn end_own(nonce: &Nonce, grace: &Grace) -> Vec<Identity> {
-    let nobody = Tree::of_leftovers(BTreeSet::new(), BTreeSet::new());
+    let nobody = Tree::for_leftovers(BTreeSet::new(), BTreeSet::new());
     let survivors = nobody.with_descendants_of(own_pid(), nonce).end(grace).await;
     reap_orphans();
     survivors

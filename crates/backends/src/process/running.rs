@@ -110,7 +110,7 @@ impl Process {
         };
         Self {
             id: pid,
-            tree: Tree::of_group(pid, marker),
+            tree: Tree::for_group(pid, marker),
             started: now,
             exit: None,
             stdin: stdin.map(|pipe| (pipe, Cursor::new(bytes))),

@@ -128,7 +128,7 @@ impl Fixture {
     }
 
     /// Returns, in that process, the fixture of the test that started it.
-    pub(super) fn of_own_process() -> Option<Self> {
+    pub(super) fn from_environment() -> Option<Self> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         Some(Self { nonce: nonce(&directory), directory, _removed_with_it: None })
     }

@@ -48,23 +48,23 @@ enum Leader {
 
 impl Tree {
     /// Creates the tree of a child that leads the group `group`.
-    pub(super) fn of_group(group: i32, marker: Marker) -> Self {
+    pub(super) fn for_group(group: i32, marker: Marker) -> Self {
         let group = Group { id: group, session: None, leader: Leader::Unreaped };
-        let found = Self::of_leftovers(BTreeSet::new(), BTreeSet::from([marker]));
+        let found = Self::for_leftovers(BTreeSet::new(), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
     /// Creates the tree of a group leader that is not a child of this process, so its pid may be
     /// reused at any time.
-    pub(super) fn of_adopted(leader: Entry, marker: Marker) -> Self {
+    pub(super) fn for_adopted(leader: Entry, marker: Marker) -> Self {
         let Entry { identity, group, session, .. } = leader;
         let group = Group { id: group, session: Some(session), leader: Leader::Reaped };
-        let found = Self::of_leftovers(BTreeSet::from([identity]), BTreeSet::from([marker]));
+        let found = Self::for_leftovers(BTreeSet::from([identity]), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
     /// Creates the tree of leftover processes.
-    pub(super) fn of_leftovers(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
+    pub(super) fn for_leftovers(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
         let runs = markers.iter().map(Marker::run).collect();
         Self { group: None, markers, known, below: None, runs }
     }

@@ -94,7 +94,7 @@ impl Owned {
         for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
             // Space that stays reserved does no other harm.
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            release_reserved_space(&Files::of_turn(&transcript)).ok();
+            release_reserved_space(&Files::for_turn(&transcript)).ok();
         }
         Ok(inputs)
     }

@@ -1,6 +1,6 @@
 use raymond_core::prices::Price;
 
-use super::super::sample::{self, aborted, bash, init, of_agent, success, text};
+use super::super::sample::{self, aborted, bash, init, subagent_line, success, text};
 use super::super::turn::Turn;
 use super::*;
 use crate::headless::TurnReader as _;
@@ -193,7 +193,7 @@ fn interrupted_turn_pays_for_request_in_flight() {
 
 #[test]
 fn every_subagent_may_have_a_request_in_flight() {
-    let agent = |call: &str, tokens: &str| of_agent(call, &reading("s", tokens));
+    let agent = |call: &str, tokens: &str| subagent_line(call, &reading("s", tokens));
     let two = [init(), text("m", "a"), agent("c", "1000"), agent("d", "3000")];
     let streamed = SMALL + 1002 + 3002;
     check(&two, estimated(streamed + 3002 + 1002 + 3002));
@@ -295,7 +295,7 @@ fn estimate_includes_visible_output() {
 // proves: A40
 #[test]
 fn a_finished_subagent_pays_for_its_last_message() {
-    let agent = of_agent("t", &reading("s", "1000"));
+    let agent = subagent_line("t", &reading("s", "1000"));
     let finished = |totals: &str| {
         let answer = sample::user();
         let end = answer.len() - 1;
@@ -404,7 +404,7 @@ fn only_lines_of_one_message_are_merged() {
     let odd = |line: &str| line.replace(r#""id":"m""#, r#""id":17"#);
     check(&[init(), odd(&text("m", "a")), odd(&text("m", "b"))], estimated(3 * SMALL));
     // One id in two conversations, in two rounds, and for two requests.
-    check(&[init(), text("m", "a"), of_agent("c", &text("m", "b"))], estimated(4 * SMALL));
+    check(&[init(), text("m", "a"), subagent_line("c", &text("m", "b"))], estimated(4 * SMALL));
     let rounds = [init(), text("m", "a"), success("x"), init(), text("m", "b")];
     check(&rounds, estimated(REPORT + 2 * SMALL));
     let requests = [init(), reading("m", "100"), reading("m", "300")];
@@ -417,7 +417,7 @@ fn more_output_never_lowers_the_known_cost() {
         init(),
         text("m", "a"),
         foreign(&text("n", "b")),
-        of_agent("c", &reading("s", "5000")),
+        subagent_line("c", &reading("s", "5000")),
         reading("m", "1.5"),
         text("", "x"),
         sample::user(),

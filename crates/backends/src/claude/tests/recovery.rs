@@ -177,7 +177,7 @@ async fn silent_client_stays_free_after_owner_was_killed() {
     let request = harness.request("hello");
     abandon(&harness, &request);
     assert_eq!(leftovers::end(&leftovers::find(&harness.nonce()), &IMPATIENT).await, []);
-    release_reserved_space(&Files::of_turn(&request.started.transcript)).unwrap();
+    release_reserved_space(&Files::for_turn(&request.started.transcript)).unwrap();
     let cost = Cost::Reported(Micros::ZERO);
     let expected = AttachResult::Absent { cost, progressed: false, session: None };
     assert_eq!(harness.claude.attach(&request.started), expected);

@@ -74,7 +74,7 @@ impl Requests {
             Conversation::Calling => self.token_counts = TokenCounts::Missing,
             // Other tools may still run. TokenCounts one request too many is safer than one too few.
             Conversation::Called if self.client == ClientState::Working => {
-                self.conversation = Conversation::Asked
+                self.conversation = Conversation::Asked;
             }
             Conversation::Called
             | Conversation::Speaking

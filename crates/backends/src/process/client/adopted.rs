@@ -74,7 +74,7 @@ fn running(
     let descriptor = table::exit_descriptor(identity.pid)?;
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
-    let tree = Tree::of_adopted(entry, marker.clone());
+    let tree = Tree::for_adopted(entry, marker.clone());
     Some(Client::new(Exit::Adopted(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 

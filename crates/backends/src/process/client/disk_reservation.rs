@@ -279,7 +279,7 @@ mod tests {
     fn untouched_mark_survives_release_of_space() {
         let check = |reserved: u64, text: &str, expected: bool| {
             let directory = tempfile::tempdir().unwrap();
-            let files = Files::of_turn(&directory.path().join("x.jsonl"));
+            let files = Files::for_turn(&directory.path().join("x.jsonl"));
             fs::write(&files.stdout, text).unwrap();
             let file = OpenOptions::new().append(true).open(&files.stdout).unwrap();
             allocate(&file, 0, reserved).unwrap();

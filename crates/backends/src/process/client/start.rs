@@ -30,7 +30,7 @@ pub struct Files {
 
 impl Files {
     /// Returns the files of the client that writes this transcript.
-    pub fn of_turn(transcript: &Path) -> Self {
+    pub fn for_turn(transcript: &Path) -> Self {
         Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }
     }
 }
@@ -58,7 +58,7 @@ pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
     let identity = child.identity();
     // Without the identity file, a later owner finds the client by a search.
     let _full_disk = prepared.identity_file.write(identity);
-    let tree = Tree::of_group(identity.pid, spec.marker);
+    let tree = Tree::for_group(identity.pid, spec.marker);
     Ok(Client::new(Exit::Child(child), identity, tree, prepared.followed, prepared.reservations))
 }
 

@@ -323,7 +323,7 @@ fn only_long_delays_count_as_suspension() {
 /// A client that waits, then prints the length of its input.
 const WAITING: &str = "echo before; echo $$ > fifo; read < go; wc -c; exit 7";
 
-fn told() -> [StreamEvent; 3] {
+fn expected_events() -> [StreamEvent; 3] {
     [line("before"), line("3145728"), StreamEvent::Exited(None)]
 }
 
@@ -333,7 +333,7 @@ fn waiting(fixture: &Fixture) -> Spec {
 
 #[tokio::test]
 async fn client_outlives_killed_owner_and_is_adopted() {
-    if let Some(fixture) = Fixture::of_own_process() {
+    if let Some(fixture) = Fixture::from_environment() {
         let mut client = start_client(waiting(&fixture), &fixture.files()).unwrap();
         hear(&mut client).await;
     }
@@ -350,7 +350,7 @@ async fn client_outlives_killed_owner_and_is_adopted() {
     assert_eq!(client.next(Some(Instant::now())).await, line("before"));
     assert_eq!(client.next(Some(Instant::now())).await, StreamEvent::Deadline);
     fixture.go().await.unwrap();
-    assert_eq!(hear(&mut client).await, told()[1..]);
+    assert_eq!(hear(&mut client).await, expected_events()[1..]);
 }
 
 /// Starts a client, releases its handle while it waits, and changes its identity file.
@@ -374,7 +374,7 @@ async fn client_is_found_without_its_identity_file() {
         left_client(&fixture, identity_file).await;
         let mut client = found(&fixture).unwrap();
         fixture.go().await.unwrap();
-        assert_eq!(hear(&mut client).await, told());
+        assert_eq!(hear(&mut client).await, expected_events());
         assert!(found(&fixture).is_none());
     };
     check(|text| Some(text.to_owned())).await;

@@ -56,7 +56,7 @@ async fn dropped_detached_process_keeps_running() {
 
 #[tokio::test]
 async fn detached_process_creates_its_own_session() {
-    if Fixture::of_own_process().is_some() {
+    if Fixture::from_environment().is_some() {
         own_session().unwrap();
         assert_eq!(getsid(None).unwrap(), getpid());
         own_session().unwrap();

@@ -13,7 +13,7 @@ use crate::process::{
 
 /// Runs the body in its own process.
 async fn alone(test: &str, body: impl AsyncFnOnce(Fixture)) {
-    if let Some(fixture) = Fixture::of_own_process() {
+    if let Some(fixture) = Fixture::from_environment() {
         return body(fixture).await;
     }
     let fixture = Fixture::new();

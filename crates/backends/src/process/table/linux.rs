@@ -273,7 +273,7 @@ mod tests {
         check("dead", "X", 1, loaded, State::Dead);
         check("just started", "R", 1, (4_194_560, 0), State::Loading);
         check("kthreadd", "S", 1, (2_129_984, 0), State::Kernel);
-        assert_eq!(parse(7, b"7 (cut off) S 3"), None);
+        assert_eq!(parse(7, b"7 (truncated) S 3"), None);
         assert_eq!(parse(7, b""), None);
     }
 }
