@@ -82,9 +82,10 @@ impl ClientProtocol for ClaudeProtocol {
         Turn::with_spare_session(Some(spare_session(started)))
     }
 
-    /// Returns the steps of the plan. A client that was killed early leaves a session id that is
-    /// taken but unknown to every client, so all steps after the first open a spare session.
+    /// Returns the steps of the plan.
     fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
+        // A client that was killed early leaves a session id that is taken but unknown to every
+        // client, so all steps after the first open a spare session.
         let spare = spare_session(started);
         let steps = SessionStep::of(&started.plan).into_iter().enumerate();
         steps

@@ -82,6 +82,7 @@ impl ClientProtocol for CodexProtocol {
     fn begin(&self, started: &StartedTurn) -> Turn {
         let prior_turns = PriorTurns::kept_in(prior_turns_file(started));
         let thread_usage = ThreadUsage::new(&home(started), Arc::clone(&self.prices), prior_turns);
+        // A later owner has no request, but the file shows that JSON was requested.
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
         Turn::new(thread_usage, started.cap, form)
     }
@@ -93,6 +94,7 @@ impl ClientProtocol for CodexProtocol {
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
+        // Refused here, before a client is started in vain.
         if message.chars().count() > LONGEST {
             return Err(start_failure(format!(
                 "the prompt exceeds the client's limit of {LONGEST} characters"
@@ -137,9 +139,9 @@ impl ClientProtocol for CodexProtocol {
         turn.is_complete() || turn.health.flooded.is_some()
     }
 
-    /// Returns the step that wrote the transcript. A client that does not know its thread writes no
-    /// line, so the thread identifies the step.
+    /// Returns the step that wrote the transcript.
     fn step_index(&self, turn: &Turn, steps: &[SessionStep]) -> usize {
+        // A client that does not know its thread writes no line, so the thread identifies the step.
         let Some(session) = &turn.session else { return 0 };
         let resumes = |step: &SessionStep| matches!(step, SessionStep::Resume(id) if id == session);
         steps.iter().position(resumes).unwrap_or_else(|| steps.len().saturating_sub(1))

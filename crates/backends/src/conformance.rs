@@ -185,6 +185,7 @@ async fn answers_in_parallel_as_in_sequence(harness: &dyn Harness) -> Verdict {
     let (one, other) = requests();
     let (other, one) = tokio::join!(comparable(harness, other), comparable(harness, one));
     let together = (one?, other?);
+    // The two situations must differ, or a backend with one fixed answer would pass.
     let good = alone == together && alone.0 != alone.1;
     check_rule("parallel turns have the same answers as sequential turns", good, &(alone, together))
 }

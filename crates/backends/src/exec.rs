@@ -105,6 +105,7 @@ pub async fn run(exec: Exec, cancel: &CancellationToken) -> ExecResult {
 fn limits(timeout: Duration) -> Limits {
     Limits {
         wall: Some(timeout),
+        // A step has only a total time limit; silence is not limited.
         idle: None,
         output: STDOUT_MAX,
         stderr: STDERR_MAX,
@@ -127,6 +128,7 @@ async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> 
 
 fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let Exec { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
+    // Such a name would set another variable, or none.
     let is_odd = |name: &str| name.is_empty() || name.contains('=');
     if let Some((name, _)) = environment.iter().find(|(name, _)| is_odd(name)) {
         return Err(format!("`{name}` cannot be the name of an environment variable"));
@@ -161,9 +163,9 @@ fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     Ok((spec, file))
 }
 
-/// Resolves a path from the workspace, independent of the current directory. A plain name is left
-/// to `PATH`.
+/// Resolves a path from the workspace, independent of the current directory.
 fn resolve_program(cwd: &Path, program: String) -> OsString {
+    // A plain name is left to `PATH`.
     if program.contains('/') { cwd.join(program).into() } else { program.into() }
 }
 

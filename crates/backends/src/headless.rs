@@ -131,9 +131,9 @@ impl<D: ClientProtocol> Headless<D> {
         Self { command, protocol, timeouts, grace, gate: StartGate::new() }
     }
 
-    /// Runs one client after the other until a client finds its session. All clients share one
-    /// budget share.
+    /// Runs one client after the other until a client finds its session.
     async fn run_steps(&self, request: &Request, observer: &TurnObserver) -> Answer {
+        // All clients share one budget share.
         let steps = self.protocol.steps(&request.started);
         // Only the first step may meet a session that saw an earlier attempt, so later clients get
         // the prompt without the notice.
@@ -157,12 +157,13 @@ impl<D: ClientProtocol> Headless<D> {
         answer
     }
 
-    /// Runs one client. The returned turn includes the costs of earlier clients.
+    /// Runs one client.
     async fn run_step(
         &self,
         run: StepRun<'_, D::Turn>,
         observer: &TurnObserver,
     ) -> (Answer, D::Turn) {
+        // The returned turn includes the costs of earlier clients.
         let StepRun { step, request, message, mut turn } = run;
         let cost = self.protocol.cost(&turn);
         if message.trim().is_empty() {

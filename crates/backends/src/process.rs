@@ -186,6 +186,7 @@ pub fn max_parallel_programs() -> u32 {
     let others = u64::from(OTHER_FILES);
     let most =
         open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_PER_PROGRAM));
+    // At least one, however low the limit is.
     u32::try_from(most).unwrap_or(u32::MAX).max(1)
 }
 
@@ -208,6 +209,7 @@ fn spawn(spec: &Spec, outer: Option<OsString>) -> io::Result<Child> {
     let mut command = spec.command(outer);
     command
         .process_group(0)
+        // A second safety net: `Process` ends its whole tree when it is dropped.
         .kill_on_drop(true)
         .stdin(stdin)
         .stdout(Stdio::piped())
@@ -220,8 +222,9 @@ fn outer_markers() -> Option<OsString> {
     std::env::var_os(Marker::VARIABLE)
 }
 
-/// Creates a command. It inherits Raymond's environment until the caller changes that.
+/// Creates a command.
 fn command(program: &OsStr, arguments: &[OsString], cwd: &Path) -> Command {
+    // It inherits Raymond's environment until the caller changes that.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     let mut command = Command::new(program);
     command.args(arguments).current_dir(cwd);
@@ -233,6 +236,7 @@ impl Spec {
         let mut command = command(&self.program, &self.arguments, &self.cwd);
         if let Inherit::Only(names) = &self.inherit {
             let ours = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            // A listed variable that is not set stays unset, instead of becoming empty.
             command.env_clear().envs(ours);
         }
         for name in &self.unset {

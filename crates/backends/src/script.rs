@@ -95,6 +95,7 @@ fn build_spec(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
+    // Workflows may contain `.bat` and `.ps1` states for other platforms.
     if path.extension() != Some(OsStr::new("sh")) {
         return Err(format!("{} cannot run on this platform", path.display()));
     }
@@ -134,6 +135,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     match file.read_exact(&mut start) {
         Ok(()) if start == *b"#!" => Ok(Interpreter::Own),
         Ok(()) => Ok(Interpreter::Bash),
+        // A script of fewer than two bytes has no `#!` line.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Interpreter::Bash),
         Err(error) => Err(error),
     }
@@ -178,11 +180,12 @@ fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, Scrip
     (TurnFailure::Script { status, stderr }, ScriptOutput { stdout, stderr: String::new() })
 }
 
-/// Returns the beginning and the end of a text that is too large to keep. Each has a mark where
-/// text is missing; the redaction of secrets relies on this mark.
+/// Returns the beginning and the end of a text that is too large to keep.
 fn head_and_tail(text: &str) -> (String, String) {
+    // Each has a mark where text is missing; the redaction of secrets relies on this mark.
     const SHOWN_BYTES: usize = 1024;
     let head = &text[..text.floor_char_boundary(SHOWN_BYTES)];
+    // Cut at character boundaries, because slicing inside a character panics.
     let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES))..];
     let whole = head.len() == text.len();
     if whole {

@@ -44,7 +44,7 @@ pub use reply::KEYS;
 /// The name in workflows and flags.
 pub const NAME: &str = "scripted";
 
-/// Effort and permissions are accepted and ignored, so that a workflow can be replayed unchanged.
+/// Effort and permissions are accepted, but no client exists that they could affect.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,

@@ -147,6 +147,7 @@ impl WorkspaceErrorKind {
         match errno {
             Errno::XDEV => Self::Escapes,
             Errno::NOENT | Errno::NOTDIR => Self::Missing,
+            // Opening a socket fails with ENXIO.
             Errno::NXIO => Self::NotAFile,
             other => Self::Unreadable(io::Error::from(other).to_string()),
         }

@@ -104,9 +104,9 @@ fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
     list.each("--disallowedTools", &permissions.deny);
 }
 
-/// Formats a cap in dollars. The client rejects a cap of zero, so the smallest cap is one
-/// millionth.
+/// Formats a cap in dollars.
 fn dollars(amount: Micros) -> String {
+    // The client rejects a cap of zero, so the smallest cap is one millionth.
     let Micros(micros) = amount.max(Micros(1));
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

@@ -32,6 +32,7 @@ impl ErrorClass {
         let by_status = match status {
             Some(401..=403) => Some(Self::Auth),
             Some(429) => Some(Self::Quota),
+            // A request timeout (408) may pass, unlike other client errors.
             Some(408 | 500..) => Some(Self::Transient),
             Some(400..=499) => Some(Self::Task),
             Some(_) | None => None,

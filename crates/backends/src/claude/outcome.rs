@@ -83,9 +83,10 @@ fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
     })
 }
 
-/// Returns the final message. If it has several blocks of text, the result contains only the last
-/// one, so the joined message is preferred.
+/// Returns the final message.
 fn full_text(ended: &RoundResult) -> String {
+    // If it has several blocks of text, the result contains only the last one, so the joined
+    // message is preferred.
     let result = ended.conclusion.result.clone().unwrap_or_default();
     let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
     message.cloned().unwrap_or(result)
@@ -136,7 +137,7 @@ fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
             }
         };
     }
-    // The skipped line may have been the result, so another attempt would meet the same limit.
+    // The skipped line may have been the result.
     if turn.health.unread {
         return output_too_large(LINE_MAX as u64);
     }

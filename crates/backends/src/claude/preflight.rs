@@ -123,6 +123,7 @@ pub fn check(
     // The client learns about a sandbox only from a variable that it inherits.
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
+    // The client checks the real user id.
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
     may_skip(checks, user, sandbox.as_deref())
 }
@@ -172,6 +173,7 @@ enum User {
 
 fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem> {
     match (checks, user) {
+        // The client accepts exactly this value.
         (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => {
             Err(PreflightProblem::Root)
         }

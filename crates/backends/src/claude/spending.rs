@@ -284,9 +284,9 @@ impl RequestExamples {
         examples
     }
 
-    /// Returns the price of one more request. A subagent is priced by its own messages, if there
-    /// are any.
+    /// Returns the price of one more request.
     fn typical_cost(&self, conversation: &Conversation) -> Micros {
+        // A subagent is priced by its own messages, if there are any.
         let own = conversation.as_ref().and_then(|call| self.agents.get(call));
         own.copied().unwrap_or(self.turn)
     }

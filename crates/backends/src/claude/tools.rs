@@ -4,8 +4,7 @@ use super::wire::ToolInput;
 
 /// Returns the call as a permission rule: `Bash(cargo test --all)`, `WebFetch`.
 pub(super) fn permission_rule(tool: &str, input: &ToolInput) -> String {
-    // Only `Bash` has rules by argument that are worth suggesting; other tools are allowed as a
-    // whole.
+    // Only rules for `Bash` name the command; other tools are named as a whole.
     let detail = input.command.as_deref().filter(|_| tool == "Bash");
     format_call(tool, detail)
 }

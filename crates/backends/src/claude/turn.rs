@@ -212,9 +212,10 @@ impl Turn {
         self.spending.add_message(&Message { model, usage, ..Message::default() }, None);
     }
 
-    /// Notes the session. Its id is displayed and may become an argument of the next client, so
-    /// unsafe ids are dropped.
+    /// Notes the session.
     fn note_session(&mut self, session: Option<String>) {
+        // Its id is displayed and may become an argument of the next client, so unsafe ids are
+        // dropped.
         match session {
             None => {}
             Some(id) if is_safe_id(&id) => self.session = Some(SessionId::new(id)),
@@ -315,8 +316,9 @@ impl Turn {
         self.tasks.remove(&task.id);
     }
 
-    /// Adds a denied call. Every result lists all denied calls so far, so only new ones are added.
+    /// Adds a denied call.
     fn note_denial(&mut self, denial: &Denial) -> Option<TranscriptItem> {
+        // Every result lists all denied calls so far, so only new ones are added.
         // A bound for memory and journal; a client in a loop can be denied without end.
         const MAX_DENIED: usize = 1000;
         let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
@@ -364,8 +366,9 @@ impl Turn {
 }
 
 /// Whether a line that is not JSON may have been a message: a part of one, or bytes that the disk
-/// lost. Other text, such as a log line, was not a message.
+/// lost.
 fn is_damaged(line: &str) -> bool {
+    // Other text, such as a log line, was not a message.
     let line = line.trim();
     line.starts_with('{')
         || line.ends_with('}')

@@ -438,6 +438,7 @@ impl<'de> Deserialize<'de> for Report {
                 let mut report = BTreeMap::new();
                 while let Some((model, usage)) = models.next_entry::<String, ModelUsage>()? {
                     let known = report.entry(model);
+                    // A duplicate key is not an error in JSON, so the map must be read by hand.
                     known.and_modify(|known| *known = ModelUsage::default()).or_insert(usage);
                 }
                 Ok(Report(report))
@@ -502,8 +503,9 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// Reads a name. It goes into the journal, so it must not be longer than names are.
+/// Reads a name.
 fn optional_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    // It goes into the journal, so it must not be longer than names are.
     // In bytes.
     const LONGEST: usize = 200;
     let found: Option<String> = lenient(deserializer)?;

@@ -61,9 +61,10 @@ pub(super) fn arguments(
     list.finish()
 }
 
-/// Adds the permissions. No user is present to approve anything, so everything that the sandbox
-/// forbids fails, and the model sees the failure.
+/// Adds the permissions.
 fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
+    // No user is present to approve anything, so everything that the sandbox forbids fails, and the
+    // model sees the failure.
     match permissions.checks {
         Checks::Kept => {
             list.add(["--sandbox", preflight::sandbox(permissions.mode.as_deref())]);

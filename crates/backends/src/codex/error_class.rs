@@ -43,6 +43,7 @@ impl ErrorClass {
             "internal_server_error",
         ];
         let kind = problem.map_or("", |problem| problem.kind.as_str());
+        // The stream had begun, so the model had worked.
         if kind == "response_stream_disconnected" || message.starts_with(STREAM_BROKE) {
             return false;
         }
@@ -84,6 +85,7 @@ impl ErrorClass {
         match status {
             Some(401..=403) => Self::Auth,
             Some(429) => Self::Quota,
+            // A timeout (408) may pass, so it is not among them.
             Some(400..=407 | 409..=499) => Self::Task,
             Some(_) | None => Self::Transient,
         }
@@ -94,6 +96,7 @@ impl ErrorClass {
         match parse_status(message) {
             Some(status) => Self::from_status(Some(status)),
             None if message.starts_with(STREAM_BROKE) => Self::Transient,
+            // The client names no type if its provider is not configured.
             None if message.starts_with(MISSING_KEY) => Self::Auth,
             None => Self::Task,
         }
@@ -114,6 +117,7 @@ pub(super) enum Retry {
 impl Retry {
     /// Reads a notice of the client; returns `None` if it is not about a retry.
     pub(super) fn from_notice(notice: &str) -> Option<Self> {
+        // All retries of the client begin with this word.
         let why = notice.strip_prefix("Reconnecting...")?;
         Some(match parse_status(why).map(|status| ErrorClass::from_status(Some(status))) {
             Some(ErrorClass::Auth) => Self::LoggedOut,
@@ -133,9 +137,10 @@ impl Retry {
     }
 }
 
-/// Whether a status means that the provider did not serve the request. A timeout (408) and gateway
-/// errors (502, 504) do not, because the model behind the gateway may have worked.
+/// Whether a status means that the provider did not serve the request.
 const fn is_unserved(status: u16) -> bool {
+    // A timeout (408) and gateway errors (502, 504) do not, because the model behind the gateway
+    // may have worked.
     matches!(status, 400..=407 | 409..=501 | 503 | 529)
 }
 

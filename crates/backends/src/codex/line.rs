@@ -85,6 +85,7 @@ pub(super) fn read(text: &str) -> Line {
     }
     let Ok(value) = serde_json::from_str::<Value>(text) else { return Line::NotJson };
     let kind = value["type"].as_str().unwrap_or("none").to_owned();
+    // The type is read before the fields, so that a warning can name it.
     let Ok(shape) = serde_json::from_value::<LineFields>(value) else { return unknown(&kind) };
     match shape.kind.as_str() {
         "thread.started" => Line::Thread(shape.thread_id),
@@ -112,6 +113,7 @@ fn parse_item(value: &Value) -> Item {
             Item::Files { paths, status: text("status") }
         }
         "mcp_tool_call" => {
+            // The form in which permission rules name MCP tools.
             let name = format!("mcp__{}__{}", text("server"), text("tool"));
             let failed = value["error"]["message"].as_str().map(str::to_owned);
             Item::Tool { name, failed }

@@ -68,10 +68,10 @@ fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
         (Some(AbortReason::WrongThread { from, to }), _, _) => {
             Some(SessionStep::Resume(from.clone()).wrong_session_failure("thread", to))
         }
-        // A branch that has the id of its origin would have changed the original conversation.
         (_, SessionStep::Resume(id), Some(named)) if id != named => {
             Some(step.wrong_session_failure("thread", named))
         }
+        // A branch under the id of its origin has changed the original conversation.
         (_, SessionStep::Branch { from, .. }, Some(named)) if from == named => {
             Some(step.wrong_session_failure("thread", named))
         }
@@ -101,6 +101,7 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
     let text = turn.message.unwrap_or_default();
     let structured = match turn.form {
         Form::Text => None,
+        // The client does not validate the JSON; the caller does.
         Form::Json => serde_json::from_str(&text).ok(),
     };
     let warnings = turn.health.warnings.into_vec();
@@ -131,8 +132,9 @@ fn quota_failure(turn: &Turn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.thread_usage.limited_until(), why }
 }
 
-/// Returns the failure for a model without a price. A retry would fail in the same way.
+/// Returns the failure for a model without a price.
 fn unpriced_failure(model: &str) -> TurnFailure {
+    // A retry would fail in the same way.
     TurnFailure::Task { why: PreflightProblem::Unpriced(model.to_owned()).message() }
 }
 

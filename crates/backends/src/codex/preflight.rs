@@ -161,12 +161,13 @@ fn check_exists(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
     }
 }
 
-/// Whether a directory can be created inside. Permission bits do not answer this, least of all for
-/// root.
+/// Whether a directory can be created inside.
 fn is_writable(directory: &Path) -> bool {
+    // Permission bits do not answer this, least of all for root.
     let trial = directory.join(format!(".raymond-{}", std::process::id()));
     match fs::create_dir(&trial) {
         Ok(()) => fs::remove_dir(&trial).is_ok(),
+        // Left by an earlier check that was killed, which proves that the directory was writable.
         Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
     }
 }
@@ -204,12 +205,14 @@ impl<'a> RequestedOptions<'a> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
         let mode = match (checks, mode.as_deref()) {
             (Checks::Kept, Some(BYPASS)) => Some(PreflightProblem::Bypass),
+            // The flag already allows what the mode asks for.
             (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
             (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
             (_, Some(mode)) => Some(PreflightProblem::Mode(mode.to_owned())),
         };
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
         let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+        // One denied tool is enough for the message.
         let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
         let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
         // Without a price Raymond cannot know when the budget share is used up.

@@ -91,6 +91,7 @@ impl Rollout {
 
     /// Emits the entries that were written since the last call.
     pub(super) fn read_new(&mut self, emit: &mut dyn FnMut(Entry)) {
+        // The client creates the file some time after its start, so each call searches again.
         if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
@@ -137,9 +138,10 @@ impl Rollout {
         self.file.as_ref().is_some_and(Transcript::has_partial_line)
     }
 
-    /// Finds the file. The day may come from another clock or time zone, so the days before and
-    /// after are searched, too.
+    /// Finds the file.
     fn find(&self) -> Option<PathBuf> {
+        // The day may come from another clock or time zone, so the days before and after are
+        // searched, too.
         let end = format!("-{}.jsonl", self.thread);
         let is_it = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(&end));
         let days = [0, -1, 1].into_iter().filter_map(|days| day_of(&self.thread, days));
@@ -148,9 +150,9 @@ impl Rollout {
     }
 }
 
-/// Returns the directory of the day on which a thread began, shifted by `days`. The first 48 bits
-/// of the id are milliseconds since 1970.
+/// Returns the directory of the day on which a thread began, shifted by `days`.
 fn day_of(thread: &str, days: i64) -> Option<String> {
+    // The first 48 bits of the id are milliseconds since 1970.
     let digits: String = thread.chars().filter(char::is_ascii_hexdigit).take(12).collect();
     let moment = Timestamp::from_millisecond(i64::from_str_radix(&digits, 16).ok()?).ok()?;
     let day = moment.to_zoned(TimeZone::UTC).checked_add(days.days()).ok()?;

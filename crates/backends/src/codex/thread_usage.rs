@@ -182,6 +182,7 @@ impl ThreadUsage {
                     requests.answered(usage);
                     self.count(root_turn, model, usage);
                 }
+                // A damaged entry before the client's turn costs this turn nothing.
                 Entry::Unreadable if self.turn().is_some() => {
                     self.completeness = Completeness::Partial;
                 }
@@ -198,21 +199,22 @@ impl ThreadUsage {
         self.accounts = accounts;
     }
 
-    /// Counts the tokens of a request. A request without a turn belongs to the current turn of the
-    /// thread.
+    /// Counts the tokens of a request.
     fn count(&mut self, root_turn: Option<String>, model: &str, usage: Option<Usage>) {
+        // A request without a turn belongs to the current turn of the thread.
         let Some(turn) = root_turn.or_else(|| self.turn.clone()) else {
             self.completeness = Completeness::Partial;
             return;
         };
         let known = self.used.entry((turn, model.to_owned()));
         let known = known.or_insert_with(|| Some(Usage::default()));
+        // One unreadable count makes the whole sum unknown.
         *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
     }
 
-    /// Returns the last model of a thread. A branch first summarises the conversation with the
-    /// model of its parent.
+    /// Returns the last model of a thread.
     fn model_of(&self, thread: &str) -> String {
+        // A branch first summarises the conversation with the model of its parent.
         let mut model = String::new();
         Rollout::new(&self.home, thread).read_new(&mut |entry| {
             if let Entry::Model(name) = entry {
@@ -258,6 +260,7 @@ impl ThreadUsage {
     /// Whether a turn belongs to the client.
     fn is_own(&self, turn: &str) -> bool {
         match self.prior_turns.contains(turn) {
+            // Without the list of prior turns, only the last turn can be the client's.
             Some(is_past) => !is_past && self.begun.contains(turn),
             None => self.turn.as_deref() == Some(turn),
         }
@@ -299,9 +302,9 @@ impl ThreadUsage {
     }
 
     /// Returns the price of one more request of a thread, or `None` if no request was answered yet.
-    /// The request reads at least what the last one read and wrote. It is priced without cache,
-    /// because cache hits are unknown.
     fn next_request_cost(&self, account: &ThreadAccount) -> Option<Micros> {
+        // The request reads at least what the last one read and wrote. It is priced without cache,
+        // because cache hits are unknown.
         let last = account.requests.last?;
         let input = [last.input, last.cache_read, last.cache_write, last.output];
         let input = input.into_iter().fold(0, u64::saturating_add);

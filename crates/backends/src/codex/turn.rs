@@ -240,9 +240,9 @@ impl Turn {
         Ok(Vec::new())
     }
 
-    /// Notes the thread. Its id may become an argument of the next client, so unsafe ids are
-    /// dropped.
+    /// Notes the thread.
     fn note_thread(&mut self, id: &str) {
+        // Its id may become an argument of the next client, so unsafe ids are dropped.
         if !is_safe_id(id) {
             self.health.warnings.add_message("ignored an invalid thread id from the client");
             return;
@@ -319,8 +319,9 @@ impl Turn {
         }
     }
 
-    /// Notes a denied call. It is not written as a permission rule, because no rule would allow it.
+    /// Notes a denied call.
     fn note_denial(&mut self, call: String) -> Vec<TranscriptItem> {
+        // It is not written as a permission rule, because no rule would allow it.
         // A bound for memory and journal; a client in a loop can be denied without end.
         const MAX_DENIED: usize = 1000;
         if self.denied.len() < MAX_DENIED {

@@ -55,6 +55,7 @@ const LEFT_ALONE: &str = "a session and its branch do not see each other";
 fn is_shown(rule: &'static str, turn: &ShownTurn, before: &[&ShownTurn]) -> Verdict {
     let Some(shown) = &turn.shown else { return Ok(()) };
     let mut expected: Vec<&String> = before.iter().flat_map(|turn| &turn.said).collect();
+    // The model sees its own prompt last, and the reply does not exist yet.
     expected.push(&turn.said[0]);
     check_rule(rule, shown.iter().eq(expected), shown)
 }

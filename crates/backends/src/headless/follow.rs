@@ -53,6 +53,7 @@ impl<T: TurnReader> ClientFollower<T> {
         let (at, due) = self.timer.next(self.turn.stage());
         let gate = self.gate.as_ref().map(|gate| gate.until);
         let look = self.turn.poll_interval().map(|pause| Instant::now() + pause);
+        // The nearest of all deadlines: one wait serves the timeouts, the gate and the polls.
         let deadline = [gate, look].into_iter().flatten().fold(at, Instant::min);
         let next = tokio::select! {
             biased;
@@ -64,6 +65,7 @@ impl<T: TurnReader> ClientFollower<T> {
             Next::Event(event) => event,
         };
         match event {
+            // Any output means that the start is over.
             StreamEvent::Line(_) | StreamEvent::LongLine { .. } => self.gate = None,
             StreamEvent::Stderr => {}
             StreamEvent::Suspended { gap } => {
@@ -83,15 +85,16 @@ impl<T: TurnReader> ClientFollower<T> {
         }
         self.read_event(&event, observer);
         self.turn.poll();
+        // A client that only reports retries must still reach its idle timeout.
         if !self.turn.is_stalled() {
             self.timer.note_output(Instant::now());
         }
         self.abort()
     }
 
-    /// Returns the end of a client that has exited. A client without a result may have died because
-    /// it could not write the result.
+    /// Returns the end of a client that has exited.
     fn exited(&mut self, status: Option<ExitStatus>) -> ClientEnd {
+        // A client without a result may have died because it could not write the result.
         let stderr = self.client.stderr();
         let exited = |stderr| ClientEnd::Exited { status, stderr };
         if self.turn.is_complete() {
@@ -117,6 +120,7 @@ impl<T: TurnReader> ClientFollower<T> {
     ) -> Option<ClientEnd> {
         let now = Instant::now();
         self.gate = self.gate.take().filter(|gate| now < gate.until);
+        // The deadline belonged to the gate or to a poll.
         if now < at {
             return None;
         }

@@ -48,6 +48,7 @@ pub fn is_older(version: &str, than: [u32; 3]) -> bool {
 /// Returns the resolved path of a command for messages, or the command itself if it cannot be
 /// found.
 pub(crate) fn display_command(command: &OsStr) -> String {
+    // Messages show the resolved path, because several versions may be installed.
     let found = find(command, env::var_os("PATH").as_deref());
     found.map_or_else(|_| command.display().to_string(), |path| path.display().to_string())
 }
@@ -56,8 +57,9 @@ pub(crate) fn display_version(version: [u32; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// Whether a command is a path. Only plain names are looked up in `PATH`.
+/// Whether a command is a path.
 fn is_path(command: &Path) -> bool {
+    // Only plain names are looked up in `PATH`.
     command.components().count() > 1 || command.is_absolute()
 }
 

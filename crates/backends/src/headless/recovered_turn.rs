@@ -98,6 +98,8 @@ pub(super) fn from_transcript<D: ClientProtocol>(
     turn.poll();
     let was_started = was_started(&turn_files(started));
     let mut cost = protocol.cost(&turn);
+    // A started client always writes something before it asks the model, so an empty file was
+    // emptied.
     let is_gone = was_started && turn.health().is_silent() && !is_untouched(&started.transcript);
     if is_gone || (!turn.is_complete() && reports_full_disk(&last_errors(&turn_files(started)))) {
         cost = cost.at_least();
@@ -109,6 +111,7 @@ pub(super) fn from_transcript<D: ClientProtocol>(
     let exited = ClientEnd::Exited { status: None, stderr: String::new() };
     match StepPosition::of(protocol, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match protocol.answer(turn, exited, &place.step) {
+            // The next step was never taken, so the turn must run again.
             answer if has_lost_session(&answer) && place.next.is_some() => {
                 RecoveredTurn::Nothing { cost, progressed, session }
             }

@@ -28,10 +28,12 @@ impl<D: ClientProtocol> Headless<D> {
     ) -> Result<Client, TurnFailure> {
         let started = &request.started;
         let transcripts = started.transcript.parent();
+        // Created again before every start, because the user may have removed them during the run.
         for place in started.config_home.as_deref().into_iter().chain(transcripts) {
             create_private_directory(place).map_err(|error| unwritable_file(place, &error))?;
         }
         turn.before_start(step, request)?;
+        // Looked up at every start: the client may have been updated since the last turn.
         let program = program::find(&self.command, env::var_os("PATH").as_deref());
         let program =
             program.map_err(|problem| start_failure(problem.to_string()))?.into_os_string();

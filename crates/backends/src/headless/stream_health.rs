@@ -43,6 +43,7 @@ impl StreamHealth {
         if !bytes.trim_ascii().is_empty() {
             self.output = Output::Seen;
         }
+        // Lossy text still shows the rest of the line; the warning says that bytes were replaced.
         if str::from_utf8(bytes).is_err() {
             self.warnings.add(Warning::InvalidUtf8);
         }
@@ -75,6 +76,7 @@ impl StreamHealth {
         match event {
             StreamEvent::LongLine { length } => {
                 self.long_lines += 1;
+                // The skipped line may have been the result.
                 self.unread = true;
                 let what = format!("a line of {length} bytes was too long to read");
                 self.warnings.add_message(what.clone());

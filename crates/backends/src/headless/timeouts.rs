@@ -31,6 +31,7 @@ impl Default for ClientTimeouts {
         Self {
             first_output: Duration::from_mins(2),
             idle: Duration::from_mins(30),
+            // Long tool calls are silent for minutes; only the listener is informed then.
             silent: Duration::from_mins(10),
             after_result: Duration::from_secs(10),
             start: Duration::from_secs(5),
@@ -114,6 +115,7 @@ impl TurnTimer {
         let timeout = |since: Instant, after: Duration, clock| {
             (later(since, after), Due::TimedOut(clock, span(after)))
         };
+        // The fold below starts with the idle timeout, so it wins when two deadlines are equal.
         let idle = timeout(self.last_output, timeouts.idle, Clock::Idle);
         let wall = self.wall.map(|wall| timeout(self.started, wall, Clock::Wall));
         let first = (self.first_output == FirstOutput::Pending)
@@ -121,6 +123,8 @@ impl TurnTimer {
         let silent = (self.silence_report == SilenceReport::Pending).then(|| {
             (later(self.last_output, timeouts.silent), Due::Silent(span(timeouts.silent)))
         });
+        // Tasks in the background keep a client alive after its result, so only `Done` starts this
+        // one.
         let settled = (stage == Stage::Done)
             .then(|| (later(self.last_output, timeouts.after_result), Due::Settled));
         let others = [wall, first, silent, settled].into_iter().flatten();
@@ -128,9 +132,9 @@ impl TurnTimer {
     }
 }
 
-/// Adds a duration to an instant. An instant that cannot be represented becomes one year later,
-/// which no turn reaches.
+/// Adds a duration to an instant.
 fn later(since: Instant, after: Duration) -> Instant {
+    // An instant that cannot be represented becomes one year later, which no turn reaches.
     const YEAR: Duration = Duration::from_hours(365 * 24);
     since.checked_add(after).unwrap_or(since + YEAR)
 }

@@ -23,6 +23,7 @@ impl Warnings {
     }
 
     pub(crate) fn add(&mut self, warning: Warning) {
+        // Equal warnings are dropped, so a client that repeats itself does not fill the journal.
         if self.0.len() < Self::MAX && !self.0.contains(&warning) {
             self.0.push(warning);
         }

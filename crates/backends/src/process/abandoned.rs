@@ -58,8 +58,9 @@ struct CallProcess<'n> {
 }
 
 impl<'n> CallProcess<'n> {
-    /// Reads a nonce. Returns `None` for another pid namespace, where the pid has no meaning here.
+    /// Reads a nonce.
     fn of(nonce: &'n Nonce) -> Option<Self> {
+        // Returns `None` for another pid namespace, where the pid has no meaning here.
         let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
         parts.next().filter(|namespace| *namespace == table::namespace())?;
         let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);

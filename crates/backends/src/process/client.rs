@@ -238,9 +238,9 @@ impl Client {
         self.may_outlive_owner = true;
     }
 
-    /// Notes an exit without waiting. Children may write forever, so the end of output is not a
-    /// sign of the exit.
+    /// Notes an exit without waiting.
     async fn notice_exit(&mut self) {
+        // Children may write forever, so the end of output is not a sign of the exit.
         if let ClientLife::Running = self.life {
             tokio::select! {
                 biased;
@@ -250,8 +250,9 @@ impl Client {
         }
     }
 
-    /// Reads one piece of output and reserves disk space for more. The error is a message.
+    /// Reads one piece of output and reserves disk space for more.
     fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
+        // The error is a message.
         let unreadable = |error: Unreadable| error.to_string();
         let (extent, then) = self.output_to_read(deadline).map_err(unreadable)?;
         if self.read_output(extent).map_err(unreadable)? {
@@ -261,9 +262,10 @@ impl Client {
         Ok(PollResult::Nothing(then))
     }
 
-    /// Reserves disk space ahead of the client. A shortage is reported once; the client is then
-    /// ended, and its last output fits into the reserve.
+    /// Reserves disk space ahead of the client.
     fn keep_space_reserved(&mut self, extent: Extent) -> Result<(), String> {
+        // A shortage is reported once; the client is then ended, and its last output fits into the
+        // reserve.
         match (&self.life, self.shortage) {
             (ClientLife::Running, Shortage::NotSeen) => {}
             (ClientLife::Running, Shortage::Reported) | (ClientLife::Over { .. }, _) => {
@@ -286,12 +288,12 @@ impl Client {
         self.reservations.release();
     }
 
-    /// Returns how far to read, and what follows then. After a deadline or an exit, later output
-    /// must not delay that event.
+    /// Returns how far to read, and what follows then.
     fn output_to_read(
         &mut self,
         deadline: Option<Instant>,
     ) -> Result<(Extent, AfterOutput), Unreadable> {
+        // After a deadline or an exit, later output must not delay that event.
         if let ClientLife::Over { status, extent } = self.life {
             let extent = match extent {
                 Some(extent) => extent,
@@ -337,8 +339,9 @@ impl Client {
         Ok(spoke || !events.is_empty())
     }
 
-    /// Waits until the next poll. Returns the delay if Raymond was suspended meanwhile.
+    /// Waits until the next poll.
     async fn wait(&mut self, deadline: Option<Instant>) -> Option<Duration> {
+        // Returns the delay if Raymond was suspended meanwhile.
         let look = Instant::now() + self.pause;
         let asked = deadline.map_or(look, |deadline| deadline.min(look));
         // Doubling keeps idle clients cheap; 200 ms is still short for a person who watches.

@@ -32,6 +32,7 @@ fn is_busy(error: &io::Error) -> bool {
 }
 
 fn spawn_error_message(spec: &Spec, error: &io::Error) -> String {
+    // The kernel reports ENOENT for both, so the directory is checked first.
     if !spec.cwd.is_dir() {
         return format!("the working directory {} does not exist", spec.cwd.display());
     }
@@ -44,6 +45,7 @@ fn spawn_error_message(spec: &Spec, error: &io::Error) -> String {
         io::ErrorKind::NotFound if is_name && spec.program.as_encoded_bytes().contains(&b' ') => {
             " (it is not in `PATH`; arguments belong in `args`)"
         }
+        // `io::ErrorKind` has no stable kind for ENOEXEC.
         _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
             " (a script begins with a line such as `#!/bin/sh`)"
         }

@@ -41,12 +41,14 @@ impl MarkerList {
     /// then their descendant only by accident.
     pub(super) fn are_detached_from(&self, runs: &BTreeSet<Nonce>) -> bool {
         let is_detached = self.0.split(SEPARATOR).next() == Some(DETACHED);
+        // A detached run may itself be one of these runs.
         is_detached && !runs.iter().any(|nonce| self.innermost_of(nonce).is_some())
     }
 
     /// Returns the markers, outermost first, without parts that are not markers.
     pub(super) fn list(&self) -> impl DoubleEndedIterator<Item = Marker> {
         let parts = self.0.split(SEPARATOR);
+        // Other programs may set the variable to anything.
         parts.filter(|part| part.contains('/')).map(|part| Marker(part.to_owned()))
     }
 

@@ -79,6 +79,7 @@ fn belonging(table: &[Entry], owner: i32, nonce: &Nonce) -> Vec<Leftover> {
         entry.parent == owner || table::marks(entry.identity).innermost_of(nonce).is_some()
     };
     let mut found = with_descendants(table, &BTreeSet::from([nonce.clone()]), belongs);
+    // The owner itself is never a leftover.
     found.retain(|entry| entry.identity.pid != owner);
     found.into_iter().map(|entry| Leftover::of(entry.identity, nonce)).collect()
 }

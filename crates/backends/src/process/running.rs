@@ -279,9 +279,9 @@ impl Process {
         cancel.run_until_cancelled(settled).await.unwrap_or(false)
     }
 
-    /// Ends the tree while its pipes are still emptied. A process that writes its last output must
-    /// not block on a full pipe.
+    /// Ends the tree while its pipes are still emptied.
     async fn end_tree(&mut self, limits: &Limits, buffers: &mut Buffers) -> Vec<Identity> {
+        // A process that writes its last output must not block on a full pipe.
         let drained = drain(&mut self.stdout, &mut self.stderr, &mut self.tail, buffers);
         let survivors = tokio::select! {
             survivors = self.tree.end(&limits.grace) => survivors,

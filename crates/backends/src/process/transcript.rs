@@ -92,6 +92,7 @@ fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io:
     let mut lines = Lines::default();
     loop {
         match file.read(&mut chunk) {
+            // An incomplete last line of a file that is too large is not emitted.
             Ok(0) if flooded => {
                 emit(StreamEvent::TooLarge { limit });
                 return Ok(());
@@ -160,6 +161,7 @@ impl Transcript {
     /// Emits the last line without its newline if it is already complete. Its newline is later
     /// emitted as an empty line.
     pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, emit: &mut dyn FnMut(StreamEvent)) {
+        // A line that is too long to keep cannot be checked.
         if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
             emit(self.lines.take());
         }

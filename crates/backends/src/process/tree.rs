@@ -110,6 +110,7 @@ impl Tree {
                 return false;
             }
             sleep_until(deadline.min(Instant::now() + pause)).await;
+            // Most processes end within milliseconds, and a snapshot of the table is expensive.
             pause = (pause * 2).min(Duration::from_millis(50));
         }
         true
@@ -162,9 +163,10 @@ impl Tree {
         }
     }
 
-    /// Returns the living processes. A snapshot reads one process after the other and can miss a
-    /// process that keeps forking, so only several empty snapshots in a row count.
+    /// Returns the living processes.
     fn confirmed_living(&mut self) -> Vec<Entry> {
+        // A snapshot reads one process after the other and can miss a process that keeps forking,
+        // so only several empty snapshots in a row count.
         const LOOKS: u32 = 4;
         (0..LOOKS).map(|_| self.living()).find(|living| !living.is_empty()).unwrap_or_default()
     }

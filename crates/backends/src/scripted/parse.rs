@@ -40,6 +40,7 @@ pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>
         return Ok(found);
     }
     let start = |mistake: &Diagnostic| mistake.place.as_ref().map(|place| place.span.start);
+    // Sections are parsed out of order, but an author reads from top to bottom.
     reader.mistakes.sort_by_key(start);
     Err(reader.mistakes)
 }
@@ -209,6 +210,7 @@ impl Reader<'_> {
             }
             Value::List(items) => {
                 let mut numbers = BTreeMap::new();
+                // An invalid item keeps its number, so that the items after it do not move.
                 for (number, item) in (1..).zip(items) {
                     if let Ok(value) = one(self, item) {
                         numbers.insert(number, value);

@@ -132,6 +132,7 @@ impl Replies {
                 let message = format!("no {noun} is called {name:?}");
                 let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
                 let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
+                // A misspelled state name is the usual reason.
                 let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
                 Diagnostic { place: Some(entry.place.clone()), hint, ..warning }
             })
@@ -157,6 +158,7 @@ impl Replies {
     fn locate(&self, request: &Request) -> String {
         let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
+        // A key in loops contains dots, which are not a file extension.
         let name = step_in_loops(state.as_str()).map_or_else(|| state.stem(), |_| state.as_str());
         if own { format!("{name} of agent {agent}") } else { name.to_owned() }
     }
@@ -211,14 +213,16 @@ fn step_in_loops(key: &str) -> Option<StepId> {
 fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
     let step = step_in_loops(state.as_str());
     let less = step.as_ref().map_or_else(|| state.stem(), StepId::as_str);
+    // The most specific key wins.
     let keys = [state.as_str(), less, ANY];
     keys.into_iter().find_map(|key| section.get(key))
 }
 
 impl Entry {
-    /// Returns the attempts for a turn. A step is entered once under its key but may be asked
-    /// repeatedly, so its list counts the questions instead of the visits.
+    /// Returns the attempts for a turn.
     fn attempts(&self, request: &Request) -> Option<&Attempts> {
+        // A step is entered once under its key but may be asked repeatedly, so its list counts the
+        // questions instead of the visits.
         if !is_step(request) {
             return self.visits.at(request.count)?.at(request.started.turn.turn);
         }

@@ -37,6 +37,7 @@ fn attempt_list(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Rejecte
     let Value::List(items) = list.value else {
         return Err(reader.mistyped(&list, "a list of replies"));
     };
+    // Collected first, so that the mistakes of all items are recorded.
     let replies: Vec<_> = items.into_iter().map(|item| parse_reply(reader, item)).collect();
     let mut replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
     match replies.pop() {
@@ -97,6 +98,8 @@ impl ReplyBuilder {
                         "`attempts` must be the only key: each attempt is a separate reply";
                     Err(reader.reject("misplaced-key", key.span, message.into()))
                 }
+                // A key that resembles no known key is probably part of a JSON answer without
+                // quotes.
                 other if nearest(other, KEYS).is_none() => Err(reader.unquoted(other, key.span)),
                 other => Err(reader.unknown("key", other, key.span, &KEYS)),
             });
@@ -204,6 +207,7 @@ pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Rejecte
             None => text.clone(),
         },
         Value::Whole(dollars) => dollars.to_string(),
+        // Six digits are the precision of `Micros`.
         Value::Number(dollars) => format!("{dollars:.6}"),
         Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => {
             return Err(reader.mistyped(node, "an amount of dollars, at least so many, or unknown"));
@@ -220,6 +224,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<ScriptedFailure, Rejected
     let entries = match node.value {
         Value::Map(entries) => entries,
         Value::Text(_) => {
+            // `fail: quota` is short for `fail: { kind: quota }`.
             let kind = Node { value: Value::Text("kind".into()), span: node.span.clone() };
             vec![(kind, node.clone())]
         }

@@ -32,6 +32,7 @@ pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, 
             "an empty mapping writes nothing".into(),
         ));
     }
+    // Collected first, so that the mistakes of all entries are recorded.
     let found: Vec<_> = entries.into_iter().map(|(key, node)| write(reader, &key, node)).collect();
     found.into_iter().collect()
 }

@@ -47,6 +47,7 @@ const DEEPEST: usize = 16;
 pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     let mut options = Options::default();
     options.with_snippet = false;
+    // Otherwise `no` and `on` would become booleans instead of texts.
     options.strict_booleans = true;
     if let Some(budget) = &mut options.budget {
         budget.max_depth = DEEPEST;
@@ -68,8 +69,9 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     })
 }
 
-/// Returns the bytes of a location. Errors of the scanner have only a line and a column.
+/// Returns the bytes of a location.
 fn span(text: &str, location: Location) -> Range<usize> {
+    // Errors of the scanner have only a line and a column.
     if location.span().byte_offset().is_some() {
         return bytes(location);
     }

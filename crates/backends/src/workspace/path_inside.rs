@@ -66,6 +66,7 @@ mod kernel {
     const TRIES: u32 = 1000;
 
     pub(super) fn open(directory: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
+        // Magic links in `/proc` can lead anywhere, so they are refused, too.
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let mut tries = 0;
         loop {

@@ -90,6 +90,7 @@ impl Streamed {
     }
 
     pub(super) fn add_line(&mut self, message: &Message) {
+        // Later lines repeat or raise the count, so the maximum counts.
         self.tokens.output = self.tokens.output.max(message.usage.output);
         let searches = &mut self.tokens.server_tools.web_search_requests;
         *searches = (*searches).max(message.usage.server_tools.web_search_requests);

@@ -39,6 +39,7 @@ impl Tokens {
 pub(super) fn accounts(conclusion: &Conclusion) -> Option<BTreeMap<String, Account>> {
     let report = conclusion.model_usage_since_last_result.as_ref()?;
     let accounts = report.0.iter().map(|(model, usage)| {
+        // Either of the two fields marks a guess.
         let is_guess = [conclusion.cost_basis, usage.cost_basis].contains(&CostBasis::Unknown);
         let account = if is_guess { guessed(usage) } else { reported(usage) };
         (model.clone(), account)
@@ -67,6 +68,7 @@ fn guessed(model: &ModelUsage) -> Account {
     let (Count::Known(input), Count::Known(output)) = (input, output) else {
         return Account::Nothing;
     };
+    // Missing cache counts are zero, but unreadable ones are unknown.
     if [write, read].contains(&Count::Unreadable) {
         return Account::Nothing;
     }

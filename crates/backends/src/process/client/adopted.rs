@@ -49,6 +49,7 @@ pub fn was_started(files: &Files) -> bool {
 fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadable> {
     let open_both = |path: &Path| {
         let unreadable = |source| Unreadable { path: path.to_owned(), source };
+        // Opened for appending, too, because reserving disk space needs a writable descriptor.
         let appended = open_regular(OpenOptions::new().append(true), path);
         let opened = appended.and_then(|file| Ok((file, FollowedFile::from_start(path)?)));
         opened.map_err(unreadable)
@@ -67,6 +68,7 @@ fn running(
     reservations: DiskReservations,
 ) -> Option<Client> {
     let identity = match IdentityFile::beside(&files.stdout).read() {
+        // A pid from before a restart has no meaning.
         Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
         None => search(marker, &stdout)?,
     };
@@ -78,9 +80,10 @@ fn running(
     Some(Client::new(Exit::Adopted(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 
-/// Returns the oldest process that can only be the client. A session leader is a daemon of the
-/// client, because a process that leads a group from its start cannot create a session.
+/// Returns the oldest process that can only be the client.
 fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
+    // A session leader is a daemon of the client, because a process that leads a group from its
+    // start cannot create a session.
     let transcript = transcript.file().metadata().ok()?;
     let is_client = |entry: &Entry| {
         let Entry { identity, group, session, .. } = *entry;

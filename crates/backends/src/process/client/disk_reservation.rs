@@ -116,14 +116,15 @@ pub fn is_untouched(transcript: &Path) -> bool {
     const BLOCK: u64 = 512;
     let is_reserved = |blocks: u64| blocks.saturating_mul(BLOCK) >= TRANSCRIPT_AHEAD;
     fs::metadata(transcript).is_ok_and(|file| {
+        // Both are needed: a transcript may be emptied, and its space may be released by the owner.
         file.len() == 0 && (is_reserved(file.blocks()) || untouched_mark(transcript).exists())
     })
 }
 
 /// Returns the path of the file that marks a transcript as untouched when its space was released.
-/// The owner may be killed before it records the outcome, and the next owner must also find that
-/// the turn was free.
 fn untouched_mark(transcript: &Path) -> PathBuf {
+    // The owner may be killed before it records the outcome, and the next owner must also find that
+    // the turn was free.
     transcript.with_extension("untouched")
 }
 
@@ -196,6 +197,7 @@ fn size(bytes: u64) -> String {
 
 /// Releases the space beyond the end of a file.
 fn release(file: &File) -> io::Result<()> {
+    // Setting the current length frees blocks beyond the end of the file.
     file.set_len(file.metadata()?.len())
 }
 
@@ -207,6 +209,7 @@ fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
 
     loop {
         match fallocate(file, FallocateFlags::KEEP_SIZE, offset, length) {
+            // A signal may interrupt a long allocation.
             Err(Errno::INTR) => {}
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return has_free(file, length),
             done => return Ok(done?),
@@ -221,6 +224,7 @@ fn allocate(file: &File, _: u64, length: u64) -> io::Result<()> {
 
 fn has_free(file: &File, wanted: u64) -> io::Result<()> {
     let disk = fstatvfs(file)?;
+    // A read-only file system reports free space that cannot be used.
     if disk.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err(Errno::ROFS.into());
     }
@@ -231,8 +235,9 @@ fn has_free(file: &File, wanted: u64) -> io::Result<()> {
 }
 
 /// Returns the bytes that this user may still write, or `None` if the file system does not report
-/// them. Some space is reserved for root.
+/// them.
 fn free(disk: &StatVfs) -> Option<u64> {
+    // Some space is reserved for root.
     let is_root = rustix::process::geteuid().is_root();
     let blocks = if is_root { disk.f_bfree } else { disk.f_bavail };
     (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))

@@ -48,6 +48,7 @@ impl FollowedFile {
     /// Returns the length of the file. If the file was truncated, reading continues at its new end.
     pub(in super::super) fn length(&mut self) -> Result<u64, Unreadable> {
         let length = self.file.metadata().map_err(self.unreadable())?.len();
+        // Without this, output after a truncation would never be read.
         self.offset = self.offset.min(length);
         Ok(length)
     }
@@ -64,6 +65,7 @@ impl FollowedFile {
             return Ok(&[]);
         }
         let length = loop {
+            // Reading by offset does not move a file position that another process may share.
             match self.file.read_at(&mut buffer[..room], self.offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read.map_err(self.unreadable())?,

@@ -115,9 +115,9 @@ fn unwritable(path: &Path) -> impl Fn(io::Error) -> StartError + '_ {
     }
 }
 
-/// Returns the error of a failed spawn. Limits of the machine or of the user would affect every
-/// other turn, too.
+/// Returns the error of a failed spawn.
 fn not_spawned(error: io::Error) -> StartError {
+    // Limits of the machine or of the user would affect every other turn, too.
     const LIMITS: [Errno; 6] =
         [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::NOSPC, Errno::IO];
     let limit = error.raw_os_error().map(Errno::from_raw_os_error);
@@ -150,9 +150,9 @@ fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
     })
 }
 
-/// Puts the input into a pipe if it fits. Most prompts fit, and creating and removing a file is far
-/// more expensive.
+/// Puts the input into a pipe if it fits.
 fn stdin_pipe(bytes: &[u8]) -> Option<PipeReader> {
+    // Most prompts fit, and creating and removing a file is far more expensive.
     let (reader, mut writer) = io::pipe().ok()?;
     rustix::io::ioctl_fionbio(&writer, true).ok()?;
     let length = writer.write(bytes).ok()?;

@@ -158,10 +158,11 @@ pub(in crate::process) fn marks(identity: Identity) -> MarkerList {
     value.map_or_else(MarkerList::default, |value| MarkerList::new(value.to_owned()))
 }
 
-/// Returns the initial environment of a process. While a process starts or becomes another program,
-/// its environment is empty or incomplete for a moment. The function waits then, because the
-/// process must not be mistaken for a foreign process.
+/// Returns the initial environment of a process.
 fn environment(pid: i32) -> Vec<u8> {
+    // While a process starts or becomes another program, its environment is empty or incomplete for
+    // a moment. The function waits then, because the process must not be mistaken for a foreign
+    // process.
     /// About two seconds of 1 ms each: on a busy machine the process may not run for that long.
     const LOOKS: u32 = 2000;
     /// Loading may begin or end between two reads, so an empty environment must be seen this often.

@@ -42,6 +42,8 @@ fn follow<T>(
             passed.pop().ok_or(Errno::XDEV)?;
             continue;
         }
+        // Links are detected before opening, and `NOFOLLOW` below catches a link that appears in
+        // between.
         let found = statat(place, &step, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
             links += 1;
