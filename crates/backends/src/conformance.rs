@@ -124,6 +124,7 @@ fn declares_capabilities(harness: &dyn Harness) -> Verdict {
     let declared = harness.backend().capabilities();
     let mut unique = declared.to_vec();
     unique.sort_unstable();
+    // A capability that is declared twice is a mistake in the table.
     unique.dedup();
     let good = unique.len() == declared.len() && declared.contains(&Capability::Fresh);
     let named = !harness.backend().name().as_str().is_empty();
@@ -214,6 +215,7 @@ async fn is_cancelled_while_it_waits(harness: &dyn Harness) -> Verdict {
 }
 
 async fn distinguishes_timeouts(harness: &dyn Harness) -> Verdict {
+    // 50 ms end the test soon; ten minutes never pass.
     let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
     for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
         let request = {
@@ -237,6 +239,7 @@ async fn never_opens_a_lost_session(harness: &dyn Harness) -> Verdict {
         (Capability::Branch, SessionPlan::Branch { from: lost.clone(), to }),
     ];
     for (needed, plan) in plans {
+        // A rule for a capability applies only to backends that declare it.
         if !harness.backend().capabilities().contains(&needed) {
             continue;
         }

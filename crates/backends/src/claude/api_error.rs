@@ -43,12 +43,14 @@ impl ApiError {
 
     /// Classifies the error, using the HTTP status if there is one.
     pub(super) fn class(&self, status: Option<u16>) -> ErrorClass {
+        // The specific name wins, because status and kind are coarser.
         let named = self.name.as_deref().and_then(ErrorClass::named);
         named.unwrap_or_else(|| ErrorClass::of(status, self.kind.as_deref()))
     }
 
     /// Returns when the limit ends.
     pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
+        // The time in the response itself comes first.
         self.limit_end.or_else(|| Some(self.reported_at? + self.server_delay?))
     }
 }
@@ -57,6 +59,7 @@ impl RateLimitInfo {
     /// Returns when the limit ends, if it is reached.
     pub(super) fn limit_ends_at(&self) -> Option<Timestamp> {
         let seconds = self.resets_at.filter(|_| self.status == "rejected")?;
+        // `resetsAt` is in seconds, timestamps are in milliseconds.
         Some(Timestamp(seconds.saturating_mul(1000)))
     }
 }

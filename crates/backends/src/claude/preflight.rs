@@ -136,6 +136,7 @@ impl RequestedOptions<'_> {
         let mode = mode.map(|mode| PreflightProblem::Mode(mode.to_owned()));
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
         let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+        // Repeated at every start of a client, because states can be edited during a run.
         let bypass = keeps_checks(self.permissions).err();
         let listed = [("allow", allow), ("deny", deny)].into_iter();
         let rules = listed.flat_map(|(list, rules)| {

@@ -165,6 +165,7 @@ impl<'de> Deserialize<'de> for ToolResult {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let Raw { kind, call, is_error, content } =
             serde_json::from_str(raw.get()).unwrap_or_default();
+        // Only errors are shown to people, so other contents are not even parsed.
         let error = is_error.then(|| content.map(|content| joined_text(content.get())));
         Ok(Self { kind, call, error: error.map(Option::unwrap_or_default) })
     }
@@ -500,6 +501,7 @@ where
     T: DeserializeOwned + Default,
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
+    // The raw value is read first: a type error inside serde would reject the whole line.
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
@@ -525,6 +527,7 @@ where
     T: DeserializeOwned,
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
+    // Each item is parsed on its own, so that one damaged item does not cost the list.
     let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
     Ok(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
 }

@@ -44,6 +44,7 @@ pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
         return Ok(());
     }
     let request = harness.request(Situation::SpendsTooMuch);
+    // One millionth of a dollar: every request exceeds it.
     let started = StartedTurn { cap: Some(Micros(1)), ..request.started };
     let found = ask(harness, Request { started, ..request }).await?;
     let good = match &found {

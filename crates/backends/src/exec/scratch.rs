@@ -35,6 +35,7 @@ pub fn find(is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> {
 fn find_in(directory: &Path, is_meant: impl Fn(&Nonce) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let meant = entries.filter(|entry| {
+        // The temporary directory is shared with other users, who may create files of any name.
         let is_own = entry
             .metadata()
             .is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw());

@@ -31,10 +31,12 @@ impl SessionStep {
                 vec![Self::Branch { from: from.clone(), to: to.clone() }]
             }
             SessionPlan::Continue { session, or_else } => {
+                // The session may exist already: a client that was interrupted opened it.
                 let mut steps = vec![Self::Resume(session.clone())];
                 steps.extend(Self::of(or_else));
                 steps
             }
+            // `Carry` belongs to scripts, which have no conversation of their own.
             SessionPlan::Carry => Vec::new(),
         }
     }

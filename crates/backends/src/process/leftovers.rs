@@ -57,6 +57,7 @@ impl MarkedProcess {
 pub fn find_marked() -> Vec<MarkedProcess> {
     let marked = table::snapshot(None).into_iter().map(|entry| {
         let marks = table::marks(entry.identity);
+        // All markers count: a nested process belongs to the outer run, too.
         let runs = marks.list().map(|marker| marker.run()).collect();
         MarkedProcess { runs, command: table::command(entry.identity) }
     });
@@ -82,6 +83,7 @@ pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
 
 pub(super) fn tree(found: &[Leftover]) -> Tree {
     let known: BTreeSet<_> = found.iter().map(|leftover| leftover.identity).collect();
+    // Markers also find processes that were forked after the search.
     let markers: BTreeSet<_> = found.iter().filter_map(|left| left.marker.clone()).collect();
     Tree::for_leftovers(known, markers)
 }

@@ -104,6 +104,7 @@ fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io:
                 return Ok(());
             }
             Ok(length) => lines.push(&chunk[..length], emit),
+            // A signal interrupted the read; nothing was lost.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -118,6 +119,7 @@ pub fn last_errors(files: &Files) -> String {
         let length = file.metadata()?.len();
         let mut last = vec![0; tail.length()];
         let read = file.read_at(&mut last, length.saturating_sub(tail.length() as u64))?;
+        // The file may have shrunk between the two calls.
         last.truncate(read);
         Ok::<_, io::Error>(last)
     };

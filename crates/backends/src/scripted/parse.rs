@@ -167,6 +167,7 @@ impl Reader<'_> {
         };
         let mut agents = BTreeMap::new();
         for (key, node) in entries {
+            // An invalid agent is skipped with all its states.
             let (Ok(agent), Value::Map(states)) = (self.name(&key), &node.value) else {
                 self.mistyped(&node, "a mapping from states to replies");
                 continue;

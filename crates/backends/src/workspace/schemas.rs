@@ -68,6 +68,7 @@ impl SchemaFiles<'_> {
                         let parsed = (self.parse)(&bytes);
                         return parsed.map(Some).map_err(|why| format!("{path}: {why}"));
                     }
+                    // Every other error must not be skipped: a later directory could hide it.
                     Err(WorkspaceError {
                         why: WorkspaceErrorKind::Missing | WorkspaceErrorKind::NotAFile,
                         ..
