@@ -1,22 +1,23 @@
-//! Claude Code, without a terminal: one client per prompt.
+//! The backend for Claude Code: one client without a terminal per prompt.
 //!
-//! The client writes its stream into the transcript of the turn, which is followed line by line and
-//! folded into an answer. So it outlives its owner: the next one adopts it, or reads what it left. The
-//! id of every session is chosen before the client starts. All that is decided here comes from typed
-//! fields of the stream; nothing is tried again.
+//! `headless` runs the client; this module defines its protocol. Raymond chooses every session id
+//! before the client starts. All decisions come from typed fields of the stream, never from prose
+//! or exit codes. Nothing here retries.
+//!
+//! Start with `turn`, which folds the lines, and `outcome`, which turns the result into an answer.
 
+mod api_error;
 mod arguments;
-mod fault;
+mod error_class;
 mod line;
 mod outcome;
 pub mod preflight;
-mod said;
-mod shape;
 mod spending;
 mod surrogates;
 mod tools;
-mod trouble;
+mod transcript_parser;
 mod turn;
+mod wire;
 
 use std::env;
 use std::ffi::OsString;
@@ -28,18 +29,19 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
-pub(crate) use said::Recount;
+pub(crate) use transcript_parser::TranscriptParser;
 
-use turn::{Ended, Turn};
+use turn::{RoundResult, Turn};
 
-use crate::contract::{Answer, Backend, Capability, Request, Started};
-use crate::headless::{Dialect, End, Headless, Settings, Step, marker, refused};
+use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
+use crate::headless::{
+    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, marker, start_failure,
+};
 use crate::process::{Inherit, Input, Spec};
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "claude";
 
-/// What it can do.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -52,21 +54,21 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Permissions,
 ];
 
-/// The oldest version that will do: the first one that says what an invocation has cost.
+/// The oldest supported version: the first one that reports the cost of an invocation.
 pub const OLDEST: [u32; 3] = [2, 1, 309];
 
-/// The Claude Code client, run like this.
-pub fn client(settings: Settings) -> Arc<dyn Backend> {
-    Arc::new(Headless::<Speech>::new(settings))
+/// Returns a backend for the Claude Code client.
+pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<ClaudeProtocol>::new(settings))
 }
 
-/// How the client is started and understood.
+/// The protocol of Claude Code.
 #[derive(Debug, Clone)]
-struct Speech {
+struct ClaudeProtocol {
     prices: Arc<Prices>,
 }
 
-impl Dialect for Speech {
+impl ClientProtocol for ClaudeProtocol {
     type Turn = Turn;
 
     const NAME: &str = NAME;
@@ -76,34 +78,37 @@ impl Dialect for Speech {
         Self { prices }
     }
 
-    fn begin(&self, started: &Started) -> Turn {
-        Turn::sparing(Some(spare(started)))
+    fn begin(&self, started: &StartedTurn) -> Turn {
+        Turn::with_spare_session(Some(spare_session(started)))
     }
 
-    /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
-    /// after the first step opens another one.
-    fn steps(&self, started: &Started) -> Vec<Step> {
-        let spare = spare(started);
-        let steps = Step::of(&started.plan).into_iter().enumerate();
-        steps.map(|(n, step)| if n == 0 { step } else { step.under(spare.clone()) }).collect()
+    /// Returns the steps of the plan.
+    fn steps(&self, started: &StartedTurn) -> Vec<SessionStep> {
+        // A client that was killed early leaves a session id that is taken but unknown to every
+        // client, so all steps after the first open a spare session.
+        let spare = spare_session(started);
+        let steps = SessionStep::of(&started.plan).into_iter().enumerate();
+        steps
+            .map(|(n, step)| if n == 0 { step } else { step.with_session(spare.clone()) })
+            .collect()
     }
 
     fn spec(
         &self,
         program: OsString,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
-        // States may have been edited since the start.
+        // States may have been edited since the start of the run, so the check is repeated here.
         preflight::keeps_checks(&request.permissions)
-            .map_err(|problem| refused(problem.to_string()))?;
+            .map_err(|problem| start_failure(problem.to_string()))?;
         Ok(Spec {
             arguments: arguments::arguments(request, step),
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: arguments::environment(request, |name| env::var_os(name).is_some()),
-            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
+            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,
@@ -114,25 +119,27 @@ impl Dialect for Speech {
         turn.spending.cost(&self.prices)
     }
 
-    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step, &self.prices)
     }
 
+    // An interrupted round is not conclusive, because the next client continues it. A lost session
+    // is conclusive, because the next step of the plan follows.
     fn is_conclusive(&self, turn: &Turn) -> bool {
         match &turn.result {
-            Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
-            None => turn.hearing.flooded.is_some() || turn.hearing.unread,
+            Some(ended) => !ended.was_interrupted() || ended.has_lost_session(),
+            None => turn.health.flooded.is_some() || turn.health.unread,
         }
     }
 
-    fn place(&self, turn: &Turn, _: &[Step]) -> usize {
-        let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
+    fn step_index(&self, turn: &Turn, _: &[SessionStep]) -> usize {
+        let lost = turn.result.as_ref().is_some_and(RoundResult::has_lost_session);
         if lost { turn.lost.saturating_sub(1) } else { turn.lost }
     }
 }
 
-/// The session of a turn whose planned one is taken.
-fn spare(started: &Started) -> SessionId {
+/// Returns the session id for a turn whose planned id is taken.
+fn spare_session(started: &StartedTurn) -> SessionId {
     started.turn.spare_session(&started.nonce, started.attempt)
 }
 

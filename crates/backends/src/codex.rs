@@ -1,20 +1,22 @@
-//! Codex, without a terminal: one client per prompt.
+//! The backend for Codex: one client without a terminal per prompt.
 //!
-//! The client writes two things: a stream of lines to stdout, which is the transcript, and a rollout file
-//! of its own, where every request to the model is counted and every error has a type. The stream says
-//! how a turn goes, the rollout what it costs and why it failed. The client chooses the ids of its
-//! threads, so the id of a conversation is what the stream says, not what was planned. It knows no cap:
-//! a turn is watched through its rollout, and ended when its share is used up.
+//! The client writes a stream of lines to stdout, which is the transcript. It also writes a rollout
+//! file, which counts every request to the model and gives every error a type. The stream shows the
+//! progress of a turn; the rollout shows its cost and the reason of a failure.
+//!
+//! The client chooses the ids of its threads, so the id of a conversation comes from the stream,
+//! not from the plan. The client has no budget option: Raymond watches the rollout and ends the
+//! turn when its budget share is used up.
 
 mod arguments;
-mod books;
-mod fault;
+mod error_class;
 mod line;
 mod outcome;
-mod past;
 pub mod preflight;
+mod prior_turns;
 mod rollout;
-mod said;
+mod thread_usage;
+mod transcript_parser;
 mod turn;
 
 use std::env;
@@ -27,25 +29,25 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
-pub(crate) use said::Recount;
+pub(crate) use transcript_parser::TranscriptParser;
 
-use books::Books;
-use past::Past;
+use prior_turns::PriorTurns;
+use thread_usage::ThreadUsage;
 use turn::Turn;
 
-use crate::contract::{Answer, Backend, Capability, Request, Started};
+use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
-    Dialect, End, Fold as _, Headless, Settings, Step, marker, refused, unwritable,
+    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, TurnReader as _, marker,
+    start_failure, unwritable_file,
 };
 use crate::process::{Inherit, Input, Spec};
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "codex";
 
-/// The oldest client that is known to do all this.
+/// The oldest version that was tested with all these features.
 pub const OLDEST: [u32; 3] = [0, 166, 0];
 
-/// What it can do.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -56,18 +58,18 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Effort,
 ];
 
-/// The Codex client, run like this.
-pub fn client(settings: Settings) -> Arc<dyn Backend> {
-    Arc::new(Headless::<Speech>::new(settings))
+/// Returns a backend for the Codex client.
+pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<CodexProtocol>::new(settings))
 }
 
-/// How the client is started and understood.
+/// The protocol of Codex.
 #[derive(Debug, Clone)]
-struct Speech {
+struct CodexProtocol {
     prices: Arc<Prices>,
 }
 
-impl Dialect for Speech {
+impl ClientProtocol for CodexProtocol {
     type Turn = Turn;
 
     const NAME: &str = NAME;
@@ -77,31 +79,33 @@ impl Dialect for Speech {
         Self { prices }
     }
 
-    fn begin(&self, started: &Started) -> Turn {
-        let past = Past::kept_in(past_file(started));
-        let books = Books::new(&home(started), Arc::clone(&self.prices), past);
+    fn begin(&self, started: &StartedTurn) -> Turn {
+        let prior_turns = PriorTurns::kept_in(prior_turns_file(started));
+        let thread_usage = ThreadUsage::new(&home(started), Arc::clone(&self.prices), prior_turns);
+        // A later owner has no request, but the file shows that JSON was requested.
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
-        Turn::new(books, started.cap, form)
+        Turn::new(thread_usage, started.cap, form)
     }
 
     fn spec(
         &self,
         program: OsString,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
     ) -> Result<Spec, TurnFailure> {
+        // Refused here, before a client is started in vain.
         if message.chars().count() > LONGEST {
-            return Err(refused(format!(
-                "the prompt has more than the {LONGEST} characters that the client takes"
+            return Err(start_failure(format!(
+                "the prompt exceeds the client's limit of {LONGEST} characters"
             )));
         }
-        // States may have been edited since the start.
-        let wish = preflight::Wish::of(request);
-        wish.check(&self.prices).map_err(|problem| refused(problem.told()))?;
+        // States may have been edited since the start of the run, so the check is repeated here.
+        let options = preflight::RequestedOptions::of(request);
+        options.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
-            fs::write(&file, schema.to_string()).map_err(|error| unwritable(&file, &error))?;
+            fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;
         }
         let schema = request.schema.as_ref().map(|_| schema_file(&request.started));
         let home = request.started.config_home.clone();
@@ -110,63 +114,65 @@ impl Dialect for Speech {
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
             set: own_home(home).map(|home| (HOME.into(), home.into())).into_iter().collect(),
-            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
+            unset: arguments::foreign_variables(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program,
         })
     }
 
-    /// The client takes what is no UUID for the name of a thread, and opens one where there is none.
-    fn cannot_know(&self, step: &Step) -> bool {
-        step.needs().is_some_and(|id| !arguments::is_uuid(id.as_str()))
+    /// Whether the id is not a UUID. The client would take it for the name of a thread, and open a
+    /// thread if there is none of that name.
+    fn cannot_find_session(&self, step: &SessionStep) -> bool {
+        step.required_session().is_some_and(|id| !arguments::is_uuid(id.as_str()))
     }
 
     fn cost(&self, turn: &Turn) -> Cost {
         turn.cost()
     }
 
-    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+    fn answer(&self, turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
         outcome::answer(turn, end, step)
     }
 
     fn is_conclusive(&self, turn: &Turn) -> bool {
-        turn.is_complete() || turn.hearing.flooded.is_some()
+        turn.is_complete() || turn.health.flooded.is_some()
     }
 
-    /// A client that does not know its thread writes no line: the one that wrote is known by its thread.
-    fn place(&self, turn: &Turn, steps: &[Step]) -> usize {
+    /// Returns the step that wrote the transcript.
+    fn step_index(&self, turn: &Turn, steps: &[SessionStep]) -> usize {
+        // A client that does not know its thread writes no line, so the thread identifies the step.
         let Some(session) = &turn.session else { return 0 };
-        let resumes = |step: &Step| matches!(step, Step::Resume(id) if id == session);
+        let resumes = |step: &SessionStep| matches!(step, SessionStep::Resume(id) if id == session);
         steps.iter().position(resumes).unwrap_or_else(|| steps.len().saturating_sub(1))
     }
 }
 
-/// The longest prompt that the client takes, in characters.
+/// The longest prompt that the client accepts, in characters.
 const LONGEST: usize = 1 << 20;
 
 const HOME: &str = "CODEX_HOME";
 
-/// Where the client keeps its threads.
-fn home(started: &Started) -> PathBuf {
+/// Returns the directory where the client keeps its threads.
+fn home(started: &StartedTurn) -> PathBuf {
     let own = own_home(started.config_home.clone());
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
 
-/// Where the client is told to keep them, so that it does not look elsewhere than its owner: it works in
-/// another directory.
+/// Returns the directory that the client must use, as an absolute path, because the client works in
+/// another directory than its owner.
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
-    let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
-    config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
+    let configured = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
+    config_home.or_else(configured).map(|home| path::absolute(&home).unwrap_or(home))
 }
 
-/// The turns that the thread had before are kept beside the transcript.
-fn past_file(started: &Started) -> PathBuf {
+/// Returns the file beside the transcript that lists the earlier turns of the thread.
+fn prior_turns_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("past.json")
 }
 
-/// The client reads the schema of its answer from a file.
-fn schema_file(started: &Started) -> PathBuf {
+/// Returns the file from which the client reads the schema of its answer.
+fn schema_file(started: &StartedTurn) -> PathBuf {
     started.transcript.with_extension("schema.json")
 }
 

@@ -1,8 +1,8 @@
-//! The suite that every backend passes unchanged.
+//! The test suite that every backend passes unchanged.
 //!
-//! A backend brings a [`Bench`]: requests that put its client into the situations below. The suite
-//! says which of its rules the answers break. It waits for answers only so long: a backend that
-//! hangs breaks a rule, it does not hang the suite.
+//! A backend provides a [`Harness`], which creates requests for the situations below. The suite
+//! returns the rules that the answers break. It limits the time for every answer, so a backend that
+//! hangs breaks a rule but does not block the suite.
 
 mod declared;
 mod sessions;
@@ -17,89 +17,85 @@ use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Backend, Capability, Reply, Request, Started, Watch};
+use crate::contract::{Answer, Backend, Capability, Reply, Request, StartedTurn, TurnObserver};
 
-/// A backend that can be put into situations.
-pub trait Bench {
-    /// The backend.
+/// A backend under test.
+pub trait Harness {
     fn backend(&self) -> &dyn Backend;
 
-    /// A request that brings the situation about. Its plan is fresh unless the suite changes it.
+    /// Returns a request that causes the situation. Its plan is fresh unless the suite changes it.
     fn request(&self, situation: Situation) -> Request;
 
-    /// What the model was shown for the last turn: prompts and replies, in order. `None` where nobody
-    /// can tell; then only the answers are looked at.
+    /// Returns the prompts and replies that the model saw in the last turn, in order. `None` if the
+    /// harness cannot know; then the suite checks only the answers.
     fn shown(&self) -> Option<Vec<String>> {
         None
     }
 
-    /// The longest that any answer may take: a stop with all its graces, and room.
+    /// Returns the time limit for an answer, which must cover a stop with all its waiting times.
     fn patience(&self) -> Duration {
+        // The waiting times of `Grace` add up to 25 s.
         Duration::from_secs(30)
     }
 }
 
-/// What a client may run into.
+/// A situation of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Situation {
-    /// It answers.
+    /// The client answers.
     Replies,
-    /// It answers something else than in [`Situation::Replies`].
+    /// The client answers something else than in [`Situation::Replies`].
     RepliesDifferently,
-    /// It is asked for JSON by a schema, and answers `{"a":1}`.
+    /// The client is asked for JSON with a schema and answers `{"a":1}`.
     Complies,
-    /// It is asked for JSON by a schema, and never answers in it.
+    /// The client is asked for JSON with a schema and never follows it.
     NeverComplies,
-    /// It would do more after it has spent something.
+    /// The client would continue after it has spent something.
     SpendsTooMuch,
-    /// It never answers.
     Hangs,
-    /// It knows no session.
+    /// The client does not know the session.
     KnowsNoSession,
-    /// It says that the turn failed.
+    /// The client reports that the turn failed.
     Fails,
-    /// It meets a failure that passes.
+    /// The client meets a transient failure.
     FailsTransiently,
-    /// It meets a usage limit.
     IsOverQuota,
-    /// It is not logged in.
     IsLoggedOut,
 }
 
-/// A rule that was broken.
+/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {found}")]
 pub struct Violation {
-    /// The rule.
     pub rule: &'static str,
-    /// What was found instead.
+    /// The observed answer.
     pub found: String,
 }
 
-/// Every rule that the backend breaks.
-pub async fn violations(bench: &dyn Bench) -> Vec<Violation> {
+/// Returns every rule that the backend breaks.
+pub async fn violations(harness: &dyn Harness) -> Vec<Violation> {
     let results = [
-        declares_what_it_can_do(bench),
-        replies(bench).await,
-        names_its_sessions(bench).await,
-        answers_the_same_again(bench).await,
-        answers_at_once_as_one_by_one(bench).await,
-        is_cancelled_before_it_starts(bench).await,
-        is_cancelled_while_it_waits(bench).await,
-        tells_the_clocks_apart(bench).await,
-        never_opens_a_lost_session(bench).await,
-        continues_by_the_original_plan(bench).await,
-        sessions::goes_on_where_it_was(bench).await,
-        declared::answers_by_a_schema(bench).await,
-        declared::stops_at_its_cap(bench).await,
-        names_failures(bench).await,
+        declares_capabilities(harness),
+        replies(harness).await,
+        names_its_sessions(harness).await,
+        answers_the_same_again(harness).await,
+        answers_in_parallel_as_in_sequence(harness).await,
+        is_cancelled_before_it_starts(harness).await,
+        is_cancelled_while_it_waits(harness).await,
+        distinguishes_timeouts(harness).await,
+        never_opens_a_lost_session(harness).await,
+        continues_by_the_original_plan(harness).await,
+        sessions::continues_sessions(harness).await,
+        declared::answers_by_a_schema(harness).await,
+        declared::stops_at_its_cap(harness).await,
+        names_failures(harness).await,
     ];
     results.into_iter().filter_map(Result::err).collect()
 }
 
 type Verdict = Result<(), Violation>;
 
-fn holds(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdict {
+fn check_rule(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdict {
     if holds {
         return Ok(());
     }
@@ -108,40 +104,41 @@ fn holds(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdi
 }
 
 async fn answer(
-    bench: &dyn Bench,
+    harness: &dyn Harness,
     request: Request,
     cancel: CancellationToken,
 ) -> Result<Answer, Violation> {
-    let answering = bench.backend().answer(request, Watch::unseen(cancel));
-    let patience = bench.patience();
+    let answering = harness.backend().answer(request, TurnObserver::silent(cancel));
+    let patience = harness.patience();
     timeout(patience, answering).await.map_err(|_| Violation {
         rule: "every turn ends",
         found: format!("no answer within {patience:?}"),
     })
 }
 
-async fn ask(bench: &dyn Bench, request: Request) -> Result<Answer, Violation> {
-    answer(bench, request, CancellationToken::new()).await
+async fn ask(harness: &dyn Harness, request: Request) -> Result<Answer, Violation> {
+    answer(harness, request, CancellationToken::new()).await
 }
 
-fn declares_what_it_can_do(bench: &dyn Bench) -> Verdict {
-    let declared = bench.backend().capabilities();
+fn declares_capabilities(harness: &dyn Harness) -> Verdict {
+    let declared = harness.backend().capabilities();
     let mut unique = declared.to_vec();
     unique.sort_unstable();
+    // A capability that is declared twice is a mistake in the table.
     unique.dedup();
     let good = unique.len() == declared.len() && declared.contains(&Capability::Fresh);
-    let named = !bench.backend().name().as_str().is_empty();
-    holds(
+    let named = !harness.backend().name().as_str().is_empty();
+    check_rule(
         "a backend has a name, opens sessions, and declares each capability once",
         good && named,
         &declared,
     )
 }
 
-async fn replies(bench: &dyn Bench) -> Verdict {
-    let request = bench.request(Situation::Replies);
-    let found = ask(bench, request).await?;
-    let prices = bench.backend().capabilities().contains(&Capability::Cost);
+async fn replies(harness: &dyn Harness) -> Verdict {
+    let request = harness.request(Situation::Replies);
+    let found = ask(harness, request).await?;
+    let prices = harness.backend().capabilities().contains(&Capability::Cost);
     let good = match &found {
         Answer::Replied(reply) => {
             let priced = matches!(reply.cost, Cost::Reported(_) | Cost::Estimated(_));
@@ -149,24 +146,21 @@ async fn replies(bench: &dyn Bench) -> Verdict {
         }
         Answer::Capped { .. } | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    holds("a reply has a text and, where declared, a cost", good, &found)
+    check_rule("a reply has a text and, where declared, a cost", good, &found)
 }
 
-async fn names_its_sessions(bench: &dyn Bench) -> Verdict {
-    let found = ask(bench, bench.request(Situation::Replies)).await?;
-    let takes = bench.backend().capabilities().contains(&Capability::ChosenIds);
+async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
+    let found = ask(harness, harness.request(Situation::Replies)).await?;
+    let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     let good = matches!(&found, Answer::Replied(reply) if reply.session.is_none() == takes);
-    holds(
-        "a session is opened under the id that was chosen, or under one that is told",
-        good,
-        &found,
-    )
+    check_rule("a session has the chosen id, or one that the client reports", good, &found)
 }
 
-/// What answers have in common: whoever chooses ids itself never chooses one twice.
-async fn comparable(bench: &dyn Bench, request: Request) -> Result<Answer, Violation> {
-    let answer = ask(bench, request).await?;
-    let takes = bench.backend().capabilities().contains(&Capability::ChosenIds);
+/// Returns the answer without its session if the client chooses ids, because it never chooses one
+/// twice.
+async fn comparable(harness: &dyn Harness, request: Request) -> Result<Answer, Violation> {
+    let answer = ask(harness, request).await?;
+    let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     Ok(match answer {
         Answer::Replied(reply) if !takes => {
             Answer::Replied(Box::new(Reply { session: None, ..*reply }))
@@ -175,67 +169,69 @@ async fn comparable(bench: &dyn Bench, request: Request) -> Result<Answer, Viola
     })
 }
 
-async fn answers_the_same_again(bench: &dyn Bench) -> Verdict {
-    let first = comparable(bench, bench.request(Situation::Replies)).await?;
-    let second = comparable(bench, bench.request(Situation::Replies)).await?;
+async fn answers_the_same_again(harness: &dyn Harness) -> Verdict {
+    let first = comparable(harness, harness.request(Situation::Replies)).await?;
+    let second = comparable(harness, harness.request(Situation::Replies)).await?;
     let same = first == second;
-    holds("the same request has the same answer", same, &(first, second))
+    check_rule("the same request has the same answer", same, &(first, second))
 }
 
-async fn answers_at_once_as_one_by_one(bench: &dyn Bench) -> Verdict {
+async fn answers_in_parallel_as_in_sequence(harness: &dyn Harness) -> Verdict {
     let requests = || {
-        let other = bench.request(Situation::RepliesDifferently);
-        (bench.request(Situation::Replies), other)
+        let other = harness.request(Situation::RepliesDifferently);
+        (harness.request(Situation::Replies), other)
     };
     let (one, other) = requests();
-    let alone = (comparable(bench, one).await?, comparable(bench, other).await?);
+    let alone = (comparable(harness, one).await?, comparable(harness, other).await?);
     let (one, other) = requests();
-    let (other, one) = tokio::join!(comparable(bench, other), comparable(bench, one));
+    let (other, one) = tokio::join!(comparable(harness, other), comparable(harness, one));
     let together = (one?, other?);
+    // The two situations must differ, or a backend with one fixed answer would pass.
     let good = alone == together && alone.0 != alone.1;
-    holds("turns at once are answered like turns one after the other", good, &(alone, together))
+    check_rule("parallel turns have the same answers as sequential turns", good, &(alone, together))
 }
 
-async fn is_cancelled_before_it_starts(bench: &dyn Bench) -> Verdict {
+async fn is_cancelled_before_it_starts(harness: &dyn Harness) -> Verdict {
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let found = answer(bench, bench.request(Situation::Hangs), cancel).await?;
+    let found = answer(harness, harness.request(Situation::Hangs), cancel).await?;
     let interrupted = matches!(found, Answer::Interrupted { .. });
-    holds("a cancelled request is interrupted", interrupted, &found)
+    check_rule("a cancelled request is interrupted", interrupted, &found)
 }
 
-async fn is_cancelled_while_it_waits(bench: &dyn Bench) -> Verdict {
+async fn is_cancelled_while_it_waits(harness: &dyn Harness) -> Verdict {
     let cancel = CancellationToken::new();
-    let request = bench.request(Situation::Hangs);
-    let asked = answer(bench, request, cancel.clone());
+    let request = harness.request(Situation::Hangs);
+    let asked = answer(harness, request, cancel.clone());
     let cancelling = async {
-        // The turn is under way after its first step.
+        // The turn has started after its first poll.
         tokio::task::yield_now().await;
         cancel.cancel();
     };
     let (found, ()) = tokio::join!(asked, cancelling);
     let found = found?;
     let interrupted = matches!(found, Answer::Interrupted { .. });
-    holds("a turn is cancelled promptly", interrupted, &found)
+    check_rule("a turn is cancelled promptly", interrupted, &found)
 }
 
-async fn tells_the_clocks_apart(bench: &dyn Bench) -> Verdict {
+async fn distinguishes_timeouts(harness: &dyn Harness) -> Verdict {
+    // 50 ms end the test soon; ten minutes never pass.
     let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
     for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
         let request = {
-            let request = bench.request(Situation::Hangs);
-            let started = Started { idle_timeout, timeout: wall, ..request.started };
+            let request = harness.request(Situation::Hangs);
+            let started = StartedTurn { idle_timeout, timeout: wall, ..request.started };
             Request { started, ..request }
         };
-        let found = ask(bench, request).await?;
+        let found = ask(harness, request).await?;
         let expected = TurnFailure::Timeout { clock, after: Span(50) };
         let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
-        holds("each clock is told by name", good, &found)?;
+        check_rule("a timeout names its clock", good, &found)?;
     }
     Ok(())
 }
 
-async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
+async fn never_opens_a_lost_session(harness: &dyn Harness) -> Verdict {
     let lost = SessionId::new("00000000-0000-8000-8000-000000000000");
     let to = SessionId::new("00000000-0000-8000-8000-000000000001");
     let plans = [
@@ -243,32 +239,33 @@ async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
         (Capability::Branch, SessionPlan::Branch { from: lost.clone(), to }),
     ];
     for (needed, plan) in plans {
-        if !bench.backend().capabilities().contains(&needed) {
+        // A rule for a capability applies only to backends that declare it.
+        if !harness.backend().capabilities().contains(&needed) {
             continue;
         }
-        let request = planned(bench.request(Situation::KnowsNoSession), plan);
-        let found = ask(bench, request).await?;
+        let request = planned(harness.request(Situation::KnowsNoSession), plan);
+        let found = ask(harness, request).await?;
         let good = matches!(
             &found,
             Answer::Failed { failure: TurnFailure::LostSession { session }, .. } if *session == lost
         );
-        holds("a session that is not known is lost", good, &found)?;
+        check_rule("an unknown session is reported as lost", good, &found)?;
     }
     Ok(())
 }
 
-async fn continues_by_the_original_plan(bench: &dyn Bench) -> Verdict {
-    let request = bench.request(Situation::Replies);
+async fn continues_by_the_original_plan(harness: &dyn Harness) -> Verdict {
+    let request = harness.request(Situation::Replies);
     let Some(session) = request.started.plan.session().cloned() else {
-        return holds("a request has a session", false, &request.started.plan);
+        return check_rule("a request has a session", false, &request.started.plan);
     };
     let plan = SessionPlan::Continue { session, or_else: Box::new(request.started.plan.clone()) };
-    let found = ask(bench, planned(request, plan)).await?;
+    let found = ask(harness, planned(request, plan)).await?;
     let good = matches!(found, Answer::Replied(_));
-    holds("a turn whose session was never opened starts by its original plan", good, &found)
+    check_rule("a turn whose session was never opened starts by its original plan", good, &found)
 }
 
-async fn names_failures(bench: &dyn Bench) -> Verdict {
+async fn names_failures(harness: &dyn Harness) -> Verdict {
     let situations = [
         Situation::Fails,
         Situation::FailsTransiently,
@@ -276,12 +273,12 @@ async fn names_failures(bench: &dyn Bench) -> Verdict {
         Situation::IsLoggedOut,
     ];
     for situation in situations {
-        let found = ask(bench, bench.request(situation)).await?;
+        let found = ask(harness, harness.request(situation)).await?;
         let good = match &found {
             Answer::Failed { failure, .. } => is_named(situation, failure),
             Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
         };
-        holds("each failure is told by its kind", good, &(situation, found))?;
+        check_rule("a failure has the right kind", good, &(situation, found))?;
     }
     Ok(())
 }
@@ -302,7 +299,7 @@ fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
     }
 }
 
-/// The request under another plan.
+/// Returns the request with another plan.
 pub(crate) fn planned(mut request: Request, plan: SessionPlan) -> Request {
     request.started.plan = plan;
     request

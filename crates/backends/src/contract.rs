@@ -1,8 +1,9 @@
-//! What every agent client is asked, and what it may answer.
+//! The contract between the engine and agent clients: requests and answers.
 //!
-//! A backend sends one prompt to its client and observes how that ends. It decides nothing: no
-//! retry, no reminder, no transition. Its answer depends on the request alone, so that two turns at
-//! once, or a resumed run, are answered like one turn after the other.
+//! A backend sends one prompt to its client and observes how the turn ends. It decides nothing: no
+//! retry, no reminder, no transition. An answer depends only on its request, so parallel turns and
+//! resumed runs get the same answers as turns that run one after the other. `conformance` checks
+//! this.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,171 +24,159 @@ use tokio_util::sync::CancellationToken;
 
 /// An agent client.
 pub trait Backend: Send + Sync {
-    /// How workflows and flags name it.
+    /// The name in workflows and flags.
     fn name(&self) -> BackendName;
 
-    /// What it can do.
     fn capabilities(&self) -> &'static [Capability];
 
-    /// Sends the prompt and observes the turn to its end. A cancelled token ends the turn, and with
-    /// it whatever was started for it; the answer then is [`Answer::Interrupted`], unless the turn
-    /// was over already.
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_>;
+    /// Sends the prompt and observes the turn until it ends. A cancelled token ends the turn and
+    /// every process of the turn. The answer is then [`Answer::Interrupted`], unless the turn had
+    /// already ended.
+    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_>;
 
-    /// Looks for a turn that an earlier owner of the run started. A backend whose clients die with
-    /// their owner finds nothing.
-    fn attach(&self, _: &Started) -> Attached {
-        Attached::Absent { cost: Cost::Unknown, progressed: false, session: None }
+    /// Looks for a turn that an earlier owner of the run started. The default finds nothing, which
+    /// is right for clients that die with their owner.
+    fn attach(&self, _: &StartedTurn) -> AttachResult {
+        AttachResult::Absent { cost: Cost::Unknown, progressed: false, session: None }
     }
 
-    /// Observes a turn to its end that was found running. Whoever never finds one has nothing to do.
-    fn follow(&self, _: Started, _: Watch) -> Answering<'_> {
+    /// Observes a turn that [`Backend::attach`] found running until it ends.
+    fn follow(&self, _: StartedTurn, _: TurnObserver) -> AnswerFuture<'_> {
+        // The default `attach` never reports a running turn, so this is not reached in practice.
         let (cost, progressed) = (Cost::Unknown, false);
         let answer = Answer::Interrupted { cost, progressed, session: None };
         Box::pin(std::future::ready(answer))
     }
 }
 
-/// How a turn is watched and ended from outside.
+/// The connection of a running turn to its caller: cancellation and progress.
 #[derive(Clone)]
-pub struct Watch {
-    /// Cancelled, the turn ends.
+pub struct TurnObserver {
+    /// Ends the turn when it is cancelled.
     pub cancel: CancellationToken,
-    /// Told what is seen meanwhile.
-    pub listener: Arc<dyn Fn(Sign) + Send + Sync>,
+    /// Receives progress while the turn runs.
+    pub listener: Arc<dyn Fn(Progress) + Send + Sync>,
 }
 
-/// What is seen of a turn while it runs. Nothing depends on it.
+/// Visible progress of a running turn. No decision depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sign {
+pub enum Progress {
     /// The client uses a tool.
     Tool {
-        /// As permissions name it: `Bash(cargo test)`.
+        /// The call in the form of a permission rule: `Bash(cargo test)`.
         name: String,
     },
-    /// The client writes.
+    /// The client writes text.
     Text,
-    /// The client tries a request again.
-    Retries {
-        /// Why.
-        why: String,
-    },
-    /// The client has been silent this long.
+    /// The client retries a request.
+    Retries { why: String },
+    /// The client has written nothing for this long.
     Silent(Span),
 }
 
-/// An answer that is being waited for.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+/// A pending answer.
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-/// A turn that was started: enough to find it again.
+/// A started turn, with everything that is needed to find it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    /// The nonce of the run.
+pub struct StartedTurn {
     pub nonce: Nonce,
-    /// Which turn.
     pub turn: TurnId,
-    /// Which attempt at it, from 1.
+    /// The attempt, counted from 1.
     pub attempt: u32,
-    /// How it gets its conversation.
+    /// How the turn gets its conversation.
     pub plan: SessionPlan,
-    /// The file that holds what its client says.
+    /// The file to which the client writes its stream.
     pub transcript: PathBuf,
-    /// The longest the turn may take.
+    /// The time limit of the whole turn.
     pub timeout: Option<Span>,
-    /// The longest it may be silent.
+    /// The time limit between two outputs.
     pub idle_timeout: Option<Span>,
-    /// What the turn may spend; none is no limit.
+    /// The budget share of the turn; `None` means no limit.
     pub cap: Option<Micros>,
-    /// Where the client keeps its configuration; none is the person's own.
+    /// The client's configuration directory; `None` means the user's own.
     pub config_home: Option<PathBuf>,
 }
 
-/// What a look for a turn found.
+/// The result of looking for a started turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attached {
-    /// It still runs: [`Backend::follow`] it.
+pub enum AttachResult {
+    /// The client still runs: call [`Backend::follow`].
     Running,
-    /// It had finished, and this is its answer.
+    /// The client finished with this answer.
     Finished(Answer),
-    /// It is gone.
+    /// The client is not running and left no answer.
     Absent {
-        /// What it cost all the same.
+        /// The cost of the turn so far.
         cost: Cost,
-        /// Whether it had said anything.
+        /// Whether the model had written anything.
         progressed: bool,
-        /// The session, when it is not the one that the plan names.
+        /// The session, if it is not the planned one.
         session: Option<SessionId>,
     },
-    /// It is gone or runs, and its transcript cannot be read: its answer may be there.
-    Unreadable {
-        /// Why, as a sentence.
-        why: String,
-    },
+    /// The transcript cannot be read, so an answer may be lost in it.
+    Unreadable { why: String },
 }
 
 /// One prompt to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The turn.
-    pub started: Started,
-    /// The state it belongs to.
+    pub started: StartedTurn,
+    /// The state that the turn belongs to.
     pub state: StateName,
-    /// How often the agent has entered the state, this time included; of a step, which output is asked for.
+    /// How often the agent has entered the state, including this time. For a step: the number of
+    /// the requested output.
     pub count: u32,
-    /// What to send.
     pub prompt: String,
-    /// What to say before it when an earlier attempt may have been seen.
+    /// A text to send before the prompt if the model may have seen an earlier attempt.
     pub notice: Option<String>,
-    /// Where the client works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The model; none leaves it to the client.
+    /// The model; `None` leaves the choice to the client.
     pub model: Option<String>,
-    /// The effort; none leaves it to the client.
+    /// The reasoning effort; `None` leaves the choice to the client.
     pub effort: Option<String>,
-    /// What the client may do without asking.
+    /// The tools that the client may use without asking.
     pub permissions: Permissions,
-    /// What else the state hands to the client.
+    /// Further options that the state passes to the client.
     pub extras: Extras,
-    /// What the final message is to be: JSON that this schema describes.
+    /// The JSON Schema of the final message.
     pub schema: Option<Value>,
-    /// The environment variables that it is handed; none means all.
+    /// The names of the environment variables that the client inherits; `None` means all.
     pub environment: Option<Vec<String>>,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// With a final message.
+    /// The turn ended with a final message.
     Replied(Box<Reply>),
-    /// Its cap is used up, and it has no final message.
+    /// The budget share was used up before a final message.
     Capped {
-        /// What it cost.
         cost: Cost,
-        /// Whether the client had said anything.
+        /// Whether the model had written anything.
         progressed: bool,
-        /// The tools that the client denied, one entry per call.
+        /// The denied tool calls, one entry per call.
         denied: Vec<String>,
-        /// The session, when it is not the one that the plan names.
+        /// The session, if it is not the planned one.
         session: Option<SessionId>,
     },
-    /// It failed.
     Failed {
-        /// How.
         failure: TurnFailure,
-        /// What it cost all the same.
+        /// The cost of the turn so far.
         cost: Cost,
-        /// The tools that the client denied, one entry per call.
+        /// The denied tool calls, one entry per call.
         denied: Vec<String>,
-        /// The session, when it is not the one that the plan names.
+        /// The session, if it is not the planned one.
         session: Option<SessionId>,
     },
-    /// It was cancelled.
+    /// The turn was cancelled.
     Interrupted {
-        /// What it cost all the same.
+        /// The cost of the turn so far.
         cost: Cost,
-        /// Whether the client had said anything.
+        /// Whether the model had written anything.
         progressed: bool,
-        /// The session, when it is not the one that the plan names.
+        /// The session, if it is not the planned one.
         session: Option<SessionId>,
     },
 }
@@ -195,40 +184,38 @@ pub enum Answer {
 /// A final message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The message.
     pub text: String,
-    /// What the turn cost.
     pub cost: Cost,
-    /// Whether the client stopped because the share was used up, and the message was complete by then.
+    /// Whether the budget share was used up although the message is complete.
     pub capped: bool,
-    /// The session, when it is not the one that the plan names.
+    /// The session, if it is not the planned one.
     pub session: Option<SessionId>,
-    /// What was asked for with a schema, where the client or its message has JSON for it. Not every client
-    /// checks its shape: whoever asked does.
+    /// The JSON for the requested schema, from the client or from its message. Not every client
+    /// validates it, so the caller must.
     pub structured: Option<Value>,
-    /// The model that answered, where the client said so.
+    /// The model that answered, if the client named it.
     pub model: Option<String>,
-    /// The tools that the client denied, one entry per call.
+    /// The denied tool calls, one entry per call.
     pub denied: Vec<String>,
-    /// What else is worth a look.
     pub warnings: Vec<Warning>,
 }
 
-impl Watch {
-    /// A watch that nobody looks at.
-    pub fn unseen(cancel: CancellationToken) -> Self {
+impl TurnObserver {
+    /// Creates an observer that ignores all progress.
+    pub fn silent(cancel: CancellationToken) -> Self {
         Self { cancel, listener: Arc::new(|_| {}) }
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for TurnObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("cancel", &self.cancel).finish_non_exhaustive()
+        f.debug_struct("TurnObserver").field("cancel", &self.cancel).finish_non_exhaustive()
     }
 }
 
 impl Request {
-    /// All that is sent: the notice, a blank line and the prompt; or the prompt alone.
+    /// Returns the complete message: the notice and a blank line, if there is a notice, then the
+    /// prompt.
     pub fn message(&self) -> String {
         match &self.notice {
             Some(notice) => format!("{notice}\n\n{}", self.prompt),
@@ -238,7 +225,7 @@ impl Request {
 }
 
 impl Answer {
-    /// Returns what the turn cost.
+    /// Returns the cost of the turn for changes.
     pub fn cost_mut(&mut self) -> &mut Cost {
         match self {
             Self::Replied(reply) => &mut reply.cost,
@@ -250,7 +237,7 @@ impl Answer {
 }
 
 impl Reply {
-    /// A message, and nothing more to say about it.
+    /// Creates a reply without anything but text and cost.
     pub fn new(text: impl Into<String>, cost: Cost) -> Self {
         Self {
             text: text.into(),

@@ -1,11 +1,12 @@
-//! Runs one attempt at an `exec` step.
+//! Running one attempt at an `exec` step.
 //!
-//! A step is a text for `bash -c` (no login shell), or a program with arguments. It works in the
-//! workspace, reads what it is given or nothing, and nothing below it is left when it has ended: not
-//! after a timeout, and not after an exit, when its children have had a short grace. (What a server started for
-//! it is known by its marker, and ends with the run.) What it says is
-//! bounded: beyond [`STDOUT_MAX`] it is ended, of stderr the last [`STDERR_MAX`] are kept. Whether
-//! what it said is what was asked for is judged by whoever asked.
+//! A step is a text for `bash -c` (not a login shell), or a program with arguments. It works in the
+//! workspace and reads the given stdin or nothing. When it has ended, none of its descendants is
+//! left, neither after a timeout nor after an exit; after an exit they get a short grace period. A
+//! process that a server started for the step is found by its marker and ends with the run.
+//!
+//! Output is bounded: the step is ended beyond [`STDOUT_MAX`], and only the last [`STDERR_MAX`]
+//! bytes of stderr are kept. The caller validates the output.
 
 pub mod scratch;
 
@@ -17,102 +18,86 @@ use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
-    self, Ended, Grace, How, Identity, Inherit, Input, Left, Limits, Marker, Spec,
+    self, FinishedProcess, Grace, Identity, Inherit, Input, LeftoverPolicy, Limits, Marker,
+    ProcessEnd, Spec,
 };
-use crate::script::{describe, foreign};
+use crate::script::{describe, foreign_variables};
 
-/// The most bytes of stdout: 16 MiB.
+/// The largest stdout in bytes: 16 MiB.
 pub const STDOUT_MAX: usize = 16 * 1024 * 1024;
 
-/// How many bytes are kept of the end of stderr: 64 KiB.
+/// The kept part of the end of stderr in bytes: 64 KiB.
 pub const STDERR_MAX: usize = 64 * 1024;
 
 /// How long children may outlive the step: 2 s.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// The longest text that is handed over as an argument; Linux takes no argument over 128 KiB. A longer
-/// one is read from a file, and its `$0` is that file.
+/// The longest text to pass as an argument, in bytes. Linux accepts no argument over 128 KiB. A
+/// longer text is read from a file, and its `$0` is that file.
 const ARGUMENT_MAX: usize = 120 * 1024;
 
-/// One attempt at a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// What to run.
-    pub command: Command,
+    pub command: ExecCommand,
     /// The workspace.
     pub cwd: PathBuf,
-    /// What its environment has besides ours.
+    /// Variables to set in addition.
     pub environment: Vec<(String, String)>,
-    /// What it takes over from our environment.
+    /// The variables that the step inherits.
     pub inherit: Inherit,
-    /// What it reads.
     pub stdin: Input,
-    /// By what its processes are found again.
+    /// The marker by which the processes of the step are found again.
     pub marker: Marker,
-    /// The longest it may take.
     pub timeout: Duration,
 }
 
-/// What a step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum ExecCommand {
     /// A text for the shell.
     Shell(String),
-    /// A program: a name that is looked up in `PATH`, or a path from the workspace.
-    Program {
-        /// Which.
-        program: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-    },
+    /// A program: a name to look up in `PATH`, or a path relative to the workspace.
+    Program { program: String, arguments: Vec<String> },
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
-    /// How it ended.
-    pub end: End,
-    /// Its stdout; bytes that are not UTF-8 are replaced.
+pub struct ExecResult {
+    pub end: ExecEnd,
+    /// The stdout; bytes that are not UTF-8 are replaced.
     pub stdout: String,
-    /// Whether any were.
+    /// Whether any bytes were replaced.
     pub invalid_utf8: bool,
-    /// The end of its stderr; it starts with `…` when it is not all.
+    /// The end of stderr; it starts with `…` if it is incomplete.
     pub stderr: String,
-    /// Processes of it that could not be ended.
+    /// Processes that could not be ended.
     pub survivors: Vec<Identity>,
 }
 
-/// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// With exit status 0.
+pub enum ExecEnd {
+    /// Exit status 0.
     Succeeded,
-    /// With another one, or by a signal: `exit status 3`, `signal 9 (SIGKILL)`.
+    /// Another exit status or a signal: `exit status 3`, `signal 9 (SIGKILL)`.
     Failed {
-        /// Which.
         status: String,
     },
-    /// It took too long.
     TimedOut {
-        /// What it was given.
+        /// The time limit.
         after: Duration,
     },
-    /// It printed more than is kept. What was kept is there.
+    /// The step wrote more than the limit. The kept part is in the result.
     TooLarge {
-        /// The most that is kept of stdout, in bytes.
+        /// The limit of stdout in bytes.
         limit: usize,
     },
-    /// It could not be started.
     NotStarted {
-        /// Why.
         why: String,
     },
-    /// It was cancelled.
     Cancelled,
 }
 
-/// Runs an attempt to its end. A cancelled token ends it.
-pub async fn run(exec: Exec, cancel: &CancellationToken) -> Ran {
+/// Runs an attempt until it ends. A cancelled token ends it.
+pub async fn run(exec: Exec, cancel: &CancellationToken) -> ExecResult {
     let timeout = exec.timeout;
     run_within(exec, &limits(timeout), cancel).await
 }
@@ -120,46 +105,48 @@ pub async fn run(exec: Exec, cancel: &CancellationToken) -> Ran {
 fn limits(timeout: Duration) -> Limits {
     Limits {
         wall: Some(timeout),
+        // A step has only a total time limit; silence is not limited.
         idle: None,
         output: STDOUT_MAX,
         stderr: STDERR_MAX,
-        left: Left::End,
+        leftovers: LeftoverPolicy::End,
         grace: Grace { after_exit: GRACE, ..Grace::default() },
     }
 }
 
-async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> Ran {
-    // The file must be there as long as the shell reads it.
-    let (spec, _file) = match specify(exec) {
+async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> ExecResult {
+    // The file must exist as long as the shell reads it.
+    let (spec, _file) = match build_spec(exec) {
         Ok(prepared) => prepared,
-        Err(why) => return Ran::not_started(why),
+        Err(why) => return ExecResult::not_started(why),
     };
     match process::launch(spec).await {
-        Ok(process) => Ran::of(process.finish(limits, cancel).await),
-        Err(why) => Ran::not_started(why),
+        Ok(process) => ExecResult::of(process.finish(limits, cancel).await),
+        Err(why) => ExecResult::not_started(why),
     }
 }
 
-fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
+fn build_spec(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let Exec { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
+    // Such a name would set another variable, or none.
     let is_odd = |name: &str| name.is_empty() || name.contains('=');
     if let Some((name, _)) = environment.iter().find(|(name, _)| is_odd(name)) {
         return Err(format!("`{name}` cannot be the name of an environment variable"));
     }
     let mut file = None;
     let (program, arguments) = match command {
-        Command::Shell(text) if text.len() > ARGUMENT_MAX => {
-            let kept = scratch::keep(&text, &marker).map_err(|error| {
+        ExecCommand::Shell(text) if text.len() > ARGUMENT_MAX => {
+            let kept = scratch::write_file(&text, &marker).map_err(|error| {
                 format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
             })?;
             let path = kept.path().as_os_str().to_owned();
             file = Some(kept);
             ("bash".into(), vec![path])
         }
-        // A text may start with a dash.
-        Command::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
-        Command::Program { program, arguments } => {
-            (found(&cwd, program), arguments.into_iter().map(Into::into).collect())
+        // `--` is needed because a text may start with a dash.
+        ExecCommand::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
+        ExecCommand::Program { program, arguments } => {
+            (resolve_program(&cwd, program), arguments.into_iter().map(Into::into).collect())
         }
     };
     let set = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
@@ -169,22 +156,23 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
         cwd,
         inherit,
         set: set.collect(),
-        unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+        unset: foreign_variables(std::env::vars_os().map(|(name, _)| name)),
         marker,
         stdin,
     };
     Ok((spec, file))
 }
 
-/// A path is one from the workspace, wherever we are; a mere name is left to `PATH`.
-fn found(cwd: &Path, program: String) -> OsString {
+/// Resolves a path from the workspace, independent of the current directory.
+fn resolve_program(cwd: &Path, program: String) -> OsString {
+    // A plain name is left to `PATH`.
     if program.contains('/') { cwd.join(program).into() } else { program.into() }
 }
 
-impl Ran {
+impl ExecResult {
     fn not_started(why: String) -> Self {
         Self {
-            end: End::NotStarted { why },
+            end: ExecEnd::NotStarted { why },
             stdout: String::new(),
             invalid_utf8: false,
             stderr: String::new(),
@@ -192,15 +180,17 @@ impl Ran {
         }
     }
 
-    fn of(ended: Ended) -> Self {
-        let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
-        let end = match how {
-            How::Exited(status) if status.success() => End::Succeeded,
-            How::Exited(status) => End::Failed { status: describe(status) },
-            How::TimedOut { clock: _, after } => End::TimedOut { after },
-            How::TooLarge { limit } => End::TooLarge { limit },
-            How::Cancelled { progressed: _ } => End::Cancelled,
-            How::Lost(kind) => End::Failed { status: format!("its exit was not seen: {kind}") },
+    fn of(ended: FinishedProcess) -> Self {
+        let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+        let end = match end {
+            ProcessEnd::Exited(status) if status.success() => ExecEnd::Succeeded,
+            ProcessEnd::Exited(status) => ExecEnd::Failed { status: describe(status) },
+            ProcessEnd::TimedOut { clock: _, after } => ExecEnd::TimedOut { after },
+            ProcessEnd::TooLarge { limit } => ExecEnd::TooLarge { limit },
+            ProcessEnd::Cancelled { progressed: _ } => ExecEnd::Cancelled,
+            ProcessEnd::ExitUnknown(kind) => {
+                ExecEnd::Failed { status: format!("could not read the exit status: {kind}") }
+            }
         };
         Self { end, stdout: text, invalid_utf8, stderr, survivors }
     }

@@ -1,11 +1,14 @@
 //! Processes and agent clients behind one contract.
 //!
-//! `process` is the only door through which anything is spawned, stopped or found again. `script`
-//! runs a script state through it, `exec` a step of a Crayfish workflow, and `workspace` is the
-//! directory that such steps do not leave. `contract` is what every agent client implements, `conformance`
-//! is the suite that each of them passes. `headless` is what clients without a terminal share: `claude`
-//! is Claude Code, `codex` is Codex, and `said` reads their transcripts to people. `scripted` plays replies
-//! from a file. Nothing here decides: failures are observed, named and handed back.
+//! `process` is the only module that spawns, stops or finds processes. `script` runs a script
+//! state, and `exec` runs a step of a Crayfish workflow inside a `workspace`. `contract` is the
+//! trait of every agent client, and `conformance` is the test suite that each client passes.
+//!
+//! `headless` contains the parts that clients without a terminal share. `claude` is Claude Code,
+//! `codex` is Codex, and `transcript_parser` turns their transcripts into readable items.
+//! `scripted` plays replies from a file.
+//!
+//! This crate decides nothing: it observes failures, names them and returns them to the engine.
 
 pub mod claude;
 pub mod codex;
@@ -14,7 +17,7 @@ pub mod contract;
 pub mod exec;
 pub mod headless;
 pub mod process;
-pub mod said;
 pub mod script;
 pub mod scripted;
+pub mod transcript_parser;
 pub mod workspace;

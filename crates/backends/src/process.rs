@@ -1,20 +1,24 @@
-//! The one door for processes: start, follow, stop, find again.
+//! Processes: start, follow, stop, find again. This is the only module that spawns.
 //!
-//! Every process leads a group of its own and carries a marker in its environment, so the whole
-//! tree can be ended: the group, whatever escaped from it with `setsid`, and their descendants. A
-//! script ([`start`]) is followed through pipes that end with its owner; a client ([`start_client`])
-//! writes to files, outlives its owner and is found again ([`adopt`]). Memory is bounded in both, and
-//! the end is the exit, never the silence of something that a grandchild holds open. Only known
-//! processes are waited for (never "any child"), and none is signalled by its number alone: a number
-//! may have been given to somebody else.
+//! Every process leads its own process group and carries a marker in its environment. Raymond can
+//! therefore end the whole tree: the group, everything that left the group with `setsid`, and all
+//! descendants.
+//!
+//! - A script ([`start`]) is followed through pipes that close with its owner.
+//! - A client ([`start_client`]) writes to files, outlives its owner and can be found again
+//!   ([`adopt`]).
+//!
+//! Memory is bounded in both cases. The end is the exit of the process, never the end of a pipe
+//! that a grandchild may keep open. Raymond waits only for known processes (never for "any child")
+//! and never signals a process by its number alone, because the kernel reuses numbers.
 
 mod abandoned;
 mod child;
 mod client;
-mod cut;
 mod detach;
 mod launch;
 pub mod leftovers;
+mod long_lines;
 mod marker;
 mod orphans;
 mod output;
@@ -31,117 +35,113 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
+pub use abandoned::{end_abandoned, find_abandoned, is_abandoned_in, unrecorded_nonce};
 use child::Child;
 pub use child::reap_orphans;
 pub use client::{
-    Client, Files, Heard, ROOM_NEEDED, StartError, Unreadable, adopt, is_untouched, release_room,
-    restarted_since, start_client, was_started,
+    Client, DISK_SPACE_NEEDED, Files, StartError, StreamEvent, Unreadable, adopt, is_untouched,
+    release_reserved_space, restarted_since, start_client, was_started,
 };
 pub(crate) use client::{cause, read_regular};
-pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};
 pub(crate) use launch::launch;
 pub use leftovers::Leftover;
+pub use long_lines::shorten_long_lines;
 pub use marker::Marker;
-pub use orphans::{become_subreaper, end_orphans, end_own, escaped};
-pub use running::{Ended, How, Process};
+pub use orphans::{become_subreaper, end_orphans, end_own, find_escaped};
+pub use running::{FinishedProcess, Process, ProcessEnd};
 pub use table::Identity;
 pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, last_errors, read_transcript};
 
-/// What to start.
+/// The description of a process to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// A path, or a name that is looked up in `PATH`.
     pub program: OsString,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Where it works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// What its environment takes over from ours.
+    /// The variables that the process inherits.
     pub inherit: Inherit,
-    /// What its environment has besides ours.
+    /// Variables to set in addition.
     pub set: Vec<(OsString, OsString)>,
-    /// What its environment does not take over from ours.
+    /// Variables that the process must not inherit.
     pub unset: Vec<OsString>,
-    /// By what it is found again.
+    /// The marker by which the process can be found again.
     pub marker: Marker,
-    /// What it reads.
     pub stdin: Input,
 }
 
-/// What a process takes over from our environment.
+/// The part of Raymond's environment that a process inherits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Inherit {
-    /// Everything.
     #[default]
     All,
-    /// The variables of these names.
+    /// Only the variables with these names.
     Only(Vec<OsString>),
 }
 
 impl Inherit {
-    /// The variables of these names; none means everything.
+    /// Inherits the variables with these names; `None` means all.
     pub fn only(names: Option<&[String]>) -> Self {
         names.map_or(Self::All, |names| Self::Only(names.iter().map(OsString::from).collect()))
     }
 }
 
-/// What a process reads.
+/// The stdin of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Input {
-    /// Nothing.
     #[default]
     Null,
-    /// These bytes, then the end.
+    /// These bytes, then the end of the file.
     Bytes(Vec<u8>),
 }
 
-/// How long a process may take, and how much it may say.
+/// The limits of time and output of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest it may take.
+    /// The longest run time.
     pub wall: Option<Duration>,
-    /// The longest it may be silent on both stdout and stderr.
+    /// The longest time without output on stdout and stderr.
     pub idle: Option<Duration>,
-    /// The most that is kept of stdout, in bytes.
+    /// The largest stdout, in bytes.
     pub output: usize,
-    /// The most that is kept of the end of stderr, in bytes.
+    /// The kept part of the end of stderr, in bytes.
     pub stderr: usize,
-    /// What becomes of children that are there after the exit and have let go of stdout.
-    pub left: Left,
-    /// How patient its end is.
+    /// The treatment of children that still run after the exit and have closed stdout.
+    pub leftovers: LeftoverPolicy,
+    /// The pauses between the signals that end the process.
     pub grace: Grace,
 }
 
-/// What becomes of children that a process leaves behind. Those that hold its stdout are always ended
-/// after the grace.
+/// The treatment of children that a process leaves behind. Children that keep its stdout open are
+/// always ended after the grace period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Left {
-    /// They live on: the run ends them.
+pub enum LeftoverPolicy {
+    /// The children keep running until the run ends them.
     #[default]
-    Live,
-    /// They are ended after the grace, too.
+    Keep,
+    /// The children are ended after the grace period.
     End,
 }
 
-/// How long each step of an end is waited for.
+/// The waiting times while a process is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace {
-    /// For children that are to end when the process itself has exited.
+    /// For children after the process itself has exited.
     pub after_exit: Duration,
     /// From SIGINT to SIGTERM.
     pub interrupt: Duration,
     /// From SIGTERM to SIGKILL.
     pub terminate: Duration,
-    /// From SIGKILL until a process counts as one that cannot be ended.
+    /// From SIGKILL until a process counts as impossible to end.
     pub kill: Duration,
 }
 
-/// The most that is kept of the output of a turn: 64 MiB.
+/// The largest stdout of a turn: 64 MiB. All of it is kept in memory.
 pub const OUTPUT_MAX: usize = 64 * 1024 * 1024;
 
-/// How much is kept of the end of stderr, unless it is said otherwise: 2 KiB.
+/// The kept part of the end of stderr by default: 2 KiB.
 pub const STDERR_KEPT: usize = 2 * 1024;
 
 impl Default for Limits {
@@ -151,7 +151,7 @@ impl Default for Limits {
             idle: None,
             output: OUTPUT_MAX,
             stderr: STDERR_KEPT,
-            left: Left::default(),
+            leftovers: LeftoverPolicy::default(),
             grace: Grace::default(),
         }
     }
@@ -168,22 +168,25 @@ impl Default for Grace {
     }
 }
 
-/// The open files of a program: pipes, a handle of the process, and what is open for a moment while it is started.
-const FILES_EACH: u8 = 5;
+/// The open files of one running program: three pipes, one process handle and one file that is open
+/// briefly during the start.
+const FILES_PER_PROGRAM: u8 = 5;
 
-/// The open files of the rest of this process.
-const FILES_OF_OTHERS: u8 = 40;
+/// An upper estimate of the open files of the rest of this process.
+const OTHER_FILES: u8 = 40;
 
-/// The open files of this process while it runs so many programs.
-pub const fn files_for(programs: u32) -> u64 {
-    FILES_OF_OTHERS as u64 + FILES_EACH as u64 * programs as u64
+/// Returns the number of open files that Raymond needs for this many programs.
+pub const fn open_files_for(programs: u32) -> u64 {
+    OTHER_FILES as u64 + FILES_PER_PROGRAM as u64 * programs as u64
 }
 
-/// How many programs can run at a time: each takes some of the files that a process may have open.
-pub fn most_at_a_time() -> u32 {
+/// Returns how many programs can run at the same time within the limit of open files.
+pub fn max_parallel_programs() -> u32 {
     let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let others = u64::from(FILES_OF_OTHERS);
-    let most = open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_EACH));
+    let others = u64::from(OTHER_FILES);
+    let most =
+        open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_PER_PROGRAM));
+    // At least one, however low the limit is.
     u32::try_from(most).unwrap_or(u32::MAX).max(1)
 }
 
@@ -192,7 +195,7 @@ pub fn start(spec: Spec) -> io::Result<Process> {
     start_within(spec, outer_markers())
 }
 
-/// Starts a process under the markers of whatever this process itself runs under.
+/// Starts a process with the given outer markers, which tests can choose.
 fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
     let child = spawn(&spec, outer)?;
     Ok(Process::new(child, spec.marker, spec.stdin))
@@ -206,6 +209,7 @@ fn spawn(spec: &Spec, outer: Option<OsString>) -> io::Result<Child> {
     let mut command = spec.command(outer);
     command
         .process_group(0)
+        // A second safety net: `Process` ends its whole tree when it is dropped.
         .kill_on_drop(true)
         .stdin(stdin)
         .stdout(Stdio::piped())
@@ -213,13 +217,14 @@ fn spawn(spec: &Spec, outer: Option<OsString>) -> io::Result<Child> {
     child::spawn(command)
 }
 
-/// The markers that this process itself runs under.
+/// Returns the markers under which Raymond itself runs.
 fn outer_markers() -> Option<OsString> {
     std::env::var_os(Marker::VARIABLE)
 }
 
-/// A program with its place; its environment is ours until it is given another.
+/// Creates a command.
 fn command(program: &OsStr, arguments: &[OsString], cwd: &Path) -> Command {
+    // It inherits Raymond's environment until the caller changes that.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     let mut command = Command::new(program);
     command.args(arguments).current_dir(cwd);
@@ -231,11 +236,13 @@ impl Spec {
         let mut command = command(&self.program, &self.arguments, &self.cwd);
         if let Inherit::Only(names) = &self.inherit {
             let ours = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            // A listed variable that is not set stays unset, instead of becoming empty.
             command.env_clear().envs(ours);
         }
         for name in &self.unset {
             command.env_remove(name);
         }
+        // The marker comes last, so that no variable of a workflow can replace it.
         let set = self.set.iter().map(|(name, value)| (name, value));
         command.envs(set).env(Marker::VARIABLE, self.marker.within(outer));
         command
@@ -243,6 +250,6 @@ impl Spec {
 }
 
 #[cfg(test)]
-pub(crate) mod bench;
+pub(crate) mod test_fixture;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-//! Runs a script state.
+//! Running a script state.
 //!
-//! A script is its own interpreter when it is executable and starts with `#!`; otherwise `bash`
-//! reads it. It works in the agent's directory, reads nothing, and speaks through stdout; the tags
-//! in it are read by whoever asked. Variables of a script that surrounds this process are not
-//! handed on: they belong to another run.
+//! An executable script that starts with `#!` is run directly; every other script is run by `bash`.
+//! It works in the agent's directory, has no stdin and answers through stdout. The caller reads the
+//! tags in its output. Variables of an outer script around this process are not passed on, because
+//! they belong to another run.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,90 +20,82 @@ use raymond_core::workflow::environment::is_ours;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Ended, How, Identity, Inherit, Input, Limits, Marker, Spec};
+use crate::process::{
+    self, FinishedProcess, Identity, Inherit, Input, Limits, Marker, ProcessEnd, Spec,
+};
 
-/// A script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// The file: its own, or a pinned copy.
+    /// The script file or its pinned copy.
     pub path: PathBuf,
-    /// Where it works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// What it is told.
+    /// Variables to set in addition.
     pub environment: Vec<(String, String)>,
-    /// What it takes over from our environment.
+    /// The variables that the script inherits.
     pub inherit: Inherit,
-    /// By what its processes are found again.
+    /// The marker by which the processes of the script are found again.
     pub marker: Marker,
 }
 
-/// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// Well.
-    Spoken(Spoken),
-    /// Badly.
+pub enum ScriptEnd {
+    Succeeded(ScriptSuccess),
     Failed {
-        /// How.
         failure: TurnFailure,
-        /// What the failure does not tell.
-        last: LastWords,
+        /// The output that is not part of the failure.
+        output: ScriptOutput,
     },
-    /// It was cancelled.
     Interrupted {
-        /// Whether it had printed anything.
+        /// Whether the script had written anything.
         progressed: bool,
-        /// What it had said.
-        last: LastWords,
+        output: ScriptOutput,
     },
 }
 
-/// What a script said before it came to no good end.
+/// The output of a script that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LastWords {
-    /// Its stdout.
+pub struct ScriptOutput {
     pub stdout: String,
-    /// The end of its stderr.
     pub stderr: String,
 }
 
-/// What a script that ended well said.
+/// The output of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
-    /// Its stdout.
+pub struct ScriptSuccess {
     pub text: String,
-    /// Whether its stdout was not UTF-8, and bytes were replaced.
+    /// Whether stdout was not UTF-8, so that bytes were replaced.
     pub invalid_utf8: bool,
-    /// The end of its stderr.
     pub stderr: String,
-    /// Children that held its stdout and could not be ended.
+    /// Children that kept stdout open and could not be ended.
     pub survivors: Vec<Identity>,
 }
 
-/// Runs a script to its end.
-pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> Told {
-    let spec = match specify(script) {
+/// Runs a script until it ends.
+pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> ScriptEnd {
+    let spec = match build_spec(script) {
         Ok(spec) => spec,
         Err(why) => return not_started(why),
     };
     match process::launch(spec).await {
-        Ok(process) => told(process.finish(limits, cancel).await),
+        Ok(process) => script_end(process.finish(limits, cancel).await),
         Err(why) => not_started(why),
     }
 }
 
-fn not_started(why: String) -> Told {
-    Told::Failed { failure: TurnFailure::NotStarted { why }, last: LastWords::default() }
+fn not_started(why: String) -> ScriptEnd {
+    ScriptEnd::Failed { failure: TurnFailure::NotStarted { why }, output: ScriptOutput::default() }
 }
 
-/// Nobody changes the environment of a process that has started.
+/// Computed once, because Raymond never changes its own environment.
 static FOREIGN: LazyLock<Vec<OsString>> =
-    LazyLock::new(|| foreign(std::env::vars_os().map(|(name, _)| name)));
+    LazyLock::new(|| foreign_variables(std::env::vars_os().map(|(name, _)| name)));
 
-fn specify(script: Script) -> Result<Spec, String> {
+fn build_spec(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
+    // Workflows may contain `.bat` and `.ps1` states for other platforms.
     if path.extension() != Some(OsStr::new("sh")) {
         return Err(format!("{} cannot run on this platform", path.display()));
     }
@@ -135,6 +127,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    // A script without an execute bit still runs, as with `bash script.sh`.
     if metadata.permissions().mode() & 0o111 == 0 {
         return Ok(Interpreter::Bash);
     }
@@ -142,50 +135,58 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     match file.read_exact(&mut start) {
         Ok(()) if start == *b"#!" => Ok(Interpreter::Own),
         Ok(()) => Ok(Interpreter::Bash),
+        // A script of fewer than two bytes has no `#!` line.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Interpreter::Bash),
         Err(error) => Err(error),
     }
 }
 
-/// The variables that told an outer script about its turn.
-pub(crate) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Returns the variables that describe the turn of an outer script.
+pub(crate) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
 
-fn told(ended: Ended) -> Told {
-    let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
-    let (failure, last) = match how {
-        How::Exited(status) if status.success() => {
-            return Told::Spoken(Spoken { text, invalid_utf8, stderr, survivors });
+fn script_end(ended: FinishedProcess) -> ScriptEnd {
+    let FinishedProcess { end, text, invalid_utf8, stderr, survivors } = ended;
+    let (failure, output) = match end {
+        ProcessEnd::Exited(status) if status.success() => {
+            return ScriptEnd::Succeeded(ScriptSuccess { text, invalid_utf8, stderr, survivors });
         }
-        How::Cancelled { progressed } => {
-            return Told::Interrupted { progressed, last: LastWords { stdout: text, stderr } };
+        ProcessEnd::Cancelled { progressed } => {
+            return ScriptEnd::Interrupted {
+                progressed,
+                output: ScriptOutput { stdout: text, stderr },
+            };
         }
-        How::Exited(status) => failed(describe(status), text, stderr),
-        How::Lost(kind) => failed(format!("its exit was not seen: {kind}"), text, stderr),
-        How::TimedOut { clock, after } => {
+        ProcessEnd::Exited(status) => failed(describe(status), text, stderr),
+        ProcessEnd::ExitUnknown(kind) => {
+            failed(format!("could not read the exit status: {kind}"), text, stderr)
+        }
+        ProcessEnd::TimedOut { clock, after } => {
             let after = Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
-            (TurnFailure::Timeout { clock, after }, LastWords { stdout: text, stderr })
+            (TurnFailure::Timeout { clock, after }, ScriptOutput { stdout: text, stderr })
         }
-        How::TooLarge { limit } => {
-            let (head, tail) = ends(&text);
+        ProcessEnd::TooLarge { limit } => {
+            let (head, tail) = head_and_tail(&text);
             let too_large = TurnFailure::OutputTooLarge { limit: limit as u64, head, tail };
-            (too_large, LastWords { stdout: String::new(), stderr })
+            (too_large, ScriptOutput { stdout: String::new(), stderr })
         }
     };
-    Told::Failed { failure, last }
+    ScriptEnd::Failed { failure, output }
 }
 
-fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, LastWords) {
-    (TurnFailure::Script { status, stderr }, LastWords { stdout, stderr: String::new() })
+fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, ScriptOutput) {
+    // The failure already contains stderr.
+    (TurnFailure::Script { status, stderr }, ScriptOutput { stdout, stderr: String::new() })
 }
 
-/// The beginning and the end of a text that is too large to keep, marked where they are cut: what is
-/// left of a secret there is known by the mark.
-fn ends(text: &str) -> (String, String) {
-    const SHOWN: usize = 1024;
-    let head = &text[..text.floor_char_boundary(SHOWN)];
-    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..];
+/// Returns the beginning and the end of a text that is too large to keep.
+fn head_and_tail(text: &str) -> (String, String) {
+    // Each has a mark where text is missing; the redaction of secrets relies on this mark.
+    const SHOWN_BYTES: usize = 1024;
+    let head = &text[..text.floor_char_boundary(SHOWN_BYTES)];
+    // Cut at character boundaries, because slicing inside a character panics.
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES))..];
     let whole = head.len() == text.len();
     if whole {
         (text.to_owned(), text.to_owned())
@@ -194,7 +195,7 @@ fn ends(text: &str) -> (String, String) {
     }
 }
 
-/// `exit status 3`, `signal 9 (SIGKILL)`.
+/// Describes an exit status: `exit status 3`, `signal 9 (SIGKILL)`.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),

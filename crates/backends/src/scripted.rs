@@ -1,4 +1,4 @@
-//! The backend that plays replies from a file: tests, demonstrations and authors use it.
+//! The backend that plays replies from a file, for tests, demonstrations and workflow authors.
 //!
 //! ```yaml
 //! START: "<goto>REVIEW</goto>"            # every visit, every turn
@@ -15,12 +15,13 @@
 //! defaults: { cost: 0.01 }                # otherwise a reply costs 0
 //! ```
 //!
-//! A reply is chosen by agent, state, visit, turn and attempt alone. It costs what it says, however
-//! the turn ends. Sessions exist because a plan names them; only `fail: lost_session` loses one.
+//! A reply is chosen only by agent, state, visit, turn and attempt. It costs its stated cost,
+//! however the turn ends. A session exists because a plan names it; only `fail: lost_session` loses
+//! one.
 
 mod parse;
-mod play;
 mod replies;
+mod reply;
 mod writes;
 mod yaml;
 
@@ -35,15 +36,15 @@ use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request, Watch};
-pub use play::KEYS;
+use crate::contract::{Answer, AnswerFuture, Backend, Capability, Reply, Request, TurnObserver};
 pub use replies::Replies;
-use replies::{Act, Fail, Play, Reset, is_step, key};
+use replies::{Action, Reset, ScriptedFailure, ScriptedReply, is_step, key};
+pub use reply::KEYS;
 
-/// How workflows and flags name it.
+/// The name in workflows and flags.
 pub const NAME: &str = "scripted";
 
-/// What it can do: nobody is there whom an effort or a list of tools could concern.
+/// Effort and permissions are accepted, but no client exists that they could affect.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
     Capability::Resume,
@@ -55,45 +56,47 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Permissions,
 ];
 
-/// A client whose answers stand in a file.
+/// A backend whose answers are in a file.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     replies: Replies,
 }
 
 impl Scripted {
-    /// A client with these answers.
     pub fn new(replies: Replies) -> Self {
         Self { replies }
     }
 
-    async fn play(&self, request: &Request, cancel: &CancellationToken) -> Answer {
-        let play = match self.replies.find(request) {
-            Ok(play) => play,
-            // Nobody was asked, and so nobody reports a failure.
+    async fn play_reply(&self, request: &Request, cancel: &CancellationToken) -> Answer {
+        let reply = match self.replies.find(request) {
+            Ok(reply) => reply,
+            // Without an entry no client was asked, so this is not a failure of a client.
             Err(why) => {
                 return failed(TurnFailure::NotStarted { why }, Cost::Reported(Micros::ZERO));
             }
         };
-        if let Some(why) = unexpected(play, request) {
-            return failed(TurnFailure::NotStarted { why }, play.cost);
+        if let Some(why) = unexpected(reply, request) {
+            return failed(TurnFailure::NotStarted { why }, reply.cost);
         }
-        let progressed = matches!(&play.act, Act::Say { earlier, .. } if !earlier.is_empty());
+        let progressed =
+            matches!(&reply.action, Action::Say { earlier, .. } if !earlier.is_empty());
         let answer = async {
-            if let Some(delay) = play.delay {
+            if let Some(delay) = reply.delay {
                 sleep(Duration::from_millis(delay.0)).await;
             }
-            match writes::apply(&play.writes, &request.cwd) {
-                Ok(()) => act(play, request).await,
-                Err(why) => failed(TurnFailure::Task { why }, play.cost),
+            match writes::apply(&reply.writes, &request.cwd) {
+                Ok(()) => perform(reply, request).await,
+                Err(why) => failed(TurnFailure::Task { why }, reply.cost),
             }
         };
+        // `biased` makes the order certain when several futures are ready, so that replays are
+        // deterministic.
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed, session: None },
+            () = cancel.cancelled() => Answer::Interrupted { cost: reply.cost, progressed, session: None },
             answer = answer => answer,
-            failure = clock(Clock::Idle, request.started.idle_timeout) => failed(failure, play.cost),
-            failure = clock(Clock::Wall, request.started.timeout) => failed(failure, play.cost),
+            failure = time_out(Clock::Idle, request.started.idle_timeout) => failed(failure, reply.cost),
+            failure = time_out(Clock::Wall, request.started.timeout) => failed(failure, reply.cost),
         }
     }
 }
@@ -107,48 +110,50 @@ impl Backend for Scripted {
         CAPABILITIES
     }
 
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.play(&request, &watch.cancel).await })
+    fn answer(&self, request: Request, observer: TurnObserver) -> AnswerFuture<'_> {
+        Box::pin(async move { self.play_reply(&request, &observer.cancel).await })
     }
 }
 
-async fn act(play: &Play, request: &Request) -> Answer {
-    let cost = play.cost;
-    match &play.act {
-        Act::Say { last, denied, .. } => {
+async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
+    let cost = reply.cost;
+    match &reply.action {
+        Action::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
-        Act::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
-        Act::Hang => pending().await,
-        Act::Fail(fail) => failed(failure(fail, request), cost),
+        Action::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
+        Action::Hang => pending().await,
+        Action::Fail(fail) => failed(failure(fail, request), cost),
     }
 }
 
-/// What the prompt lacks.
-fn unexpected(play: &Play, request: &Request) -> Option<String> {
+/// Returns the reason why the prompt does not meet the expectation, if it does not.
+fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     let message = request.message();
-    let missing = play.expect.iter().find(|part| !message.contains(*part))?;
+    let missing = reply.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
-    // What a step is sent begins with rules that are always the same.
+    // The message of a step begins with fixed rules. The part that differs starts at the JSON.
     let own = message.find('{').filter(|_| is_step(request)).unwrap_or_default();
-    let (missing, sent) = (cut(&one_line(missing)), cut(&one_line(&message[own..])));
+    let (missing, sent) = (shorten(&one_line(missing)), shorten(&one_line(&message[own..])));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
-fn failure(fail: &Fail, request: &Request) -> TurnFailure {
+fn failure(fail: &ScriptedFailure, request: &Request) -> TurnFailure {
     match fail {
-        Fail::Transient(why) => TurnFailure::Transient { why: why.clone() },
-        Fail::Timeout => TurnFailure::Timeout {
+        ScriptedFailure::Transient(why) => TurnFailure::Transient { why: why.clone() },
+        ScriptedFailure::Timeout => TurnFailure::Timeout {
             clock: Clock::Idle,
             after: request.started.idle_timeout.unwrap_or(Span::minutes(30)),
         },
-        Fail::Quota(why, reset) => TurnFailure::Quota { until: until(*reset), why: why.clone() },
-        Fail::Auth(why) => TurnFailure::Auth { why: why.clone() },
-        Fail::Task(why) => TurnFailure::Task { why: why.clone() },
-        Fail::LostSession => match needed(&request.started.plan) {
+        ScriptedFailure::Quota(why, reset) => {
+            TurnFailure::Quota { until: reset_time(*reset), why: why.clone() }
+        }
+        ScriptedFailure::Auth(why) => TurnFailure::Auth { why: why.clone() },
+        ScriptedFailure::Task(why) => TurnFailure::Task { why: why.clone() },
+        ScriptedFailure::LostSession => match required_session(&request.started.plan) {
             Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
-                why: format!("{} is to lose its session, but opens a fresh one", key(request)),
+                why: format!("{} cannot lose its session because it opens a new one", key(request)),
             },
         },
     }
@@ -158,7 +163,7 @@ fn failed(failure: TurnFailure, cost: Cost) -> Answer {
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
-async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {
+async fn time_out(clock: Clock, after: Option<Span>) -> TurnFailure {
     match after {
         Some(after) => {
             sleep(Duration::from_millis(after.0)).await;
@@ -168,16 +173,16 @@ async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {
     }
 }
 
-/// The session that must exist already.
-fn needed(plan: &SessionPlan) -> Option<&SessionId> {
+/// Returns the session that must already exist.
+fn required_session(plan: &SessionPlan) -> Option<&SessionId> {
     match plan {
         SessionPlan::Resume(session) | SessionPlan::Branch { from: session, .. } => Some(session),
-        SessionPlan::Continue { or_else, .. } => needed(or_else),
+        SessionPlan::Continue { or_else, .. } => required_session(or_else),
         SessionPlan::Fresh(_) | SessionPlan::Carry => None,
     }
 }
 
-fn until(reset: Reset) -> Option<Timestamp> {
+fn reset_time(reset: Reset) -> Option<Timestamp> {
     match reset {
         Reset::Unknown => None,
         Reset::At(time) => Some(time),
@@ -188,13 +193,13 @@ fn until(reset: Reset) -> Option<Timestamp> {
     }
 }
 
-/// A text of several lines, for a place that has one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The start of a text, for a message.
-fn cut(text: &str) -> String {
+/// Returns the start of a text for a message.
+fn shorten(text: &str) -> String {
+    // In characters.
     const LENGTH: usize = 200;
     match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),

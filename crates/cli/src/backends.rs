@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use raymond_backends::contract::Backend;
-use raymond_backends::headless::Settings as Client;
+use raymond_backends::headless::ClientSettings as Client;
 use raymond_backends::scripted::{self, Replies, Scripted};
 use raymond_backends::{claude, codex};
 use raymond_core::capability::BackendCatalog;

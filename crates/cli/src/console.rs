@@ -18,7 +18,7 @@ use std::io::stderr;
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Event, Record, Run};
@@ -197,17 +197,17 @@ impl Watch for Console {
         }
     }
 
-    fn seen(&mut self, turn: &TurnId, sign: &Sign) {
+    fn seen(&mut self, turn: &TurnId, sign: &Progress) {
         let now = clock::now();
         let (weight, text) = match sign {
-            Sign::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
-            Sign::Retries { why } => {
+            Progress::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
+            Progress::Retries { why } => {
                 (Some(self.retries(turn)), format!("the client tries again: {why}"))
             }
-            Sign::Tool { name } => (Some(Weight::Detail), name.clone()),
-            Sign::Text => (None, "writes".to_owned()),
+            Progress::Tool { name } => (Some(Weight::Detail), name.clone()),
+            Progress::Text => (None, "writes".to_owned()),
         };
-        if matches!(sign, Sign::Tool { .. } | Sign::Text) {
+        if matches!(sign, Progress::Tool { .. } | Progress::Text) {
             self.retrying.remove(&turn.agent);
         }
         // A row shows the age of the last activity, so silence must not count as activity.

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use raymond_backends::workspace::{Fault, Workspace};
+use raymond_backends::workspace::{Workspace, WorkspaceError};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::AgentId;
@@ -132,7 +132,7 @@ impl DocumentFile {
         let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
         let files = schema_dirs.workspace.schema_files(&schema_dirs.directories, parse);
         let files = files.map_err(|faults| {
-            let told = |(_, fault): (usize, Fault)| {
+            let told = |(_, fault): (usize, WorkspaceError)| {
                 Problem::new("", steps::flaw_of_path(&fault.why), fault.to_string())
             };
             self.document_error(faults.into_iter().map(told).collect())

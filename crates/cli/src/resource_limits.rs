@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 
-use raymond_backends::process::{files_for, most_at_a_time};
+use raymond_backends::process::{max_parallel_programs, open_files_for};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -24,7 +24,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Refuses to start if the limits do not allow a run with one program.
 pub(crate) fn check() -> Result<(), Failure> {
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    files(files_for(1)).map_err(|error| {
+    files(open_files_for(1)).map_err(|error| {
         short_of("open enough files", &error, "raise the limit: ulimit -n 1024")
     })?;
     threads(THREADS).map_err(|error| no_thread(&error))

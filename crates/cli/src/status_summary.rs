@@ -1,6 +1,6 @@
 //! The status of a run in the words that all commands share.
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;

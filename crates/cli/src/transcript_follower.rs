@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_backends::process::Transcript;
-use raymond_backends::said::{Recount, Said};
+use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
@@ -81,7 +81,7 @@ impl OpenTranscript {
         // The owner of the run handles an unreadable transcript; here it only means that there is
         // no progress.
         let _unreadable = transcript.read_on(&mut |heard| {
-            signs.extend(recount.hear(&heard).iter().filter_map(Said::sign));
+            signs.extend(recount.read_event(&heard).iter().filter_map(TranscriptItem::progress));
         });
         signs
     }

@@ -271,7 +271,11 @@ impl Tool {
     /// as the machine lets them.
     fn settings(&self) -> Settings {
         let program = Program::Crayfish { answers: Answers::Caller };
-        Settings { program, max_parallel: process::most_at_a_time(), ..self.settings.clone() }
+        Settings {
+            program,
+            max_parallel: process::max_parallel_programs(),
+            ..self.settings.clone()
+        }
     }
 }
 

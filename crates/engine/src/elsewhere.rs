@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::process::leftovers::held_open;
+use raymond_backends::process::leftovers::find_open_files;
 use raymond_core::ids::RunId;
 use raymond_core::run::Header;
 use raymond_store::Lock;
@@ -31,7 +31,7 @@ pub fn check_only(project: &Project, header: &Header) -> Result<(), Elsewhere> {
     let run = &header.run;
     let own = project.paths(run).lock.canonicalize().ok();
     let end = Path::new("runs").join(run.as_str()).join("lock");
-    let others = held_open(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
+    let others = find_open_files(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
     for lock in others {
         let Some(place) = lock.parent() else { continue };
         if let Some(pid) = driver(project, &lock)

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_backends::process::{self, Grace};
 use raymond_core::crayfish::Document;
 use raymond_core::ids::TurnId;
@@ -68,7 +68,7 @@ pub trait Watch {
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
     /// This was seen of a turn while it runs.
-    fn seen(&mut self, _: &TurnId, _: &Sign) {}
+    fn seen(&mut self, _: &TurnId, _: &Progress) {}
 
     /// Something else is worth a line.
     fn note(&mut self, text: &str);

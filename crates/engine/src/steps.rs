@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use raymond_backends::workspace::{Fault, SchemaFiles, Why};
+use raymond_backends::workspace::{SchemaFiles, WorkspaceError, WorkspaceErrorKind};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -26,7 +26,7 @@ impl Library for Shelf<'_> {
     }
 
     fn places(&self) -> Option<String> {
-        Some(self.0.places())
+        Some(self.0.display_directories())
     }
 }
 
@@ -64,22 +64,25 @@ pub fn prepare(
 }
 
 /// The code of a path that cannot be used.
-pub fn flaw_of_path(why: &Why) -> ProblemCode {
+pub fn flaw_of_path(why: &WorkspaceErrorKind) -> ProblemCode {
     match why {
-        Why::Escapes => ProblemCode::EscapingPath,
-        Why::Missing | Why::NotAFile | Why::Unreadable(_) => ProblemCode::Unreadable,
-        Why::TooLarge { .. } => ProblemCode::TooLarge,
+        WorkspaceErrorKind::Escapes => ProblemCode::EscapingPath,
+        WorkspaceErrorKind::Missing
+        | WorkspaceErrorKind::NotAFile
+        | WorkspaceErrorKind::Unreadable(_) => ProblemCode::Unreadable,
+        WorkspaceErrorKind::TooLarge { .. } => ProblemCode::TooLarge,
     }
 }
 
 /// The code of a file that a step cannot read or write.
-pub(crate) fn flaw_of_file(fault: &Fault) -> ProblemCode {
+pub(crate) fn flaw_of_file(fault: &WorkspaceError) -> ProblemCode {
     match &fault.why {
-        Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
-        Why::Missing => ProblemCode::MissingFile,
-        why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
-            flaw_of_path(why)
-        }
+        WorkspaceErrorKind::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
+        WorkspaceErrorKind::Missing => ProblemCode::MissingFile,
+        why @ (WorkspaceErrorKind::Escapes
+        | WorkspaceErrorKind::NotAFile
+        | WorkspaceErrorKind::Unreadable(_)
+        | WorkspaceErrorKind::TooLarge { .. }) => flaw_of_path(why),
     }
 }
 

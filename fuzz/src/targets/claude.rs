@@ -1,7 +1,7 @@
 //! The stream of Claude Code.
 
 use raymond_backends::claude;
-use raymond_backends::headless::Settings;
+use raymond_backends::headless::ClientSettings;
 
 use super::stream;
 use crate::Target;
@@ -59,7 +59,7 @@ pub const TARGET: Target = Target {
 };
 
 fn check(bytes: &[u8]) {
-    let client = claude::client(Settings::of("claude"));
+    let client = claude::client(ClientSettings::of("claude"));
     stream::check(client.as_ref(), bytes);
     stream::check_never_free(client.as_ref(), bytes);
 }

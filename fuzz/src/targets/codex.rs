@@ -1,7 +1,7 @@
 //! The stream of Codex.
 
 use raymond_backends::codex;
-use raymond_backends::headless::Settings;
+use raymond_backends::headless::ClientSettings;
 
 use super::stream;
 use crate::Target;
@@ -43,5 +43,5 @@ pub const TARGET: Target = Target {
 };
 
 fn check(bytes: &[u8]) {
-    stream::check(codex::client(Settings::of("codex")).as_ref(), bytes);
+    stream::check(codex::client(ClientSettings::of("codex")).as_ref(), bytes);
 }

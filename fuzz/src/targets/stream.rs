@@ -6,9 +6,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{Answer, Attached, Backend, Started};
-use raymond_backends::process::{Heard, Transcript, read_transcript};
-use raymond_backends::said::{Recount, Said};
+use raymond_backends::contract::{Answer, AttachResult, Backend, StartedTurn};
+use raymond_backends::process::{StreamEvent, Transcript, read_transcript};
+use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
@@ -60,21 +60,21 @@ fn check_pieces(client: &dyn Backend, bytes: &[u8], transcript: &Path) {
     assert_eq!(said(client, &pieces), said(client, &whole), "the same lines say something else");
 }
 
-fn said(client: &dyn Backend, heard: &[Heard]) -> Vec<Said> {
-    let mut recount = Recount::of(&client.name()).expect("a client with transcripts");
-    heard.iter().flat_map(|heard| recount.hear(heard)).collect()
+fn said(client: &dyn Backend, heard: &[StreamEvent]) -> Vec<TranscriptItem> {
+    let mut recount = TranscriptParser::of(&client.name()).expect("a client with transcripts");
+    heard.iter().flat_map(|heard| recount.read_event(heard)).collect()
 }
 
 /// What a client left is read the same whenever it is read, and is about its own session.
-fn check_left(client: &dyn Backend, started: &Started) {
+fn check_left(client: &dyn Backend, started: &StartedTurn) {
     let left = client.attach(started);
     assert_eq!(client.attach(started), left, "reading again finds something else");
     let session = match left {
-        Attached::Running => panic!("nobody was started"),
-        Attached::Unreadable { why } => panic!("could not read a file that is there: {why}"),
-        Attached::Finished(Answer::Replied(reply)) => reply.session,
-        Attached::Absent { session, .. }
-        | Attached::Finished(
+        AttachResult::Running => panic!("nobody was started"),
+        AttachResult::Unreadable { why } => panic!("could not read a file that is there: {why}"),
+        AttachResult::Finished(Answer::Replied(reply)) => reply.session,
+        AttachResult::Absent { session, .. }
+        | AttachResult::Finished(
             Answer::Capped { session, .. }
             | Answer::Failed { session, .. }
             | Answer::Interrupted { session, .. },
@@ -101,8 +101,10 @@ pub(super) fn check_never_free(client: &dyn Backend, bytes: &[u8]) {
     let is_free = |bytes: &[u8]| {
         fs::write(&transcript, bytes).expect("a transcript");
         match client.attach(&started) {
-            Attached::Absent { cost, .. } => cost == Cost::Reported(Micros::ZERO),
-            Attached::Running | Attached::Finished(_) | Attached::Unreadable { .. } => false,
+            AttachResult::Absent { cost, .. } => cost == Cost::Reported(Micros::ZERO),
+            AttachResult::Running | AttachResult::Finished(_) | AttachResult::Unreadable { .. } => {
+                false
+            }
         }
     };
     let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
@@ -116,8 +118,8 @@ fn plans() -> [SessionPlan; 3] {
     [fresh, continued, SessionPlan::Branch { from, to: id }]
 }
 
-fn started(home: &Path, transcript: &Path, plan: SessionPlan) -> Started {
-    Started {
+fn started(home: &Path, transcript: &Path, plan: SessionPlan) -> StartedTurn {
+    StartedTurn {
         nonce: Nonce::new("fuzz"),
         turn: "main.1.1".parse::<TurnId>().expect("the name of a turn"),
         attempt: 1,

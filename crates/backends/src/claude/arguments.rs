@@ -1,9 +1,9 @@
-//! What the client is told on its command line and in its environment.
+//! The command line and the environment of the client.
 //!
-//! The prompt is not here: it goes through stdin, which has no limit that matters and which no other
-//! user can read. Every value is joined to its flag with `=`, because a model named
-//! `--dangerously-skip-permissions` must not become a flag, and because flags that take lists would
-//! swallow whatever follows.
+//! The prompt is not among the arguments. It goes through stdin, which has no relevant size limit
+//! and which other users cannot read. Every value is joined to its flag with `=`: a model named
+//! `--dangerously-skip-permissions` must not become a flag, and flags that take lists would consume
+//! the following arguments.
 
 use std::ffi::OsString;
 
@@ -12,49 +12,51 @@ use raymond_core::run::permissions::{Checks, Permissions};
 use raymond_core::workflow::environment::is_ours;
 
 use crate::contract::Request;
-use crate::headless::{Step, Words};
+use crate::headless::{ArgumentList, SessionStep};
 
-/// The mode of a client of which nobody said anything.
+/// The permission mode if no setting names one.
 pub const DEFAULT_MODE: &str = "acceptEdits";
 
-/// How often the client itself tries again.
+/// How often the client retries a failed request by itself. Raymond retries the turn afterwards.
 const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "2");
 
-/// What a client sets for whatever it starts. A run inside a client is none of its tools.
-const OF_AN_OUTER_CLIENT: [&str; 3] =
+/// The variables that a client sets for its child processes. A run inside a client must not look
+/// like one of its tools.
+const OUTER_CLIENT_VARIABLES: [&str; 3] =
     ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID"];
 
-/// The arguments of a client that takes this step.
-pub(super) fn arguments(request: &Request, step: &Step) -> Vec<OsString> {
-    let mut words = Words::default();
-    words.add(["-p", "--output-format", "stream-json", "--verbose"]);
-    session(&mut words, step);
-    permissions(&mut words, &request.permissions);
+/// Returns the arguments of a client for this step.
+pub(super) fn arguments(request: &Request, step: &SessionStep) -> Vec<OsString> {
+    let mut list = ArgumentList::default();
+    list.add(["-p", "--output-format", "stream-json", "--verbose"]);
+    session(&mut list, step);
+    permissions(&mut list, &request.permissions);
     let cap = request.started.cap.map(dollars);
     for (flag, value) in
         [("--model", &request.model), ("--effort", &request.effort), ("--max-budget-usd", &cap)]
     {
         if let Some(value) = value {
-            words.joined(flag, value);
+            list.joined(flag, value);
         }
     }
     if let Some(schema) = &request.schema {
-        words.joined("--json-schema", schema.to_string());
+        list.joined("--json-schema", schema.to_string());
     }
     let extras = &request.extras;
-    words.each("--add-dir", &extras.add_dirs);
-    words.each("--mcp-config", extras.mcp_config.as_slice());
+    list.each("--add-dir", &extras.add_dirs);
+    list.each("--mcp-config", extras.mcp_config.as_slice());
     if let Some(text) = &extras.append_system_prompt {
-        words.joined("--append-system-prompt", text);
-        // A session keeps the system prompt that it began with, and this is another state.
-        if step.needs().is_some() {
-            words.add(["--system-prompt-snapshot", "off"]);
+        list.joined("--append-system-prompt", text);
+        // A resumed session keeps the system prompt with which it began, but this state has its
+        // own.
+        if step.required_session().is_some() {
+            list.add(["--system-prompt-snapshot", "off"]);
         }
     }
-    words.finish()
+    list.finish()
 }
 
-/// What the environment of a client has besides what it inherits.
+/// Returns the variables to set in addition to the inherited ones.
 pub(super) fn environment(
     request: &Request,
     inherited: impl Fn(&str) -> bool,
@@ -63,6 +65,7 @@ pub(super) fn environment(
         let listed = request.environment.as_ref();
         inherited(name) && listed.is_none_or(|names| names.iter().any(|listed| listed == name))
     };
+    // A value from the user wins over this default.
     let (name, count) = RETRIES;
     let retries = (!handed_on(name)).then(|| (name.into(), count.into()));
     let home = request.started.config_home.as_ref();
@@ -70,38 +73,40 @@ pub(super) fn environment(
     retries.into_iter().chain(home).collect()
 }
 
-/// What of these variables a client must not see: they tell of another turn, or of another client.
-pub(super) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let foreign = |name: &str| is_ours(name) || OF_AN_OUTER_CLIENT.contains(&name);
-    names.filter(|name| name.to_str().is_some_and(foreign)).collect()
+/// Returns the variables that a client must not see, because they describe another turn or another
+/// client.
+pub(super) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let foreign_variables = |name: &str| is_ours(name) || OUTER_CLIENT_VARIABLES.contains(&name);
+    names.filter(|name| name.to_str().is_some_and(foreign_variables)).collect()
 }
 
-fn session(words: &mut Words, step: &Step) {
+fn session(list: &mut ArgumentList, step: &SessionStep) {
     match step {
-        Step::Open(id) => words.joined("--session-id", id.as_str()),
-        Step::Resume(id) => words.joined("--resume", id.as_str()),
-        Step::Branch { from, to } => {
-            words.joined("--resume", from.as_str());
-            words.add(["--fork-session"]);
-            words.joined("--session-id", to.as_str());
+        SessionStep::Open(id) => list.joined("--session-id", id.as_str()),
+        SessionStep::Resume(id) => list.joined("--resume", id.as_str()),
+        SessionStep::Branch { from, to } => {
+            list.joined("--resume", from.as_str());
+            list.add(["--fork-session"]);
+            list.joined("--session-id", to.as_str());
         }
     }
 }
 
-fn permissions(words: &mut Words, permissions: &Permissions) {
+fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
     match permissions.checks {
         Checks::Kept => {
             let mode = permissions.mode.as_deref().unwrap_or(DEFAULT_MODE);
-            words.joined("--permission-mode", mode);
+            list.joined("--permission-mode", mode);
         }
-        Checks::Skipped => words.add(["--dangerously-skip-permissions"]),
+        Checks::Skipped => list.add(["--dangerously-skip-permissions"]),
     }
-    words.each("--allowedTools", &permissions.allow);
-    words.each("--disallowedTools", &permissions.deny);
+    list.each("--allowedTools", &permissions.allow);
+    list.each("--disallowedTools", &permissions.deny);
 }
 
-/// The client takes no cap of nothing.
+/// Formats a cap in dollars.
 fn dollars(amount: Micros) -> String {
+    // The client rejects a cap of zero, so the smallest cap is one millionth.
     let Micros(micros) = amount.max(Micros(1));
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

@@ -1,55 +1,49 @@
-//! One line of the client's stream.
+//! Parsing of one line of the client's stream.
 //!
-//! The type of a line may be its last key, so it is parsed twice: once for the type, then for what
-//! that type holds. A line of another type, or one that is no JSON at all, is nothing to act on; it
-//! stays in the transcript.
+//! The type of a line may be its last key, so a line is parsed twice: for its type, then for the
+//! fields of that type. Lines of unknown types and lines that are not JSON cause a warning and stay
+//! in the transcript.
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::shape::{
+use super::surrogates::replace_lone_surrogates;
+use super::wire::{
     Assistant, Compaction, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
 };
-use super::surrogates::mended;
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Line {
     /// The client begins a round.
     Init(Init),
     /// A block of a message.
     Assistant(Assistant),
-    /// What tools said, or what the client added for the model.
+    /// Tool results, or text that the client added for the model.
     User(User),
-    /// A request failed, and is tried again.
+    /// A request failed and is retried.
     Retry(Retry),
-    /// The model refused, and nobody else is asked.
+    /// The model refused, and the client has no fallback model.
     Refusal(Refusal),
-    /// How much of a usage limit is used.
+    /// The state of a usage limit.
     RateLimit(RateLimit),
-    /// A task was started.
     TaskStarted(Task),
-    /// A task changed.
     TaskUpdated(Task),
-    /// A task is over.
     TaskEnded(Task),
-    /// These tasks run in the background.
+    /// The tasks that run in the background.
     Tasks(Tasks),
-    /// The conversation was summed up.
+    /// The conversation was compacted.
     Compacted(Compaction),
-    /// A round is over.
+    /// A round has ended.
     Result(Box<Conclusion>),
-    /// Of no interest.
+    /// A known type that nothing depends on.
     Ignored,
-    /// Of a type that is not known.
     Unknown {
-        /// Which.
         kind: String,
     },
-    /// Not JSON.
     NotJson,
 }
 
-/// Types that were seen, or that the client documents, and that nothing depends on.
+/// Types that were observed or that the client documents, but that nothing depends on.
 const IGNORED: [&str; 11] = [
     "stream_event",
     "tool_progress",
@@ -64,32 +58,34 @@ const IGNORED: [&str; 11] = [
     "progress",
 ];
 
-/// Reads a line.
 pub(super) fn read(text: &str) -> Line {
     if text.trim().is_empty() {
         return Line::Ignored;
     }
-    let text = &*mended(text);
+    let text = &*replace_lone_surrogates(text);
     let Ok(head) = serde_json::from_str::<Head>(text) else {
         return match serde_json::from_str::<IgnoredAny>(text) {
+            // JSON without a usable type, for example a number.
             Ok(_) => unknown("none"),
             Err(_) => Line::NotJson,
         };
     };
     let kind = head.kind.as_deref().unwrap_or("none");
     let line = match (kind, head.subtype.as_deref().unwrap_or_default()) {
-        ("assistant", _) => shaped(text).map(Line::Assistant),
-        ("user", _) => Some(Line::User(shaped(text).unwrap_or_default())),
-        ("result", _) => shaped(text).map(|result| Line::Result(Box::new(result))),
-        ("rate_limit_event", _) => shaped(text).map(Line::RateLimit),
-        ("system", "init") => shaped(text).map(Line::Init),
-        ("system", "api_retry") => shaped(text).map(Line::Retry),
-        ("system", "model_refusal_no_fallback") => shaped(text).map(Line::Refusal),
-        ("system", "task_started") => shaped(text).map(Line::TaskStarted),
-        ("system", "task_updated") => shaped(text).map(Line::TaskUpdated),
-        ("system", "task_notification") => shaped(text).map(Line::TaskEnded),
-        ("system", "background_tasks_changed") => shaped(text).map(Line::Tasks),
-        ("system", "compact_boundary") => shaped(text).map(Line::Compacted),
+        ("assistant", _) => parse_as(text).map(Line::Assistant),
+        // A user line without readable fields still means that the client sent something to the
+        // model.
+        ("user", _) => Some(Line::User(parse_as(text).unwrap_or_default())),
+        ("result", _) => parse_as(text).map(|result| Line::Result(Box::new(result))),
+        ("rate_limit_event", _) => parse_as(text).map(Line::RateLimit),
+        ("system", "init") => parse_as(text).map(Line::Init),
+        ("system", "api_retry") => parse_as(text).map(Line::Retry),
+        ("system", "model_refusal_no_fallback") => parse_as(text).map(Line::Refusal),
+        ("system", "task_started") => parse_as(text).map(Line::TaskStarted),
+        ("system", "task_updated") => parse_as(text).map(Line::TaskUpdated),
+        ("system", "task_notification") => parse_as(text).map(Line::TaskEnded),
+        ("system", "background_tasks_changed") => parse_as(text).map(Line::Tasks),
+        ("system", "compact_boundary") => parse_as(text).map(Line::Compacted),
         ("system", _) => Some(Line::Ignored),
         (ignored, _) if IGNORED.contains(&ignored) => Some(Line::Ignored),
         _ => None,
@@ -97,11 +93,12 @@ pub(super) fn read(text: &str) -> Line {
     line.unwrap_or_else(|| unknown(kind))
 }
 
-fn shaped<T: DeserializeOwned>(text: &str) -> Option<T> {
+fn parse_as<T: DeserializeOwned>(text: &str) -> Option<T> {
     serde_json::from_str(text).ok()
 }
 
 fn unknown(kind: &str) -> Line {
+    // In bytes, because the type goes into a warning and may be of any length.
     const SHOWN: usize = 60;
     Line::Unknown { kind: kind[..kind.floor_char_boundary(SHOWN)].to_owned() }
 }

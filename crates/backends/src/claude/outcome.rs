@@ -1,27 +1,31 @@
-//! How a turn ended, by typed fields alone: never by an exit code, never by prose.
+//! The outcome of a turn, decided by typed fields only, never by an exit code or by prose.
 //!
-//! The one sentence that is read says that a session is not known, because the client has no typed
-//! sign of that.
+//! The only exception is the message for an unknown session, because the client has no typed field
+//! for it.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
-use super::fault::Fault;
+use super::error_class::ErrorClass;
 use super::tools;
-use super::turn::{Ended, Turn};
+use super::turn::{RoundResult, Turn};
 use crate::contract::{Answer, Reply};
-use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
+use crate::headless::{
+    ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
+};
 use crate::process::LINE_MAX;
 
-/// How the turn ended for whoever asked. The step is the one that the last client took.
-pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
+/// Returns the answer of the turn; `step` is the step of the last client.
+pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
-    if let Some(named) = turn.named().filter(|named| *named != step.writes()) {
-        let failure = step.strayed("session", named);
+    // Checked first: a result in the wrong session must never count, because it would continue
+    // another conversation.
+    if let Some(named) = turn.announced_session().filter(|named| *named != step.written_session()) {
+        let failure = step.wrong_session_failure("session", named);
         return Answer::Failed { failure, cost, denied: denied(&turn), session: None };
     }
     let session = turn.session();
-    let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
+    let complete = turn.result.as_ref().filter(|ended| !ended.was_interrupted());
     let failure = match (complete, end) {
         (Some(ended), _) => match verdict(ended, &turn) {
             Verdict::Answer(text) => {
@@ -30,25 +34,25 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
                 return replied(turn, Reply { capped, structured, ..Reply::new(text, cost) });
             }
             Verdict::Capped => {
-                let (progressed, denied) = (turn.progressed(), denied(&turn));
+                let (progressed, denied) = (turn.has_progressed(), denied(&turn));
                 return Answer::Capped { cost, progressed, denied, session };
             }
             Verdict::Failed(failure) => failure,
         },
-        (None, End::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.progressed(), session };
+        (None, ClientEnd::Cancelled) => {
+            return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
         }
-        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
-        (None, End::Hopeless) => login(turn.login().unwrap_or_default()),
+        (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, ClientEnd::Aborted) => login_failure(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
     Answer::Failed { failure, cost, denied: denied(&turn), session }
 }
 
-/// The calls that were denied, as permissions name them.
+/// Returns the denied calls in the form of permission rules.
 fn denied(turn: &Turn) -> Vec<String> {
     let calls = turn.denied.iter();
-    calls.map(|call| tools::permission(&call.tool, &call.input)).collect()
+    calls.map(|call| tools::permission_rule(&call.tool, &call.input)).collect()
 }
 
 enum Verdict {
@@ -57,17 +61,17 @@ enum Verdict {
     Failed(TurnFailure),
 }
 
-fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
+fn verdict(ended: &RoundResult, turn: &Turn) -> Verdict {
     let conclusion = &ended.conclusion;
-    let why = || said(conclusion.result.as_deref(), &conclusion.errors);
+    let why = || error_text(conclusion.result.as_deref(), &conclusion.errors);
     Verdict::Failed(match conclusion.subtype.as_str() {
-        "success" if conclusion.is_error => refused(ended, turn),
-        "success" => return Verdict::Answer(whole(ended)),
+        "success" if conclusion.is_error => api_failure(ended, turn),
+        "success" => return Verdict::Answer(full_text(ended)),
         "error_max_budget_usd" => {
-            // The cap is looked at after the spend: the answer may be there.
+            // The client checks the cap after each request, so the message may already be complete.
             return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
         }
-        // Its words are no failure: whoever asked with a schema looks for what the schema describes.
+        // Not a failure: the caller that asked with a schema checks the text for JSON itself.
         "error_max_structured_output_retries" => {
             return Verdict::Answer(ended.message.clone().unwrap_or_else(why));
         }
@@ -79,28 +83,30 @@ fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
     })
 }
 
-/// The final message. Where that has several blocks of text, the result holds the last one only.
-fn whole(ended: &Ended) -> String {
+/// Returns the final message.
+fn full_text(ended: &RoundResult) -> String {
+    // If it has several blocks of text, the result contains only the last one, so the joined
+    // message is preferred.
     let result = ended.conclusion.result.clone().unwrap_or_default();
     let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
     message.cloned().unwrap_or(result)
 }
 
-/// An error of the API.
-fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
-    let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
-    if let Some(refusal) = &ended.trouble.refusal {
-        let why = refusal.explanation.as_deref().map_or(why, shortened);
+/// Returns the failure for an API error.
+fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
+    let why = error_text(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
+    if let Some(refusal) = &ended.api_error.refusal {
+        let why = refusal.explanation.as_deref().map_or(why, shorten);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-    match ended.trouble.fault(ended.conclusion.api_error_status) {
-        Fault::Auth => login(&why),
-        Fault::Quota => {
-            let until = ended.trouble.until().or(turn.limited_until);
+    match ended.api_error.class(ended.conclusion.api_error_status) {
+        ErrorClass::Auth => login_failure(&why),
+        ErrorClass::Quota => {
+            let until = ended.api_error.limit_ends_at().or(turn.limited_until);
             TurnFailure::Quota { until, why }
         }
-        Fault::Transient => TurnFailure::Transient { why },
-        Fault::Task => TurnFailure::Task { why },
+        ErrorClass::Transient => TurnFailure::Transient { why },
+        ErrorClass::Task => TurnFailure::Task { why },
     }
 }
 
@@ -110,44 +116,45 @@ fn replied(turn: Turn, reply: Reply) -> Answer {
         session,
         model: turn.model,
         denied,
-        warnings: turn.hearing.warnings.into_vec(),
+        warnings: turn.health.warnings.into_vec(),
         ..reply
     }))
 }
 
-/// A client that has no result that counts.
-fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
-    if let Some(limit) = turn.hearing.flooded {
-        return too_large(limit);
+/// Returns the failure of a client without a usable result.
+fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
+    if let Some(limit) = turn.health.flooded {
+        return output_too_large(limit);
     }
     if let Some(ended) = &turn.result {
-        return match step.needs() {
-            Some(session) if ended.lost_its_session() => {
+        return match step.required_session() {
+            Some(session) if ended.has_lost_session() => {
                 TurnFailure::LostSession { session: session.clone() }
             }
             _ => {
-                let why = said(None, &ended.conclusion.errors);
-                TurnFailure::Transient { why: format!("the client was cut off: {why}") }
+                let why = error_text(None, &ended.conclusion.errors);
+                TurnFailure::Transient { why: format!("the client was interrupted: {why}") }
             }
         };
     }
-    if turn.hearing.unread {
-        return too_large(LINE_MAX as u64);
+    // The skipped line may have been the result.
+    if turn.health.unread {
+        return output_too_large(LINE_MAX as u64);
     }
-    TurnFailure::Transient { why: died(end) }
+    TurnFailure::Transient { why: death_message(end) }
 }
 
-fn login(said: &str) -> TurnFailure {
+fn login_failure(said: &str) -> TurnFailure {
     let said = if said.is_empty() { "it is not logged in" } else { said };
     let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
     TurnFailure::Auth { why }
 }
 
-/// What the client said of an error.
-fn said(result: Option<&str>, errors: &[String]) -> String {
+/// Returns the client's own error text.
+fn error_text(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);
-    if text.is_empty() { "it does not say why".to_owned() } else { shortened(&text) }
+    if text.is_empty() { "no reason given".to_owned() } else { shorten(&text) }
 }
 
 #[cfg(test)]

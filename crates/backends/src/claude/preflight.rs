@@ -1,4 +1,7 @@
-//! What must be there before anything is spent.
+//! Checks before a client of Claude Code starts, so that mistakes cost nothing.
+//!
+//! `check` and `check_version` look at the machine; [`RequestedOptions`] looks at the settings of a
+//! state.
 
 use std::env;
 use std::ffi::OsStr;
@@ -6,80 +9,77 @@ use std::ffi::OsStr;
 use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{NAME, OLDEST};
-use crate::headless::program::{Missing, dotted, find, is_older, shown};
+use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
-/// Why no client can be started.
+/// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// There is no such program.
+pub enum PreflightProblem {
     #[error(transparent)]
-    Missing(#[from] Missing),
-    /// It is of an older make.
-    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
+    MissingProgram(#[from] MissingProgram),
+    /// The client is too old.
+    #[error(
+        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
+        display_version(OLDEST)
+    )]
     TooOld {
-        /// Where it is.
         path: String,
-        /// What it says of itself.
+        /// The version that the client reports.
         version: String,
     },
-    /// It refuses to skip its checks for root.
+    /// The client refuses to skip its permission checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
-    /// It has no such mode.
     #[error("{NAME} has no permission mode {0:?}")]
     Mode(String),
-    /// It has no such effort.
     #[error("{NAME} has no effort {0:?}")]
     Effort(String),
-    /// A mode that skips all checks, where nobody said that they may be skipped.
+    /// A mode that skips all checks although the user did not allow that.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
-    /// It would not understand a rule.
-    #[error("{rule:?} is no rule for a tool")]
+    /// The client would not understand a rule.
+    #[error("{rule:?} is not a tool rule")]
     Rule {
-        /// The list that it is in.
+        /// The list that contains the rule.
         list: &'static str,
-        /// The rule.
         rule: String,
     },
 }
 
-/// What is asked of a client.
+/// The options that a state requests from the client.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
-    /// What it may do without asking.
+pub struct RequestedOptions<'a> {
+    /// The tools that the client may use without asking.
     pub permissions: &'a Permissions,
-    /// The effort; none leaves it to the client.
+    /// The reasoning effort; `None` leaves the choice to the client.
     pub effort: Option<&'a str>,
 }
 
-/// The modes and efforts of the client, as its help lists them; `default` is an old name.
+/// The modes and efforts of the client, as its help lists them. `default` is an old name.
 const MODES: [&str; 7] = ["acceptEdits", "auto", BYPASS, "default", "dontAsk", "manual", "plan"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-/// The mode that is another word for `--dangerously-skip-permissions`.
+/// The mode that means the same as `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
-impl Problem {
-    /// What to do about it.
+impl PreflightProblem {
+    /// Returns how to fix the problem.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::TooOld { .. } => {
-                "install a newer one (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
+                "install a newer version (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
                  in the configuration to its path"
             }
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
             Self::Rule { .. } => "rules look like `Edit` or `Bash(cargo test:*)`",
-            Self::Missing(Missing::NotFound(_)) => {
+            Self::MissingProgram(MissingProgram::NotFound(_)) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
                  the configuration to its path; or play replies from a file with --replies FILE"
             }
-            Self::Missing(Missing::NotExecutable(_)) => {
+            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
                 "set `claude` in the configuration to the path of the client"
             }
             Self::Bypass => {
-                "only --dangerously-skip-permissions may say so: a file that comes with a project \
-                 may not"
+                "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
             Self::Root => {
                 "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
@@ -89,10 +89,10 @@ impl Problem {
         remedy.to_owned()
     }
 
-    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } | Self::Root => None,
+            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Root => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Rule { list, .. } => Some(list),
@@ -100,47 +100,54 @@ impl Problem {
     }
 }
 
-/// Checks that a client that says this of its version does what is expected of it.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
+/// Checks the version that the client reports.
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
+        return Err(PreflightProblem::TooOld {
+            path: display_command(command),
+            version: said.to_owned(),
+        });
     }
     Ok(())
 }
 
-/// Checks that a client can be started. It is handed the variables of `environment`; none means all.
+/// Checks that a client can be started. It inherits the variables of `environment`; `None` means
+/// all.
 pub fn check(
     command: &OsStr,
     checks: Checks,
     environment: Option<&[String]>,
-) -> Result<(), Problem> {
+) -> Result<(), PreflightProblem> {
     let variable = |name: &str| env::var_os(name);
     find(command, variable("PATH").as_deref())?;
+    // The client learns about a sandbox only from a variable that it inherits.
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
+    // The client checks the real user id.
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
     may_skip(checks, user, sandbox.as_deref())
 }
 
-impl Wish<'_> {
-    /// All of it that the client would not understand.
-    pub fn problems(self) -> Vec<Problem> {
+impl RequestedOptions<'_> {
+    /// Returns every option that the client would not understand.
+    pub fn problems(self) -> Vec<PreflightProblem> {
         let Permissions { mode, allow, deny, .. } = self.permissions;
         let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
-        let mode = mode.map(|mode| Problem::Mode(mode.to_owned()));
+        let mode = mode.map(|mode| PreflightProblem::Mode(mode.to_owned()));
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
+        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+        // Repeated at every start of a client, because states can be edited during a run.
         let bypass = keeps_checks(self.permissions).err();
         let listed = [("allow", allow), ("deny", deny)].into_iter();
         let rules = listed.flat_map(|(list, rules)| {
             let wrong = rules.iter().filter(|rule| !is_rule(rule));
-            wrong.map(move |rule| Problem::Rule { list, rule: rule.clone() })
+            wrong.map(move |rule| PreflightProblem::Rule { list, rule: rule.clone() })
         });
         [mode, effort, bypass].into_iter().flatten().chain(rules).collect()
     }
 }
 
-/// `Tool`, or `Tool(what it may be used for)`.
+/// Whether a rule has the form `Tool` or `Tool(specifier)`.
 fn is_rule(rule: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
     match rule.split_once('(') {
@@ -149,10 +156,10 @@ fn is_rule(rule: &str) -> bool {
     }
 }
 
-/// Checks that no mode skips what only a person may skip.
-pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), Problem> {
+/// Checks that no permission mode skips checks that only the user may skip.
+pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), PreflightProblem> {
     match (permissions.checks, permissions.mode.as_deref()) {
-        (Checks::Kept, Some(BYPASS)) => Err(Problem::Bypass),
+        (Checks::Kept, Some(BYPASS)) => Err(PreflightProblem::Bypass),
         (Checks::Kept | Checks::Skipped, _) => Ok(()),
     }
 }
@@ -165,9 +172,12 @@ enum User {
     Other,
 }
 
-fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), Problem> {
+fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem> {
     match (checks, user) {
-        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => Err(Problem::Root),
+        // The client accepts exactly this value.
+        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => {
+            Err(PreflightProblem::Root)
+        }
         (Checks::Skipped | Checks::Kept, User::Root | User::Other) => Ok(()),
     }
 }
@@ -181,20 +191,20 @@ mod tests {
         let check = |checks, user, sandbox: Option<&str>, expected| {
             assert_eq!(may_skip(checks, user, sandbox.map(OsStr::new)), expected);
         };
-        check(Checks::Skipped, User::Root, None, Err(Problem::Root));
-        check(Checks::Skipped, User::Root, Some("true"), Err(Problem::Root));
+        check(Checks::Skipped, User::Root, None, Err(PreflightProblem::Root));
+        check(Checks::Skipped, User::Root, Some("true"), Err(PreflightProblem::Root));
         check(Checks::Skipped, User::Root, Some("1"), Ok(()));
         check(Checks::Skipped, User::Other, None, Ok(()));
         check(Checks::Kept, User::Root, None, Ok(()));
     }
 
     #[test]
-    fn what_the_client_would_not_understand_is_told_before_it_starts() {
+    fn unsupported_options_are_reported_before_start() {
         let check =
             |change: fn(&mut Permissions), effort: Option<&str>, expected: &[(&str, &str)]| {
                 let mut permissions = Permissions::default();
                 change(&mut permissions);
-                let found = Wish { permissions: &permissions, effort }.problems();
+                let found = RequestedOptions { permissions: &permissions, effort }.problems();
                 let found: Vec<(&str, String)> = found
                     .iter()
                     .map(|problem| (problem.key().unwrap_or("-"), problem.to_string()))
@@ -212,17 +222,15 @@ mod tests {
         let bypass = ("permission_mode", "the permission mode bypassPermissions skips all checks");
         check(|p| p.mode = Some("bypassPermissions".into()), None, &[bypass]);
         check(|p| p.allow = vec!["Bash(a (b):*)".into(), "mcp__x__*".into()], None, &[]);
-        let rules = [
-            ("allow", "\"\" is no rule for a tool"),
-            ("allow", "\"cargo test\" is no rule for a tool"),
-        ];
+        let rules =
+            [("allow", "\"\" is not a tool rule"), ("allow", "\"cargo test\" is not a tool rule")];
         check(|p| p.allow = vec![String::new(), "cargo test".into()], None, &rules);
-        let rule = ("deny", "\"Bash(\" is no rule for a tool");
+        let rule = ("deny", "\"Bash(\" is not a tool rule");
         check(|p| p.deny = vec!["Bash(".into()], None, &[rule]);
     }
 
     #[test]
-    fn no_mode_skips_checks_that_nobody_allowed_to_be_skipped() {
+    fn no_mode_skips_checks_without_permission() {
         let check = |checks, mode: Option<&str>, expected| {
             let mode = mode.map(str::to_owned);
             let permissions = Permissions { checks, mode, ..Permissions::default() };
@@ -230,22 +238,22 @@ mod tests {
         };
         check(Checks::Kept, None, Ok(()));
         check(Checks::Kept, Some("plan"), Ok(()));
-        check(Checks::Kept, Some("bypassPermissions"), Err(Problem::Bypass));
+        check(Checks::Kept, Some("bypassPermissions"), Err(PreflightProblem::Bypass));
         check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
     }
 
     #[test]
-    fn an_older_client_is_told_by_its_version() {
+    fn older_client_is_refused_with_its_version() {
         let command = OsStr::new("/opt/claude");
         assert_eq!(check_version(command, "2.1.325"), Ok(()));
         let problem = check_version(command, "2.1.308").unwrap_err();
-        let told = "the client claude (/opt/claude) is version 2.1.308, and this needs 2.1.309";
+        let told = "the client claude (/opt/claude) is version 2.1.308, but Raymond needs 2.1.309 or later";
         assert_eq!((problem.to_string().as_str(), problem.key()), (told, None));
-        assert!(problem.remedy().starts_with("install a newer one"), "{}", problem.remedy());
+        assert!(problem.remedy().starts_with("install a newer version"), "{}", problem.remedy());
     }
 
     #[test]
-    fn a_client_that_is_missing_is_told_before_anything_else() {
+    fn missing_client_is_reported_first() {
         let found = check("no-such-client".as_ref(), Checks::Skipped, None);
         let problem = found.unwrap_err();
         assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");

@@ -1,4 +1,4 @@
-//! Lines as the client was seen to write them, for tests. The type of a result is its last key.
+//! Lines as the client was observed to write them, for tests. The type of a result is its last key.
 
 pub(super) const SESSION: &str = "00000000-0000-8000-8000-000000000001";
 
@@ -8,7 +8,7 @@ pub(super) fn init() -> String {
     )
 }
 
-/// A block of a message; usage says 100 tokens read and one written, as it does while it streams.
+/// A block of a message. Its usage reports 100 tokens read and one written, as while streaming.
 pub(super) fn block(message: &str, content: &str) -> String {
     format!(
         r#"{{"type":"assistant","message":{{"id":"{message}","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{content}],"stop_reason":null,"usage":{{"input_tokens":100,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}}},"parent_tool_use_id":null,"session_id":"{SESSION}"}}"#
@@ -39,7 +39,7 @@ pub(super) fn retry(status: &str, error: &str) -> String {
     system("api_retry", &more)
 }
 
-/// The message by which the client tells of an error.
+/// The message with which the client reports an error.
 pub(super) fn error(kind: &str) -> String {
     format!(
         r#"{{"type":"assistant","message":{{"id":"made-up","model":"<synthetic>","role":"assistant","content":[{{"type":"text","text":"API Error"}}],"usage":{{"input_tokens":0,"output_tokens":0}}}},"parent_tool_use_id":null,"session_id":"{SESSION}","error":"{kind}"}}"#
@@ -71,7 +71,7 @@ pub(super) fn api_error(status: &str) -> String {
     result("success", &more)
 }
 
-/// Without a report of usage, as it was seen.
+/// A result without a usage report, as it was observed.
 pub(super) fn lost(session: &str) -> String {
     let more = format!(
         r#""is_error":true,"errors":["No conversation found with session ID: {session}"],"permission_denials":[]"#
@@ -80,7 +80,7 @@ pub(super) fn lost(session: &str) -> String {
 }
 
 /// Interrupted while a tool ran.
-pub(super) fn cut_off() -> String {
+pub(super) fn interrupted() -> String {
     aborted("aborted_tools", USAGE)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn task(kind: &str, task: &str) -> String {
 }
 
 /// A line of a subagent that this call started.
-pub(super) fn of_agent(call: &str, line: &str) -> String {
+pub(super) fn subagent_line(call: &str, line: &str) -> String {
     line.replace(r#""parent_tool_use_id":null"#, &format!(r#""parent_tool_use_id":"{call}""#))
 }
 

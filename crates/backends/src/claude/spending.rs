@@ -1,10 +1,12 @@
-//! The cost of a turn.
+//! The cost of a turn of Claude Code.
 //!
-//! The client reports the cost of a round with its result. Messages that no result covers are priced
-//! by their tokens. Such a turn was interrupted, so every conversation of it may have one more request
-//! under way that was never streamed: each is charged like the most expensive message so far. A cost
-//! of which a part is unknown is [`Cost::AtLeast`] the known part. A turn is free only if its client
-//! wrote nothing, or reported that nothing was used.
+//! The client reports the cost of a round with its result. Messages that no result covers are
+//! priced by their tokens. Such a turn was interrupted, so each of its conversations may have one
+//! more open request that was never streamed. Each of these requests is charged like the most
+//! expensive message so far.
+//!
+//! A cost with an unknown part is [`Cost::AtLeast`] the known part. A turn is free only if its
+//! client wrote nothing, or reported that nothing was used.
 
 mod message;
 mod report;
@@ -14,55 +16,55 @@ use std::collections::BTreeMap;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::Prices;
 
-use super::shape::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
-use message::{Conversation, Key, Known, Payment, Rest, Streamed};
+use super::wire::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
+use message::{Conversation, KnownCost, MessageKey, Payment, Remainder, Streamed};
 use report::{Account, Tokens, accounts};
 
-/// The money of one turn so far.
+/// The spending of one turn so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spending {
-    /// The sum of all reports.
     reported: Micros,
-    /// The tokens of models for which the client only guessed a cost, by model.
+    /// The tokens of models for which the client only guessed a cost.
     guessed: Vec<(String, Tokens)>,
     messages: Vec<Streamed>,
     /// How many messages came before the last result. No later result covers them, so a transcript
     /// full of results is read in one pass.
     concluded: usize,
-    /// The messages since then, as indices of `messages`.
-    due: BTreeMap<Key, usize>,
+    /// The messages since the last result, as indices of `messages`.
+    due: BTreeMap<MessageKey, usize>,
     /// Rounds that began and have no result yet. The next round may begin before the client writes
-    /// the result of the last one, because it holds that back while a subagent works.
+    /// the result of the last one, because the client delays a result while a subagent works.
     rounds: u64,
     main: Main,
-    /// Subagents since the last result, by the id of the tool call, with their task if known.
+    /// Subagents since the last result, by the id of the tool call, with their task if it is known.
     ///
-    /// A finished subagent counts too, unless its last message is known: the client does not stream
-    /// that of a subagent in the foreground. It also ends its subagents before it ends itself.
+    /// A finished subagent counts too, unless its last message is known, because the client does
+    /// not stream the last message of a subagent in the foreground. The client also ends its
+    /// subagents before it ends itself.
     agents: BTreeMap<String, Option<String>>,
     /// The models of subagents, by the id of the tool call.
     models: BTreeMap<String, String>,
     /// Conversations whose request was interrupted and is in no report.
     interrupted: Vec<Conversation>,
-    /// Output since the last result that could not be read.
+    /// Whether output since the last result could not be read.
     unread: Unread,
-    /// A round ended without a complete report.
+    /// Whether a round ended without a complete report.
     reports: Reports,
-    /// The number of the last result, as the client counts them.
+    /// The index of the last result, as the client counts them.
     last_result: Option<u64>,
 }
 
-/// Whether the main conversation may have a request under way.
+/// Whether the main conversation may have an open request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Main {
     /// The client has written nothing yet.
     #[default]
     Silent,
-    /// It wrote something, but not that a round began.
-    Heard,
+    /// The client wrote something, but no start of a round.
+    Wrote,
     /// A round began.
     Asking,
-    /// The last round is over.
+    /// The last round has ended.
     Done,
 }
 
@@ -81,34 +83,35 @@ enum Reports {
 }
 
 impl Spending {
-    /// The client wrote a line, whatever it says.
-    pub(super) fn heard(&mut self) {
+    /// Notes any line of the client.
+    pub(super) fn note_line(&mut self) {
         if self.main == Main::Silent {
-            self.main = Main::Heard;
+            self.main = Main::Wrote;
         }
     }
 
-    /// The client wrote something that could not be read, and that may have been a message.
-    pub(super) fn missed(&mut self) {
-        self.heard();
+    /// Notes output that could not be read and that may have been a message.
+    pub(super) fn note_unread_output(&mut self) {
+        self.note_line();
         self.unread = Unread::Something;
     }
 
-    /// The client begins a round and asks the model now.
-    pub(super) fn begun(&mut self) {
+    /// Notes the start of a round: the client sends a request now.
+    pub(super) fn note_request(&mut self) {
         self.rounds += 1;
         self.main = Main::Asking;
     }
 
-    /// The model refuses a client that is not logged in. A request before that may have been answered.
-    pub(super) fn turned_away(&mut self) {
+    /// Notes that the API rejected a client that is not logged in. An earlier request may have been
+    /// answered.
+    pub(super) fn note_rejection(&mut self) {
         if !self.has_due() {
             self.main = Main::Done;
         }
     }
 
-    /// A line of a message arrived.
-    pub(super) fn streamed(&mut self, message: &Message, conversation: Conversation) {
+    /// Adds one line of a message.
+    pub(super) fn add_message(&mut self, message: &Message, conversation: Conversation) {
         match &conversation {
             Some(call) => {
                 self.agents.entry(call.clone()).or_default();
@@ -117,7 +120,8 @@ impl Spending {
             }
             None => self.main = Main::Asking,
         }
-        let key = Key::of(&conversation, message);
+        // Lines with the same key belong to one message and must not be charged twice.
+        let key = MessageKey::of(&conversation, message);
         let known = key.as_ref().and_then(|key| self.due.get(key)).copied();
         let place = known.unwrap_or_else(|| {
             self.messages.push(Streamed::new(conversation, message));
@@ -127,21 +131,21 @@ impl Spending {
         self.due.extend(key.map(|key| (key, place)));
     }
 
-    /// The client started a subagent.
+    /// Notes the start of a subagent.
     pub(super) fn agent_started(&mut self, call: String, task: String) {
         self.agents.insert(call, Some(task));
     }
 
-    /// A subagent may have finished. The client does not stream the last message of a subagent in the
-    /// foreground, but reports its tokens with the answer of the tool.
+    /// Notes that a subagent may have finished. The client does not stream the last message of a
+    /// subagent in the foreground, but reports its tokens with the tool result.
     pub(super) fn agent_finished(&mut self, call: &str, totals: &Totals, model: Option<&str>) {
         let Totals { tokens: tokens @ Count::Known(_), usage } = *totals else { return };
         let is_counted = matches!((usage.input, usage.output), (Count::Known(_), Count::Known(_)));
         let total = MessageTokens { input: tokens, ..MessageTokens::default() };
         let usage = if is_counted { usage } else { total };
         let own = self.models.get(call).map(String::as_str);
-        // A subagent may have a more expensive model than the main conversation.
-        let rest = if own.is_some() { Rest::Nothing } else { Rest::Unknown };
+        // A subagent may use a more expensive model than the main conversation.
+        let rest = if own.is_some() { Remainder::Nothing } else { Remainder::Unknown };
         let model = own.or(model).map(str::to_owned);
         let message = Message { model, usage, ..Message::default() };
         let mut message = Streamed::new(Some(call.to_owned()), &message);
@@ -150,9 +154,9 @@ impl Spending {
         self.agents.remove(call);
     }
 
-    /// A round is over; `runs` tells which tasks still run in the background.
-    pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
-        let is_lost = conclusion.lost_its_session();
+    /// Notes the end of a round; `runs` returns whether a task still runs in the background.
+    pub(super) fn note_result(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
+        let is_lost = conclusion.has_lost_session();
         let report = conclusion.model_usage_since_last_result.as_ref();
         let used_something = report.is_some_and(|report| !report.0.is_empty());
         if is_lost && !used_something && self.main != Main::Asking && !self.has_due() {
@@ -163,14 +167,14 @@ impl Spending {
         self.rounds = self.rounds.saturating_sub(1);
         self.take_report(conclusion);
         let is_asking = std::mem::replace(&mut self.main, Main::Done) != Main::Done;
-        if conclusion.was_cut_off() {
-            let is_interrupted = is_asking && !is_lost && !conclusion.was_cut_off_in_a_tool();
+        if conclusion.was_interrupted() {
+            let is_interrupted = is_asking && !is_lost && !conclusion.was_interrupted_in_tool();
             self.interrupted.extend(is_interrupted.then_some(None));
         } else if self.rounds > 0 {
             self.main = Main::Asking;
         }
-        if conclusion.was_cut_off() || conclusion.was_capped() {
-            // The client ends its subagents with itself, and reports only requests that were answered.
+        if conclusion.was_interrupted() || conclusion.was_capped() {
+            // The client ends its subagents with itself and reports only answered requests.
             self.interrupted.extend(std::mem::take(&mut self.agents).into_keys().map(Some));
         }
         self.agents.retain(|_, task| task.as_deref().is_some_and(&runs));
@@ -179,8 +183,9 @@ impl Spending {
     /// Adds the report of a result, as far as it can be read.
     fn take_report(&mut self, conclusion: &Conclusion) {
         let report = accounts(conclusion);
-        // An interrupted client reports only answered requests: one may have been under way.
-        let may_be_asking = conclusion.was_cut_off() && self.main != Main::Done;
+        // An interrupted client reports only answered requests, so another request may have been
+        // open.
+        let may_be_asking = conclusion.was_interrupted() && self.main != Main::Done;
         let used_nothing = !self.has_due() && !may_be_asking;
         let is_lost = self.lost_a_result(conclusion.result_index);
         let is_complete = report.as_ref().filter(|_| !is_lost).is_some_and(|report| {
@@ -209,7 +214,7 @@ impl Spending {
         }
     }
 
-    /// Whether an earlier result could not be read, which reported some of the messages.
+    /// Whether an earlier result was lost, which had reported some of the messages.
     fn lost_a_result(&mut self, index: Option<u64>) -> bool {
         let Some(index) = index else { return false };
         match self.last_result.replace(index) {
@@ -222,14 +227,14 @@ impl Spending {
         self.concluded < self.messages.len()
     }
 
-    /// Returns the conversations that may have a request under way that is in no report.
+    /// Returns the conversations that may have an open request that is in no report.
     fn in_flight(&self) -> impl Iterator<Item = Conversation> {
-        let main = matches!(self.main, Main::Heard | Main::Asking).then_some(None);
+        let main = matches!(self.main, Main::Wrote | Main::Asking).then_some(None);
         let agents = self.agents.keys().cloned().map(Some);
         self.interrupted.iter().cloned().chain(main).chain(agents)
     }
 
-    /// Returns what is known of the cost.
+    /// Returns the known cost.
     pub(super) fn cost(&self, prices: &Prices) -> Cost {
         let priced: Vec<Priced<'_>> =
             self.messages.iter().map(|message| (message, message.price(prices))).collect();
@@ -240,16 +245,16 @@ impl Spending {
         if is_read && unpaid.is_empty() && in_flight.is_empty() && self.guessed.is_empty() {
             return Cost::Reported(self.reported);
         }
-        // Nothing is known about the first request of a round, not even how much it reads.
-        let is_first = matches!(self.main, Main::Heard | Main::Asking) && !self.has_due();
+        // Nothing is known about the first request of a round, not even the size of its input.
+        let is_first = matches!(self.main, Main::Wrote | Main::Asking) && !self.has_due();
         let has_example = in_flight.is_empty() || (!is_first && !priced.is_empty());
-        let guessed: Vec<Known> =
+        let guessed: Vec<KnownCost> =
             self.guessed.iter().map(|(model, tokens)| tokens.price(model, prices)).collect();
         let mut known = priced.iter().map(|(_, known)| known).chain(&guessed);
-        let is_priced = known.all(|known| known.rest == Rest::Nothing);
+        let is_priced = known.all(|known| known.rest == Remainder::Nothing);
         let guessed = guessed.iter().map(|known| known.amount);
-        let examples = Examples::of(&priced);
-        let requests = in_flight.iter().map(|conversation| examples.another(conversation));
+        let examples = RequestExamples::of(&priced);
+        let requests = in_flight.iter().map(|conversation| examples.typical_cost(conversation));
         match unpaid.into_iter().chain(guessed).chain(requests).fold(self.reported, Micros::plus) {
             known if is_read && is_priced && has_example => Cost::Estimated(known),
             Micros::ZERO => Cost::Unknown,
@@ -258,15 +263,15 @@ impl Spending {
     }
 }
 
-type Priced<'a> = (&'a Streamed, Known);
+type Priced<'a> = (&'a Streamed, KnownCost);
 
-/// The most expensive messages, by which requests in flight are priced.
-struct Examples {
+/// The most expensive messages, which price open requests.
+struct RequestExamples {
     turn: Micros,
     agents: BTreeMap<String, Micros>,
 }
 
-impl Examples {
+impl RequestExamples {
     fn of(messages: &[Priced<'_>]) -> Self {
         let mut examples = Self { turn: Micros::ZERO, agents: BTreeMap::new() };
         for (message, known) in messages {
@@ -279,8 +284,9 @@ impl Examples {
         examples
     }
 
-    /// Returns the price of one more request. That of a subagent is like its own messages, if any.
-    fn another(&self, conversation: &Conversation) -> Micros {
+    /// Returns the price of one more request.
+    fn typical_cost(&self, conversation: &Conversation) -> Micros {
+        // A subagent is priced by its own messages, if there are any.
         let own = conversation.as_ref().and_then(|call| self.agents.get(call));
         own.copied().unwrap_or(self.turn)
     }

@@ -1,5 +1,5 @@
-//! Clients of bash. They write lines as the real one does, and say through what they write when it is
-//! time for the test to act.
+//! Tests with clients written in bash. They write the lines of the real client, and through these
+//! lines the test knows when to act.
 
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -18,40 +18,45 @@ use rustix::fs::{CWD, FileType, Mode as FileMode, mknodat};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-mod ends;
-mod left;
-mod rooms;
-mod starts;
-mod talks;
+mod conversations;
+mod disk_space;
+mod ending;
+mod recovery;
+mod starting;
 
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
 use crate::conformance::{self, Situation, planned};
-use crate::contract::{Attached, Reply, Sign, Watch};
-use crate::headless::{Clocks, not_started};
-use crate::process::{Files, Grace, leftovers, release_room};
+use crate::contract::{AttachResult, Progress, Reply, TurnObserver};
+use crate::headless::{ClientTimeouts, not_started};
+use crate::process::{Files, Grace, leftovers, release_reserved_space};
 
 const LONG: Duration = Duration::from_mins(10);
 const SHORT: Duration = Duration::from_millis(50);
 
-/// Would turn any wait that should not be into a test that is ended as too slow.
-const PATIENT: Clocks =
-    Clocks { first_output: LONG, idle: LONG, silent: LONG, after_result: LONG, start: LONG };
+/// So long that a test that waits for it by mistake is ended as too slow.
+const PATIENT: ClientTimeouts = ClientTimeouts {
+    first_output: LONG,
+    idle: LONG,
+    silent: LONG,
+    after_result: LONG,
+    start: LONG,
+};
 
-/// Whoever is asked to go may take its time.
+/// For clients that end by themselves after a signal.
 const GRACE: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
-/// For those who do not listen.
+/// For clients that ignore signals.
 const IMPATIENT: Grace = Grace { interrupt: SHORT, terminate: SHORT, ..GRACE };
 
-struct Bench {
+struct Harness {
     directory: TempDir,
-    claude: Headless<Speech>,
+    claude: Headless<ClaudeProtocol>,
 }
 
-impl Bench {
-    /// A client that is this script. `say LINE…` writes lines; `$prompt` is what it was sent.
-    fn new(script: &str, clocks: Clocks) -> Self {
+impl Harness {
+    /// Creates a client that is this script. `say LINE…` writes lines; `$prompt` is the prompt.
+    fn new(script: &str, timeouts: ClientTimeouts) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let command = directory.path().join("claude");
         let prelude = "#!/bin/bash\nsay() { printf '%s\\n' \"$@\"; }\nprompt=$(cat)\n";
@@ -59,7 +64,7 @@ impl Bench {
         fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
         let fifo = directory.path().join("go");
         mknodat(CWD, &fifo, FileType::Fifo, FileMode::RWXU, 0).unwrap();
-        let settings = Settings { clocks, grace: GRACE, ..Settings::of(command) };
+        let settings = ClientSettings { timeouts, grace: GRACE, ..ClientSettings::of(command) };
         Self { directory, claude: Headless::new(settings) }
     }
 
@@ -74,7 +79,7 @@ impl Bench {
 
     fn request(&self, prompt: &str) -> Request {
         Request {
-            started: Started {
+            started: StartedTurn {
                 nonce: self.nonce(),
                 turn: "main.1.1".parse::<TurnId>().unwrap(),
                 attempt: 1,
@@ -100,12 +105,13 @@ impl Bench {
     }
 
     async fn ask(&self, request: Request) -> Answer {
-        let answer = self.claude.answer(request, Watch::unseen(CancellationToken::new())).await;
+        let answer =
+            self.claude.answer(request, TurnObserver::silent(CancellationToken::new())).await;
         assert_eq!(leftovers::find(&self.nonce()), []);
         answer
     }
 
-    /// Lets go whoever reads the FIFO.
+    /// Releases a client that reads the FIFO.
     fn go(&self) {
         let fifo = self.path("go");
         tokio::task::spawn_blocking(move || fs::write(fifo, "go\n").unwrap());
@@ -116,30 +122,30 @@ impl Bench {
     }
 }
 
-async fn answered(script: &str, clocks: Clocks) -> Answer {
-    let bench = Bench::new(script, clocks);
-    bench.ask(bench.request("hello")).await
+async fn answered(script: &str, timeouts: ClientTimeouts) -> Answer {
+    let harness = Harness::new(script, timeouts);
+    harness.ask(harness.request("hello")).await
 }
 
-/// Writes these lines.
+/// Returns a script that writes these lines.
 fn say(lines: &[String]) -> String {
     let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
     format!("say {}", quoted.join(" "))
 }
 
-/// Cancels the turn when the client is seen to do this.
-fn cancelling(cue: fn(&Sign) -> bool) -> Watch {
+/// Cancels the turn when the client makes this progress.
+fn cancelling(cue: fn(&Progress) -> bool) -> TurnObserver {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    let listener = move |sign: Sign| {
+    let listener = move |sign: Progress| {
         if cue(&sign) {
             token.cancel();
         }
     };
-    Watch { cancel, listener: Arc::new(listener) }
+    TurnObserver { cancel, listener: Arc::new(listener) }
 }
 
-/// A failure that cost nothing.
+/// Returns a failure that cost nothing.
 fn unpaid(failure: TurnFailure) -> Answer {
     let cost = Cost::Reported(Micros::ZERO);
     Answer::Failed { failure, cost, denied: Vec::new(), session: None }
@@ -150,7 +156,7 @@ fn replied(text: &str, cost: u64) -> Answer {
     Answer::Replied(Box::new(Reply { model, ..Reply::new(text, Cost::Reported(Micros(cost))) }))
 }
 
-/// The same answer, in a session that nobody chose for the turn at first.
+/// Returns the answer with a session that is not the planned one.
 fn opened(answer: Answer, id: &SessionId) -> Answer {
     match answer {
         Answer::Replied(reply) => {
@@ -160,9 +166,9 @@ fn opened(answer: Answer, id: &SessionId) -> Answer {
     }
 }
 
-struct Stage(Bench);
+struct Stage(Harness);
 
-impl conformance::Bench for Stage {
+impl conformance::Harness for Stage {
     fn backend(&self) -> &dyn Backend {
         &self.0.claude
     }
@@ -180,9 +186,9 @@ impl conformance::Bench for Stage {
             Situation::IsOverQuota => "429",
             Situation::IsLoggedOut => "401",
         });
-        // Turns at once have transcripts of their own.
+        // Parallel turns have their own transcripts.
         let transcript = request.started.transcript.with_file_name(format!("{situation:?}.jsonl"));
-        Request { started: Started { transcript, ..request.started }, ..request }
+        Request { started: StartedTurn { transcript, ..request.started }, ..request }
     }
 
     fn shown(&self) -> Option<Vec<String>> {
@@ -190,7 +196,7 @@ impl conformance::Bench for Stage {
     }
 }
 
-/// Keeps a file for each session, as the real client does, and leaves what the model was shown.
+/// Keeps a file for each session, as the real client does, and records what the model saw.
 const SESSIONS: &str = r#"
 while (($#)); do case $1 in --session-id=*) id=${1#*=};; --resume=*) from=${1#*=};; esac; shift; done
 if [[ $from && ! -e $from.said ]]; then LOST; exit 1; fi
@@ -220,7 +226,7 @@ esac"#,
         differs = reply.replace("done", "other"),
         error = say(&[init(), sample::api_error("STATUS")]),
     );
-    let mut stage = Stage(Bench::new(&script, PATIENT));
+    let mut stage = Stage(Harness::new(&script, PATIENT));
     // A shell that is about to become another program may miss a signal.
     stage.0.claude.grace.interrupt = Duration::from_secs(2);
     assert_eq!(conformance::violations(&stage).await, []);

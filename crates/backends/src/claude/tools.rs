@@ -1,26 +1,28 @@
-//! How a tool call is named.
+//! Names of tool calls, for permission rules and for display.
 
-use super::shape::ToolInput;
+use super::wire::ToolInput;
 
-/// As permissions name it: `Bash(cargo test --all)`, `WebFetch`.
-pub(super) fn permission(tool: &str, input: &ToolInput) -> String {
+/// Returns the call as a permission rule: `Bash(cargo test --all)`, `WebFetch`.
+pub(super) fn permission_rule(tool: &str, input: &ToolInput) -> String {
+    // Only rules for `Bash` name the command; other tools are named as a whole.
     let detail = input.command.as_deref().filter(|_| tool == "Bash");
-    named(tool, detail)
+    format_call(tool, detail)
 }
 
-/// For a person who watches: with the file, address or pattern, too.
-pub(super) fn shown(tool: &str, input: &ToolInput) -> String {
+/// Returns the call for display, with its file, address or pattern.
+pub(super) fn display_call(tool: &str, input: &ToolInput) -> String {
     let details = [&input.command, &input.file_path, &input.url, &input.pattern];
-    named(tool, details.into_iter().find_map(|detail| detail.as_deref()))
+    format_call(tool, details.into_iter().find_map(|detail| detail.as_deref()))
 }
 
-fn named(tool: &str, detail: Option<&str>) -> String {
-    const LENGTH: usize = 2000;
-    let tool = &tool[..tool.floor_char_boundary(LENGTH)];
+fn format_call(tool: &str, detail: Option<&str>) -> String {
+    // In bytes, because commands and patterns may be of any length.
+    const MAX_LENGTH: usize = 2000;
+    let tool = &tool[..tool.floor_char_boundary(MAX_LENGTH)];
     match detail.map(str::trim) {
         None | Some("") => tool.to_owned(),
-        Some(detail) if detail.len() <= LENGTH => format!("{tool}({detail})"),
-        Some(detail) => format!("{tool}({}…)", &detail[..detail.floor_char_boundary(LENGTH)]),
+        Some(detail) if detail.len() <= MAX_LENGTH => format!("{tool}({detail})"),
+        Some(detail) => format!("{tool}({}…)", &detail[..detail.floor_char_boundary(MAX_LENGTH)]),
     }
 }
 
@@ -29,10 +31,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_named_as_a_rule_would_name_it() {
+    fn call_is_formatted_as_permission_rule() {
         let check = |tool: &str, input: &str, rule: &str, seen: &str| {
             let input: ToolInput = serde_json::from_str(input).unwrap();
-            assert_eq!((permission(tool, &input), shown(tool, &input)), (rule.into(), seen.into()));
+            assert_eq!(
+                (permission_rule(tool, &input), display_call(tool, &input)),
+                (rule.into(), seen.into())
+            );
         };
         let test = "Bash(cargo test --all)";
         check("Bash", r#"{"command":"cargo test --all","description":"x"}"#, test, test);

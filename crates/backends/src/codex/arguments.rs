@@ -1,7 +1,7 @@
-//! What the client is told on its command line and in its environment.
+//! The command line and the environment of the client.
 //!
-//! The prompt goes through stdin. What a subcommand does not take is said before it: the client knows
-//! sandbox, directory and schema only there.
+//! The prompt goes through stdin. Options that a subcommand does not accept come before it: the
+//! client accepts sandbox, directory and schema only there.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,10 +11,11 @@ use raymond_core::workflow::environment::is_ours;
 
 use super::preflight;
 use crate::contract::Request;
-use crate::headless::{Step, Words};
+use crate::headless::{ArgumentList, SessionStep};
 
-/// What a client sets for whatever it starts. A run inside a client is none of its tools.
-const OF_AN_OUTER_CLIENT: [&str; 8] = [
+/// The variables that a client sets for its child processes. A run inside a client must not look
+/// like one of its tools.
+const OUTER_CLIENT_VARIABLES: [&str; 8] = [
     "CODEX_CI",
     "CODEX_SANDBOX",
     "CODEX_SANDBOX_NETWORK_DISABLED",
@@ -25,61 +26,69 @@ const OF_AN_OUTER_CLIENT: [&str; 8] = [
     "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
 ];
 
-/// The arguments of a client that takes this step.
-pub(super) fn arguments(request: &Request, step: &Step, schema: Option<&Path>) -> Vec<OsString> {
-    let mut words = Words::default();
-    words.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
-    // A goal outlives its turn: the client would go on with it by itself, and tell the next turn of it.
-    words.add(["-c", "features.goals=false"]);
-    words.joined("--cd", &request.cwd);
-    permissions(&mut words, &request.permissions);
-    words.each("--add-dir", &request.extras.add_dirs);
+/// Returns the arguments of a client for this step.
+pub(super) fn arguments(
+    request: &Request,
+    step: &SessionStep,
+    schema: Option<&Path>,
+) -> Vec<OsString> {
+    let mut list = ArgumentList::default();
+    list.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
+    // A goal outlives its turn: the client would continue it by itself and mention it in the next
+    // turn.
+    list.add(["-c", "features.goals=false"]);
+    list.joined("--cd", &request.cwd);
+    permissions(&mut list, &request.permissions);
+    list.each("--add-dir", &request.extras.add_dirs);
     if let Some(model) = &request.model {
-        words.joined("--model", model);
+        list.joined("--model", model);
     }
     if let Some(effort) = &request.effort {
-        configured(&mut words, "model_reasoning_effort", effort);
+        configured(&mut list, "model_reasoning_effort", effort);
     }
     if let Some(text) = &request.extras.append_system_prompt {
-        configured(&mut words, "developer_instructions", text);
+        configured(&mut list, "developer_instructions", text);
     }
     if let Some(file) = schema {
-        words.joined("--output-schema", file);
+        list.joined("--output-schema", file);
     }
     match step {
-        Step::Open(_) => {}
-        Step::Resume(id) => words.subcommand("resume", id.as_str()),
-        Step::Branch { from, .. } => words.subcommand("fork", from.as_str()),
+        SessionStep::Open(_) => {}
+        SessionStep::Resume(id) => list.subcommand("resume", id.as_str()),
+        SessionStep::Branch { from, .. } => list.subcommand("fork", from.as_str()),
     }
-    words.add(["-"]);
-    words.finish()
+    list.add(["-"]);
+    list.finish()
 }
 
-/// Nobody is there to be asked: what the sandbox does not allow fails, and the model is told.
-fn permissions(words: &mut Words, permissions: &Permissions) {
+/// Adds the permissions.
+fn permissions(list: &mut ArgumentList, permissions: &Permissions) {
+    // No user is present to approve anything, so everything that the sandbox forbids fails, and the
+    // model sees the failure.
     match permissions.checks {
         Checks::Kept => {
-            words.add(["--sandbox", preflight::sandbox(permissions.mode.as_deref())]);
-            configured(words, "approval_policy", "never");
+            list.add(["--sandbox", preflight::sandbox(permissions.mode.as_deref())]);
+            configured(list, "approval_policy", "never");
         }
-        Checks::Skipped => words.add(["--dangerously-bypass-approvals-and-sandbox"]),
+        Checks::Skipped => list.add(["--dangerously-bypass-approvals-and-sandbox"]),
     }
 }
 
-/// Adds a text of the configuration, quoted as TOML: the client takes whatever is not TOML literally,
-/// with its quotation marks.
-fn configured(words: &mut Words, key: &'static str, value: &str) {
-    // TOML reads every escape that JSON writes, but does not allow the one control character that
-    // JSON leaves as it is.
+/// Adds a configuration text, quoted as TOML. The client takes a value that is not TOML literally,
+/// including its quotation marks.
+fn configured(list: &mut ArgumentList, key: &'static str, value: &str) {
+    // TOML reads every escape that JSON writes, but it forbids DEL, the only control character that
+    // JSON does not escape.
     let quoted = serde_json::Value::from(value).to_string().replace('\u{7f}', "\\u007f");
-    words.add(["-c"]);
-    words.joined(key, quoted);
+    list.add(["-c"]);
+    list.joined(key, quoted);
 }
 
-/// What of these variables a client must not see: they tell of another turn, or of another client.
-pub(super) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let foreign = |name: &str| is_ours(name) || OF_AN_OUTER_CLIENT.contains(&name);
-    names.filter(|name| name.to_str().is_some_and(foreign)).collect()
+/// Returns the variables that a client must not see, because they describe another turn or another
+/// client.
+pub(super) fn foreign_variables(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let foreign_variables = |name: &str| is_ours(name) || OUTER_CLIENT_VARIABLES.contains(&name);
+    names.filter(|name| name.to_str().is_some_and(foreign_variables)).collect()
 }
 
 /// Whether the client would look for a thread of this id.

@@ -1,131 +1,144 @@
-//! How a turn ended: by typed fields of the stream and of the rollout, never by an exit code.
+//! The outcome of a turn, decided by typed fields of the stream and the rollout, never by an exit
+//! code.
 //!
-//! One sentence of stderr is read: that a thread is not known, because the client says so nowhere else.
+//! The only exception is one sentence on stderr, about an unknown thread, because the client
+//! reports it nowhere else.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
-use super::fault::Fault;
-use super::preflight::Problem;
-use super::turn::{Conclusion, Form, Trouble, Turn};
+use super::error_class::ErrorClass;
+use super::preflight::PreflightProblem;
+use super::turn::{AbortReason, Conclusion, Form, Turn};
 use crate::contract::{Answer, Reply};
-use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
+use crate::headless::{
+    ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
+};
 use crate::process::LINE_MAX;
 
-/// How the turn ended for whoever asked. The step is the one that the last client took.
-pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
+/// Returns the answer of the turn; `step` is the step of the last client.
+pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
     let cost = turn.cost();
-    if let Some(failure) = strayed(&turn, step) {
+    // Checked first: a result in the wrong thread must never count.
+    if let Some(failure) = wrong_thread(&turn, step) {
         return Answer::Failed { failure, cost, denied: turn.denied, session: None };
     }
-    let session = opened(&turn, step);
+    let session = opened_session(&turn, step);
     let failure = match (&turn.result, end) {
-        (Some(Conclusion::Completed), _) if turn.hearing.unread => too_large(LINE_MAX as u64),
-        (Some(Conclusion::Completed), _) => match &turn.trouble {
-            Some(Trouble::Unpriced(model)) => unpriced(model),
-            _ if turn.is_unseen() => unseen(&turn),
+        // The unreadable line may have been the final message, so an older message must not replace
+        // it.
+        (Some(Conclusion::Completed), _) if turn.health.unread => output_too_large(LINE_MAX as u64),
+        (Some(Conclusion::Completed), _) => match &turn.abort_reason {
+            Some(AbortReason::Unpriced(model)) => unpriced_failure(model),
+            _ if turn.is_spending_unknown() => unknown_spending_failure(&turn),
             _ => return replied(turn, session),
         },
-        (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
+        (Some(Conclusion::Failed { message }), _) => match reported_failure(&turn, message) {
             Some(failure) => failure,
             None => return capped(turn, session),
         },
-        (None, End::Hopeless) => match &turn.trouble {
-            Some(Trouble::Capped) => return capped(turn, session),
-            Some(Trouble::Limited(why)) => limited(&turn, why.clone()),
-            Some(Trouble::LoggedOut(why)) => login(why),
-            Some(Trouble::Unseen) => unseen(&turn),
-            Some(Trouble::Unpriced(model)) => unpriced(model),
-            Some(Trouble::Strayed { .. }) | None => {
-                TurnFailure::Transient { why: died(&End::Hopeless) }
+        (None, ClientEnd::Aborted) => match &turn.abort_reason {
+            Some(AbortReason::Capped) => return capped(turn, session),
+            Some(AbortReason::Limited(why)) => quota_failure(&turn, why.clone()),
+            Some(AbortReason::LoggedOut(why)) => login_failure(why),
+            Some(AbortReason::UnknownSpending) => unknown_spending_failure(&turn),
+            Some(AbortReason::Unpriced(model)) => unpriced_failure(model),
+            Some(AbortReason::WrongThread { .. }) | None => {
+                TurnFailure::Transient { why: death_message(&ClientEnd::Aborted) }
             }
         },
-        (None, End::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.progressed(), session };
+        (None, ClientEnd::Cancelled) => {
+            return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
         }
-        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
         (None, end) => incomplete(&turn, &end, step),
     };
     Answer::Failed { failure, cost, denied: turn.denied, session }
 }
 
-/// The thread, when it is not the one that was planned.
-fn opened(turn: &Turn, step: &Step) -> Option<SessionId> {
-    turn.session.clone().filter(|id| id != step.writes())
+/// Returns the thread, if it is not the planned one.
+fn opened_session(turn: &Turn, step: &SessionStep) -> Option<SessionId> {
+    turn.session.clone().filter(|id| id != step.written_session())
 }
 
-/// A client that writes another thread than the one that it was to go on in, or that it named first.
-fn strayed(turn: &Turn, step: &Step) -> Option<TurnFailure> {
-    match (&turn.trouble, step, &turn.session) {
-        (Some(Trouble::Strayed { from, to }), _, _) => {
-            Some(Step::Resume(from.clone()).strayed("thread", to))
+/// Returns the failure of a client that wrote to another thread than the one to continue, or than
+/// the one it named first.
+fn wrong_thread(turn: &Turn, step: &SessionStep) -> Option<TurnFailure> {
+    match (&turn.abort_reason, step, &turn.session) {
+        (Some(AbortReason::WrongThread { from, to }), _, _) => {
+            Some(SessionStep::Resume(from.clone()).wrong_session_failure("thread", to))
         }
-        (_, Step::Resume(id), Some(named)) if id != named => Some(step.strayed("thread", named)),
-        (_, Step::Branch { from, .. }, Some(named)) if from == named => {
-            Some(step.strayed("thread", named))
+        (_, SessionStep::Resume(id), Some(named)) if id != named => {
+            Some(step.wrong_session_failure("thread", named))
+        }
+        // A branch under the id of its origin has changed the original conversation.
+        (_, SessionStep::Branch { from, .. }, Some(named)) if from == named => {
+            Some(step.wrong_session_failure("thread", named))
         }
         _ => None,
     }
 }
 
-fn unseen(turn: &Turn) -> TurnFailure {
-    TurnFailure::Task { why: unwatched(turn) }
+fn unknown_spending_failure(turn: &Turn) -> TurnFailure {
+    TurnFailure::Task { why: unwatched_message(turn) }
 }
 
-fn unwatched(turn: &Turn) -> String {
-    let sessions = turn.books.home().join("sessions");
-    let lack = if turn.books.is_readable() {
-        "does not count the tokens of its requests in a way that could be read, below"
+fn unwatched_message(turn: &Turn) -> String {
+    let sessions = turn.thread_usage.home().join("sessions");
+    let lack = if turn.thread_usage.is_readable() {
+        "the client writes no readable token counts to its files"
     } else {
-        "keeps no file of its thread that could be read in"
+        "the client writes no readable file of its thread"
     };
     format!(
-        "the client {lack} {}: what the turn costs cannot be watched, and it has a share of the budget",
+        "could not watch the cost of a turn that has a budget share: {lack} in {}",
         sessions.display()
     )
 }
 
 fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
-    let (cost, model) = (turn.cost(), turn.books.model());
+    let (cost, model) = (turn.cost(), turn.thread_usage.model());
     let text = turn.message.unwrap_or_default();
     let structured = match turn.form {
         Form::Text => None,
+        // The client does not validate the JSON; the caller does.
         Form::Json => serde_json::from_str(&text).ok(),
     };
-    let warnings = turn.hearing.warnings.into_vec();
+    let warnings = turn.health.warnings.into_vec();
     let denied = turn.denied;
     let reply = Reply::new(text, cost);
     Answer::Replied(Box::new(Reply { session, structured, model, denied, warnings, ..reply }))
 }
 
 fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
-    let (cost, progressed) = (turn.cost(), turn.progressed());
+    let (cost, progressed) = (turn.cost(), turn.has_progressed());
     Answer::Capped { cost, progressed, denied: turn.denied, session }
 }
 
-/// What the client says of a turn that failed; none when it stopped at a budget.
-fn failed(turn: &Turn, message: &str) -> Option<TurnFailure> {
-    let why = if message.trim().is_empty() { "it does not say why" } else { message };
-    let why = shortened(why);
-    Some(match Fault::of(turn.books.problem(), message) {
-        Fault::Auth => login(&why),
-        Fault::Quota => limited(turn, why),
-        Fault::Transient => TurnFailure::Transient { why },
-        Fault::Task => TurnFailure::Task { why },
-        Fault::Capped => return None,
+/// Returns the failure that the client reported, or `None` if the client stopped at a budget.
+fn reported_failure(turn: &Turn, message: &str) -> Option<TurnFailure> {
+    let why = if message.trim().is_empty() { "no reason given" } else { message };
+    let why = shorten(why);
+    Some(match ErrorClass::from_problem(turn.thread_usage.problem(), message) {
+        ErrorClass::Auth => login_failure(&why),
+        ErrorClass::Quota => quota_failure(turn, why),
+        ErrorClass::Transient => TurnFailure::Transient { why },
+        ErrorClass::Task => TurnFailure::Task { why },
+        ErrorClass::Capped => return None,
     })
 }
 
-fn limited(turn: &Turn, why: String) -> TurnFailure {
-    TurnFailure::Quota { until: turn.books.limited_until(), why }
+fn quota_failure(turn: &Turn, why: String) -> TurnFailure {
+    TurnFailure::Quota { until: turn.thread_usage.limited_until(), why }
 }
 
-/// The same would follow from every other turn.
-fn unpriced(model: &str) -> TurnFailure {
-    TurnFailure::Task { why: Problem::Unpriced(model.to_owned()).told() }
+/// Returns the failure for a model without a price.
+fn unpriced_failure(model: &str) -> TurnFailure {
+    // A retry would fail in the same way.
+    TurnFailure::Task { why: PreflightProblem::Unpriced(model.to_owned()).message() }
 }
 
-fn login(said: &str) -> TurnFailure {
+fn login_failure(said: &str) -> TurnFailure {
     let why = format!(
         "run `codex login`, or set the key that its provider is configured with; the client says: \
          {said}"
@@ -133,22 +146,23 @@ fn login(said: &str) -> TurnFailure {
     TurnFailure::Auth { why }
 }
 
-/// A client that has not concluded.
-fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
-    if let Some(limit) = turn.hearing.flooded {
-        return too_large(limit);
+/// Returns the failure of a client without a result.
+fn incomplete(turn: &Turn, end: &ClientEnd, step: &SessionStep) -> TurnFailure {
+    if let Some(limit) = turn.health.flooded {
+        return output_too_large(limit);
     }
-    if let (Some(session), End::Exited { stderr, .. }) = (step.needs(), end) {
+    if let (Some(session), ClientEnd::Exited { stderr, .. }) = (step.required_session(), end) {
         let lost = format!("no rollout found for thread id {session}");
+        // The text alone does not decide: a client that asked the model did find its thread.
         if turn.session.is_none() && !turn.may_have_asked() && stderr.contains(&lost) {
             return TurnFailure::LostSession { session: session.clone() };
         }
     }
-    if turn.is_unseen() {
-        let why = format!("{}; {}", died(end), unwatched(turn));
+    if turn.is_spending_unknown() {
+        let why = format!("{}; {}", death_message(end), unwatched_message(turn));
         return TurnFailure::Task { why };
     }
-    TurnFailure::Transient { why: died(end) }
+    TurnFailure::Transient { why: death_message(end) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! What must be there before anything is spent, and what the client cannot be asked for.
+//! Checks before a Codex client starts, so that mistakes cost nothing.
+//!
+//! `check`, `check_home` and `check_version` look at the machine; [`RequestedOptions`] looks at the
+//! settings of a state.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,106 +16,103 @@ use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
-use crate::headless::program::{Missing, dotted, find, is_older, shown};
+use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
 
-/// Why no client can be started.
+/// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// There is no such program.
+pub enum PreflightProblem {
     #[error(transparent)]
-    Missing(#[from] Missing),
-    /// It is of an older make.
-    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
+    MissingProgram(#[from] MissingProgram),
+    /// The client is too old.
+    #[error(
+        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
+        display_version(OLDEST)
+    )]
     TooOld {
-        /// Where it is.
         path: String,
-        /// What it says of itself.
+        /// The version that the client reports.
         version: String,
     },
-    /// It has no such mode.
-    #[error("{NAME} has nothing like the permission mode {0:?}")]
+    #[error("{NAME} has no equivalent of the permission mode {0:?}")]
     Mode(String),
-    /// It has no such effort.
     #[error("{NAME} has no effort {0:?}")]
     Effort(String),
-    /// A mode that skips all checks, where nobody said that they may be skipped.
+    /// A mode that skips all checks although the user did not allow that.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
-    /// It cannot deny tools.
-    #[error("{NAME} cannot deny tools, and {0:?} is denied")]
+    /// The client cannot deny single tools.
+    #[error("{NAME} cannot deny tools, but {0:?} is denied")]
     Deny(String),
-    /// Where it is told to keep its threads is no directory.
-    #[error("{HOME} is {}, and there is no such directory", .0.display())]
+    /// `CODEX_HOME` is not a directory.
+    #[error("{HOME} is {}, but that directory does not exist", .0.display())]
     Home(PathBuf),
-    /// It cannot keep its threads where it is told to.
-    #[error("{HOME} is {}, and nothing can be written there", .0.display())]
+    /// `CODEX_HOME` is not writable.
+    #[error("{HOME} is {}, but that directory is not writable", .0.display())]
     Unwritable(PathBuf),
-    /// It takes MCP servers from its own configuration only.
-    #[error("{NAME} takes no mcp_config")]
+    /// The client reads MCP servers only from its own configuration.
+    #[error("{NAME} does not support mcp_config")]
     Mcp,
-    /// Its tokens are counted, but nobody knows what they cost.
+    /// The tokens of the model are counted, but their price is unknown.
     #[error("the model {0:?} has no price, so {NAME} cannot be held to a budget")]
     Unpriced(String),
 }
 
-/// What is asked of a client.
+/// The options that a state requests from the client.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
-    /// What it may do without asking.
+pub struct RequestedOptions<'a> {
+    /// The tools that the client may use without asking.
     pub permissions: &'a Permissions,
-    /// The effort; none leaves it to the client.
+    /// The reasoning effort; `None` leaves the choice to the client.
     pub effort: Option<&'a str>,
-    /// What else a state hands to it.
+    /// Further options that a state passes to the client.
     pub extras: &'a Extras,
-    /// The model; none leaves it to the client.
+    /// The model; `None` leaves the choice to the client.
     pub model: Option<&'a str>,
-    /// What it may cost; none when that does not matter.
+    /// The budget share; `None` means no limit.
     pub cap: Option<Micros>,
 }
 
-/// What permission modes are called here, and the sandbox that comes nearest.
+/// The permission modes of Raymond with the most similar sandbox of the client.
 const MODES: [(&str, &str); 3] =
     [("acceptEdits", "workspace-write"), ("default", "workspace-write"), ("plan", "read-only")];
 const EFFORTS: [&str; 8] = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
-/// The mode that is another word for `--dangerously-skip-permissions`.
+/// The mode that means the same as `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
-/// The sandbox of a permission mode.
+/// Returns the sandbox of a permission mode.
 pub(super) fn sandbox(mode: Option<&str>) -> &'static str {
     let known = MODES.iter().find(|(name, _)| Some(*name) == mode);
     known.map_or("workspace-write", |(_, sandbox)| sandbox)
 }
 
-impl Problem {
-    /// What to do about it.
+impl PreflightProblem {
+    /// Returns how to fix the problem.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::Mode(_) => {
                 return format!("the modes are {}", MODES.map(|mode| mode.0).join(", "));
             }
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
-            Self::Missing(Missing::NotFound(_)) => {
+            Self::MissingProgram(MissingProgram::NotFound(_)) => {
                 "install Codex (npm install -g @openai/codex), or set `codex` in the configuration to \
                  its path; or play replies from a file with --replies FILE"
             }
-            Self::Missing(Missing::NotExecutable(_)) => {
+            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
                 "set `codex` in the configuration to the path of the client"
             }
             Self::TooOld { .. } => {
-                "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+                "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
                  configuration to its path"
             }
             Self::Bypass => {
-                "only --dangerously-skip-permissions may say so: a file that comes with a project \
-                 may not"
+                "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
             Self::Deny(_) => {
-                "its sandbox is all that holds it back: use permission_mode plan, or another backend \
-                 for this state"
+                "use permission_mode plan (a read-only sandbox), or another backend for this state"
             }
             Self::Unwritable(_) => "make it writable, or set CODEX_HOME to another directory",
             Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
-            Self::Mcp => "name the servers in its own config.toml, or use another backend",
+            Self::Mcp => "configure the servers in its own config.toml, or use another backend",
             Self::Unpriced(model) => {
                 return format!(
                     "put [prices.{model:?}] into the configuration, or run it with --budget none \
@@ -123,15 +123,17 @@ impl Problem {
         remedy.to_owned()
     }
 
-    /// What is wrong, and what to do about it.
-    pub(super) fn told(&self) -> String {
+    /// Returns the problem and how to fix it.
+    pub(super) fn message(&self) -> String {
         format!("{self}: {}", self.remedy())
     }
 
-    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => None,
+            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => {
+                None
+            }
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Deny(_) => Some("deny"),
@@ -141,75 +143,81 @@ impl Problem {
     }
 }
 
-/// Checks that a client can be started.
-pub fn check(command: &OsStr) -> Result<(), Problem> {
+pub fn check(command: &OsStr) -> Result<(), PreflightProblem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
 
-/// Checks that the directory is there that the client is told to use: it makes none itself.
-pub fn check_home() -> Result<(), Problem> {
-    is_there(own_home(None))
+/// Checks that `CODEX_HOME` is a directory, because the client does not create it.
+pub fn check_home() -> Result<(), PreflightProblem> {
+    check_exists(own_home(None))
 }
 
-fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
+fn check_exists(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
     match home {
-        Some(home) if !home.is_dir() => Err(Problem::Home(home)),
-        Some(home) if !is_writable(&home) => Err(Problem::Unwritable(home)),
+        Some(home) if !home.is_dir() => Err(PreflightProblem::Home(home)),
+        Some(home) if !is_writable(&home) => Err(PreflightProblem::Unwritable(home)),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Permissions do not tell, least of all to root.
+/// Whether a directory can be created inside.
 fn is_writable(directory: &Path) -> bool {
+    // Permission bits do not answer this, least of all for root.
     let trial = directory.join(format!(".raymond-{}", std::process::id()));
     match fs::create_dir(&trial) {
         Ok(()) => fs::remove_dir(&trial).is_ok(),
+        // Left by an earlier check that was killed, which proves that the directory was writable.
         Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
     }
 }
 
-/// Whether it is known what tokens of a model cost.
+/// Whether the prices of a model are known.
 pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
     prices.estimate(model, &Usage::default()).is_some()
 }
 
-/// Checks that a client that says this of its version does what is expected of it.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
+/// Checks the version that the client reports.
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
+        return Err(PreflightProblem::TooOld {
+            path: display_command(command),
+            version: said.to_owned(),
+        });
     }
     Ok(())
 }
 
-impl<'a> Wish<'a> {
-    /// What a request asks.
+impl<'a> RequestedOptions<'a> {
+    /// Returns the options of a request.
     pub(super) fn of(request: &'a Request) -> Self {
         let Request { permissions, effort, extras, model, .. } = request;
         let (effort, model) = (effort.as_deref(), model.as_deref());
         Self { permissions, effort, extras, model, cap: request.started.cap }
     }
 
-    /// Checks that it can be done.
-    pub(super) fn check(self, prices: &Prices) -> Result<(), Problem> {
+    pub(super) fn check(self, prices: &Prices) -> Result<(), PreflightProblem> {
         self.problems(prices).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// All of it that cannot be done.
-    pub fn problems(self, prices: &Prices) -> Vec<Problem> {
+    /// Returns every option that the client cannot fulfil.
+    pub fn problems(self, prices: &Prices) -> Vec<PreflightProblem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
         let mode = match (checks, mode.as_deref()) {
-            (Checks::Kept, Some(BYPASS)) => Some(Problem::Bypass),
+            (Checks::Kept, Some(BYPASS)) => Some(PreflightProblem::Bypass),
+            // The flag already allows what the mode asks for.
             (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
             (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
-            (_, Some(mode)) => Some(Problem::Mode(mode.to_owned())),
+            (_, Some(mode)) => Some(PreflightProblem::Mode(mode.to_owned())),
         };
         let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
-        let deny = deny.first().map(|rule| Problem::Deny(rule.clone()));
-        let mcp = self.extras.mcp_config.as_ref().map(|_| Problem::Mcp);
+        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+        // One denied tool is enough for the message.
+        let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
+        let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
+        // Without a price Raymond cannot know when the budget share is used up.
         let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
-        let unpriced = unpriced.map(|model| Problem::Unpriced(model.to_owned()));
+        let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
         [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
     }
 }
@@ -222,47 +230,49 @@ mod tests {
 
     use super::*;
 
-    /// Of a client that may do as it likes.
-    fn nothing(extras: &Extras) -> Wish<'_> {
+    /// Returns options without any restriction.
+    fn nothing(extras: &Extras) -> RequestedOptions<'_> {
         static USUAL: LazyLock<Permissions> = LazyLock::new(Permissions::default);
-        Wish { permissions: &USUAL, effort: None, extras, model: None, cap: None }
+        RequestedOptions { permissions: &USUAL, effort: None, extras, model: None, cap: None }
     }
 
     #[test]
-    fn what_the_client_cannot_be_asked_for_is_refused_with_the_reason() {
-        let check =
-            |permissions: Permissions, effort: Option<&str>, expected: Result<(), Problem>| {
-                let extras = Extras::default();
-                let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
-                assert_eq!(wish.check(&Prices::default()), expected);
-            };
+    fn unsupported_options_are_refused_with_reason() {
+        let check = |permissions: Permissions,
+                     effort: Option<&str>,
+                     expected: Result<(), PreflightProblem>| {
+            let extras = Extras::default();
+            let wish = RequestedOptions { permissions: &permissions, effort, ..nothing(&extras) };
+            assert_eq!(wish.check(&Prices::default()), expected);
+        };
         let mode = |mode: &str| Permissions { mode: Some(mode.into()), ..Permissions::default() };
         check(Permissions::default(), None, Ok(()));
         check(mode("acceptEdits"), Some("high"), Ok(()));
         check(mode("default"), Some("ultra"), Ok(()));
         check(mode("plan"), None, Ok(()));
-        check(mode("dontAsk"), None, Err(Problem::Mode("dontAsk".into())));
-        check(mode(BYPASS), None, Err(Problem::Bypass));
+        check(mode("dontAsk"), None, Err(PreflightProblem::Mode("dontAsk".into())));
+        check(mode(BYPASS), None, Err(PreflightProblem::Bypass));
         check(Permissions { checks: Checks::Skipped, ..mode(BYPASS) }, None, Ok(()));
-        check(mode("plan"), Some("hgih"), Err(Problem::Effort("hgih".into())));
+        check(mode("plan"), Some("hgih"), Err(PreflightProblem::Effort("hgih".into())));
         let rules = vec!["Bash(rm:*)".to_owned()];
         let deny = Permissions { deny: rules.clone(), ..Permissions::default() };
-        check(deny, None, Err(Problem::Deny("Bash(rm:*)".into())));
-        // Whatever its sandbox lets it do needs no list.
+        check(deny, None, Err(PreflightProblem::Deny("Bash(rm:*)".into())));
+        // Actions that the sandbox allows need no rule.
         check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
-        assert_eq!(nothing(&extras).check(&Prices::default()), Err(Problem::Mcp));
+        assert_eq!(nothing(&extras).check(&Prices::default()), Err(PreflightProblem::Mcp));
     }
 
     #[test]
-    fn a_model_without_a_price_is_refused_where_there_is_a_cap() {
+    fn unpriced_model_is_refused_with_a_cap() {
         let extras = Extras::default();
-        let check = |model: Option<&str>, cap: Option<Micros>, expected: Result<(), Problem>| {
-            let wish = Wish { model, cap, ..nothing(&extras) };
-            assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
-        };
+        let check =
+            |model: Option<&str>, cap: Option<Micros>, expected: Result<(), PreflightProblem>| {
+                let wish = RequestedOptions { model, cap, ..nothing(&extras) };
+                assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
+            };
         let cap = Some(Micros(50_000));
-        let unpriced = Problem::Unpriced("house-model".into());
+        let unpriced = PreflightProblem::Unpriced("house-model".into());
         check(Some("house-model"), cap, Err(unpriced.clone()));
         check(Some("house-model"), None, Ok(()));
         check(Some("gpt-5.5"), cap, Ok(()));
@@ -271,33 +281,39 @@ mod tests {
         let one = Micros(1);
         let price = Price { input: one, output: one, cache_write: one, cache_read: one };
         let prices = Prices::default().with([("house".to_owned(), price)]);
-        let wish = Wish { model: Some("house-model"), cap, ..nothing(&extras) };
+        let wish = RequestedOptions { model: Some("house-model"), cap, ..nothing(&extras) };
         assert_eq!(wish.check(&prices), Ok(()));
         let told = "the model \"house-model\" has no price, so codex cannot be held to a budget: \
                     put [prices.\"house-model\"] into the configuration, or run it with --budget \
                     none and no `budget` in the state";
-        assert_eq!(unpriced.told(), told);
+        assert_eq!(unpriced.message(), told);
     }
 
     #[test]
-    fn all_that_cannot_be_done_is_told_at_once() {
+    fn all_problems_are_reported_together() {
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
         let permissions = Permissions { mode: Some("auto".into()), ..Permissions::default() };
         let effort = Some("hgih");
-        let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
-        let expected = [Problem::Mode("auto".into()), Problem::Effort("hgih".into()), Problem::Mcp];
+        let wish = RequestedOptions { permissions: &permissions, effort, ..nothing(&extras) };
+        let expected = [
+            PreflightProblem::Mode("auto".into()),
+            PreflightProblem::Effort("hgih".into()),
+            PreflightProblem::Mcp,
+        ];
         assert_eq!(wish.problems(&Prices::default()), expected);
         let keys = expected.map(|problem| problem.key());
         assert_eq!(keys, [Some("permission_mode"), Some("effort"), Some("mcp_config")]);
     }
 
     #[test]
-    fn an_older_client_is_told_by_its_version() {
-        let check = |said: &str, expected: Result<(), Problem>| {
+    fn older_client_is_refused_with_its_version() {
+        let check = |said: &str, expected: Result<(), PreflightProblem>| {
             assert_eq!(check_version("/opt/codex".as_ref(), said), expected, "{said}");
         };
-        let too_old =
-            |said: &str| Problem::TooOld { path: "/opt/codex".into(), version: said.to_owned() };
+        let too_old = |said: &str| PreflightProblem::TooOld {
+            path: "/opt/codex".into(),
+            version: said.to_owned(),
+        };
         let old = |said: &str| Err(too_old(said));
         check("0.166.0", Ok(()));
         check("0.166.1-alpha.2", Ok(()));
@@ -305,10 +321,11 @@ mod tests {
         check("0.200", Ok(()));
         check("0.165.9", old("0.165.9"));
         check("0.55.0", old("0.55.0"));
-        check("of no version", Ok(()));
-        let text = "the client codex (/opt/codex) is version 0.55.0, and this needs 0.166.0";
+        check("unknown version", Ok(()));
+        let text =
+            "the client codex (/opt/codex) is version 0.55.0, but Raymond needs 0.166.0 or later";
         assert_eq!(too_old("0.55.0").to_string(), text);
-        let remedy = "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+        let remedy = "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
                       configuration to its path";
         assert_eq!(too_old("0.55.0").remedy(), remedy);
     }
@@ -316,17 +333,17 @@ mod tests {
     #[test]
     fn a_home_that_is_named_must_be_there() {
         let directory = tempfile::tempdir().unwrap();
-        let check = |home: Option<PathBuf>, expected: Result<(), Problem>| {
-            assert_eq!(is_there(home), expected);
+        let check = |home: Option<PathBuf>, expected: Result<(), PreflightProblem>| {
+            assert_eq!(check_exists(home), expected);
         };
         let nowhere = directory.path().join("nowhere");
         check(None, Ok(()));
         check(Some(directory.path().to_owned()), Ok(()));
-        check(Some(nowhere.clone()), Err(Problem::Home(nowhere)));
+        check(Some(nowhere.clone()), Err(PreflightProblem::Home(nowhere)));
         let proc = PathBuf::from("/proc");
-        check(Some(proc.clone()), Err(Problem::Unwritable(proc)));
+        check(Some(proc.clone()), Err(PreflightProblem::Unwritable(proc)));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-        assert_eq!(Problem::Home(PathBuf::new()).key(), None);
+        assert_eq!(PreflightProblem::Home(PathBuf::new()).key(), None);
     }
 
     #[test]

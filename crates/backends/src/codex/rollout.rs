@@ -1,8 +1,8 @@
-//! The file in which the client keeps a thread.
+//! The rollout: the file in which the client keeps a thread.
 //!
-//! It is the client's own, and it is only read: for the tokens of every request, for the types of
-//! errors and for usage limits, none of which the stream has. The client files it by the day on which
-//! the thread began, which is in the id of the thread.
+//! Raymond only reads this file, for the tokens of every request, the types of errors and the usage
+//! limits, which the stream does not contain. The client sorts the files by the day on which the
+//! thread began, and the id of the thread contains that day.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use raymond_core::prices::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::process::{Heard, TRANSCRIPT_MAX, Transcript};
+use crate::process::{StreamEvent, TRANSCRIPT_MAX, Transcript};
 
-/// A thread's file, read from where it was left.
+/// The file of a thread, read from the last position.
 #[derive(Debug)]
 pub(super) struct Rollout {
     sessions: PathBuf,
@@ -23,52 +23,59 @@ pub(super) struct Rollout {
     size: Size,
 }
 
-/// Whether a file can be read while its client waits.
+/// Whether the file can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     Readable,
     TooLarge,
-    /// An error came in between.
+    /// A read error occurred.
     Unreadable,
 }
 
-/// What an entry says.
+/// An entry of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Entry {
-    /// The thread was branched from this one.
-    Branched { from: String },
-    /// A turn begins.
-    Begins { turn: String },
-    /// The model of what follows.
+    /// The thread was branched from another thread.
+    Branched {
+        from: String,
+    },
+    Begins {
+        turn: String,
+    },
+    /// The model of the following entries.
     Model(String),
-    /// The client instructs the model.
+    /// Instructions of the client to the model.
     Instructed(String),
-    /// The model calls a tool: another request will follow.
+    /// The model calls a tool, so another request will follow.
     Calls,
-    /// The model is handed what a tool said.
+    /// The model receives a tool result.
     Returned,
-    /// The conversation was summed up, and the turn goes on.
+    /// The conversation was compacted, and the turn continues.
     Compacted,
-    /// A request was answered; how many tokens it took is not known when they are not told as numbers.
-    Used { root_turn: Option<String>, usage: Option<Usage> },
-    /// A usage limit that is reached, and when it is lifted, in seconds.
-    Limited { resets_at: u64 },
-    /// A turn is over.
-    Ends { error: Option<Problem> },
-    /// A turn was broken off.
+    /// A request was answered. The usage is `None` if its counts are not numbers.
+    Used {
+        root_turn: Option<String>,
+        usage: Option<Usage>,
+    },
+    /// A reached usage limit, and when it ends in seconds since 1970.
+    Limited {
+        resets_at: u64,
+    },
+    Ends {
+        error: Option<RolloutError>,
+    },
+    /// The turn was aborted.
     BrokenOff,
-    /// Damaged: it may have been any of these.
+    /// A damaged entry, which may have been any of these.
     Unreadable,
-    /// Of no interest.
     Other,
 }
 
-/// An error, by its type.
+/// An error by its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Problem {
-    /// Its name.
+pub(super) struct RolloutError {
     pub(super) kind: String,
-    /// The status of the answer, where there was one.
+    /// The HTTP status, if there is one.
     pub(super) status: Option<u16>,
 }
 
@@ -82,8 +89,9 @@ impl Rollout {
         }
     }
 
-    /// Tells what was written since the last look.
-    pub(super) fn read_on(&mut self, tell: &mut dyn FnMut(Entry)) {
+    /// Emits the entries that were written since the last call.
+    pub(super) fn read_new(&mut self, emit: &mut dyn FnMut(Entry)) {
+        // The client creates the file some time after its start, so each call searches again.
         if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
@@ -91,6 +99,8 @@ impl Rollout {
         match file.length() {
             Ok(..=TRANSCRIPT_MAX) => {}
             Ok(_) => {
+                // Reading it all would keep the client waiting, and its cost counts as unknown
+                // instead.
                 (self.file, self.size) = (None, Size::TooLarge);
                 return;
             }
@@ -99,47 +109,50 @@ impl Rollout {
                 return;
             }
         }
-        let mut tell = |heard| {
-            if let Heard::Line(line) = heard {
-                tell(entry(&line));
+        let mut emit = |event| {
+            if let StreamEvent::Line(line) = event {
+                emit(parse_entry(&line));
             }
         };
-        if file.read_on(&mut tell).is_err() {
+        if file.read_on(&mut emit).is_err() {
             (self.file, self.size) = (None, Size::Unreadable);
             return;
         }
-        // No beginning of an object is one: the client may have been ended before it ended the line.
-        file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut tell);
+        // A complete JSON object has no proper prefix that is also one, so the last entry can be
+        // read even if the client was ended before it wrote the newline.
+        file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut emit);
     }
 
-    /// Whether there is a file, and it can be read: one that is longer than a transcript may be is not.
+    /// Whether the file exists and can be read. A file over the size limit of transcripts cannot.
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Whether it was read in part, and cannot be read any further.
+    /// Whether the file was read in part and cannot be read further.
     pub(super) fn is_torn(&self) -> bool {
         self.size != Size::Readable
     }
 
-    /// Whether its last entry is not whole: it may have been a request.
-    pub(super) fn ends_in_an_entry(&self) -> bool {
+    /// Whether the last entry is incomplete. It may have been a request.
+    pub(super) fn has_partial_entry(&self) -> bool {
         self.file.as_ref().is_some_and(Transcript::has_partial_line)
     }
 
-    /// Whose clock named the day is not known: the days beside it are looked at, too.
+    /// Finds the file.
     fn find(&self) -> Option<PathBuf> {
+        // The day may come from another clock or time zone, so the days before and after are
+        // searched, too.
         let end = format!("-{}.jsonl", self.thread);
         let is_it = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(&end));
-        let days = [0, -1, 1].into_iter().filter_map(|days| born(&self.thread, days));
+        let days = [0, -1, 1].into_iter().filter_map(|days| day_of(&self.thread, days));
         let files = days.filter_map(|day| fs::read_dir(self.sessions.join(day)).ok()).flatten();
         files.filter_map(Result::ok).map(|file| file.path()).find(is_it)
     }
 }
 
-/// The directory of the day on which a thread began, or of one so many days from it: the first 48 bits
-/// of its id count milliseconds.
-fn born(thread: &str, days: i64) -> Option<String> {
+/// Returns the directory of the day on which a thread began, shifted by `days`.
+fn day_of(thread: &str, days: i64) -> Option<String> {
+    // The first 48 bits of the id are milliseconds since 1970.
     let digits: String = thread.chars().filter(char::is_ascii_hexdigit).take(12).collect();
     let moment = Timestamp::from_millisecond(i64::from_str_radix(&digits, 16).ok()?).ok()?;
     let day = moment.to_zoned(TimeZone::UTC).checked_add(days.days()).ok()?;
@@ -148,18 +161,18 @@ fn born(thread: &str, days: i64) -> Option<String> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Shape {
+struct EntryFields {
     #[serde(rename = "type")]
     kind: String,
     payload: Value,
 }
 
-fn entry(line: &[u8]) -> Entry {
-    // The end of a record that was read before its line ended.
+fn parse_entry(line: &[u8]) -> Entry {
+    // The newline of a record that was already read without it.
     if line.trim_ascii().is_empty() {
         return Entry::Other;
     }
-    let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else {
+    let Ok(EntryFields { kind, payload }) = serde_json::from_slice(line) else {
         return Entry::Unreadable;
     };
     let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
@@ -172,7 +185,10 @@ fn entry(line: &[u8]) -> Entry {
         ("turn_context", _) => Entry::Model(text("model")),
         ("token_usage_record", _) => {
             let root = payload["root_turn_id"].as_str().or_else(|| payload["turn_id"].as_str());
-            Entry::Used { root_turn: root.map(str::to_owned), usage: usage(&payload["usage"]) }
+            Entry::Used {
+                root_turn: root.map(str::to_owned),
+                usage: parse_usage(&payload["usage"]),
+            }
         }
         (
             "response_item",
@@ -188,18 +204,18 @@ fn entry(line: &[u8]) -> Entry {
             Entry::Instructed(texts.collect::<Vec<_>>().join("\n"))
         }
         ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
-        ("event_msg", "token_count") => limits(&payload["rate_limits"]),
-        ("event_msg", "task_complete") => Entry::Ends { error: problem(&payload["error"]) },
+        ("event_msg", "token_count") => parse_limits(&payload["rate_limits"]),
+        ("event_msg", "task_complete") => Entry::Ends { error: parse_problem(&payload["error"]) },
         ("event_msg", "turn_aborted") => Entry::BrokenOff,
         _ => Entry::Other,
     }
 }
 
-/// Returns the tokens of a request; none unless they are whole numbers.
+/// Returns the tokens of a request, or `None` unless they are whole numbers.
 ///
-/// Tokens read from the cache, or put there, are part of the input. If they are more than the whole
-/// input, they cannot be part of it, and all of the input counts beside them.
-pub(super) fn usage(value: &Value) -> Option<Usage> {
+/// Tokens that were read from or written to the cache are part of the input. If they exceed the
+/// input, they cannot be part of it, and the whole input counts in addition.
+pub(super) fn parse_usage(value: &Value) -> Option<Usage> {
     let cached = |key: &str| match &value[key] {
         Value::Null => Some(0),
         count => count.as_u64(),
@@ -211,8 +227,8 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
     Some(Usage { input, output: value["output_tokens"].as_u64()?, cache_write, cache_read })
 }
 
-/// The last of the limits that are reached.
-fn limits(value: &Value) -> Entry {
+/// Returns the reached limit that ends last.
+fn parse_limits(value: &Value) -> Entry {
     const ALL: f64 = 100.0;
     let windows = [&value["primary"], &value["secondary"]].into_iter();
     let reached =
@@ -221,15 +237,15 @@ fn limits(value: &Value) -> Entry {
     resets.map_or(Entry::Other, |resets_at| Entry::Limited { resets_at })
 }
 
-/// The type of an error is a word, or a word with the status of an answer.
-fn problem(error: &Value) -> Option<Problem> {
+/// Returns the type of an error, which is a word or a word with an HTTP status.
+fn parse_problem(error: &Value) -> Option<RolloutError> {
     let info = &error["codex_error_info"];
     if let Some(kind) = info.as_str() {
-        return Some(Problem { kind: kind.to_owned(), status: None });
+        return Some(RolloutError { kind: kind.to_owned(), status: None });
     }
     let (kind, more) = info.as_object()?.iter().next()?;
     let status = more["http_status_code"].as_u64().and_then(|status| u16::try_from(status).ok());
-    Some(Problem { kind: kind.clone(), status })
+    Some(RolloutError { kind: kind.clone(), status })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Lines as the client was seen to write them, for tests: of its stream, and of its rollout.
+//! Lines as the client was observed to write them, for tests: of its stream and of its rollout.
 
 use std::fs;
 use std::path::Path;
@@ -50,18 +50,18 @@ pub(super) fn spawned(thread: &str) -> String {
     item("item.completed", shape)
 }
 
-/// A mere warning, which the client calls an error.
+/// A warning, which the client calls an error.
 pub(super) fn note(message: &str) -> String {
     item("item.completed", json!({ "type": "error", "message": message }))
 }
 
-/// Its usage counts the whole thread, and is charged only where nothing else is known of a new one.
+/// Its usage counts the whole thread, and is charged only for a new thread without a rollout.
 pub(super) fn completed() -> String {
     let usage = json!({ "input_tokens": 9_000_000, "output_tokens": 9_000_000 });
     json!({ "type": "turn.completed", "usage": usage }).to_string()
 }
 
-pub(super) fn trouble(message: &str) -> String {
+pub(super) fn error_notice(message: &str) -> String {
     json!({ "type": "error", "message": message }).to_string()
 }
 
@@ -73,7 +73,7 @@ fn entry(kind: &str, payload: &Value) -> String {
     json!({ "timestamp": "2026-11-15T12:16:58.069Z", "type": kind, "payload": payload }).to_string()
 }
 
-/// The beginning of a turn, in the rollout.
+/// The start of a turn in the rollout.
 pub(super) fn began(turn: &str) -> Vec<String> {
     vec![
         entry("event_msg", &json!({ "type": "task_started", "turn_id": turn })),
@@ -81,7 +81,7 @@ pub(super) fn began(turn: &str) -> Vec<String> {
     ]
 }
 
-/// The beginning of a branch, in its rollout.
+/// The start of a branch in its rollout.
 pub(super) fn branched(from: &str) -> String {
     entry("session_meta", &json!({ "id": "any", "forked_from_id": from }))
 }
@@ -94,7 +94,7 @@ pub(super) fn calls() -> String {
     entry("response_item", &json!({ "type": "function_call", "name": "exec_command" }))
 }
 
-/// What the client tells the model before anything else.
+/// The first instructions of the client to the model.
 pub(super) fn instructed(text: &str) -> String {
     let content = json!([{ "type": "input_text", "text": format!("sandbox\n{text}") }]);
     entry("response_item", &json!({ "type": "message", "role": "developer", "content": content }))
@@ -104,7 +104,7 @@ pub(super) fn returned() -> String {
     entry("response_item", &json!({ "type": "function_call_output", "output": "ok" }))
 }
 
-/// A request of 1000 tokens read, 200 of them from the cache, and 100 written.
+/// A request with 1000 tokens read, 200 of them from the cache, and 100 written.
 pub(super) fn used(root_turn: &str) -> String {
     let usage = json!({
         "input_tokens": 1000,
@@ -124,10 +124,10 @@ pub(super) fn used(root_turn: &str) -> String {
     entry("token_usage_record", &payload)
 }
 
-/// What such a request costs: 800 + 200 + 100 tokens of three kinds.
+/// The cost of such a request: 800 + 200 + 100 tokens of three kinds.
 pub(super) const USED: u64 = 4000 + 100 + 3000;
 
-/// What another one costs that reads what it read and wrote: 1100 tokens.
+/// The cost of another request that reads what the last one read and wrote: 1100 tokens.
 pub(super) const FOLLOWED: u64 = 5500;
 
 pub(super) fn limits(primary: u32, secondary: u32) -> String {

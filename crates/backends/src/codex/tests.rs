@@ -1,5 +1,5 @@
-//! Clients of bash. They write lines and rollouts as the real one does; the real one is tested with the
-//! whole program.
+//! Tests with clients written in bash. They write the lines and rollouts of the real client, which
+//! is tested with the whole program.
 
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,19 +17,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::sample::{self, THREAD, USED};
 use super::*;
-use crate::contract::{Attached, Reply, Watch};
+use crate::contract::{AttachResult, Reply, TurnObserver};
 use crate::process::leftovers;
 
 const FORK: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
 const CHOSEN: &str = "00000000-0000-8000-8000-000000000001";
 
-struct Bench {
+struct Harness {
     directory: TempDir,
-    codex: Headless<Speech>,
+    codex: Headless<CodexProtocol>,
 }
 
-impl Bench {
-    /// A client that is this script. `$0` is asked like the real one; `$prompt` is what it was sent.
+impl Harness {
+    /// Creates a client that is this script. `$prompt` is the prompt.
     fn new(script: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let command = directory.path().join("codex");
@@ -38,7 +38,7 @@ impl Bench {
         fs::write(&command, format!("{prelude}{script}\n")).unwrap();
         fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
         fs::create_dir(directory.path().join("home")).unwrap();
-        let settings = Settings::of(command);
+        let settings = ClientSettings::of(command);
         Self { directory, codex: Headless::new(settings) }
     }
 
@@ -53,7 +53,7 @@ impl Bench {
 
     fn request(&self, plan: SessionPlan) -> Request {
         Request {
-            started: Started {
+            started: StartedTurn {
                 nonce: self.nonce(),
                 turn: "main.1.1".parse::<TurnId>().unwrap(),
                 attempt: 1,
@@ -79,12 +79,13 @@ impl Bench {
     }
 
     async fn ask(&self, request: Request) -> Answer {
-        let answer = self.codex.answer(request, Watch::unseen(CancellationToken::new())).await;
+        let answer =
+            self.codex.answer(request, TurnObserver::silent(CancellationToken::new())).await;
         assert_eq!(leftovers::find(&self.nonce()), []);
         answer
     }
 
-    /// The subcommands that were given.
+    /// Returns the subcommands of all clients.
     fn asked(&self) -> Vec<String> {
         let asked = fs::read_to_string(self.home().join("arguments")).unwrap_or_default();
         let after = |line: &str| line.rsplit_once("\"never\" ").unwrap().1.to_owned();
@@ -96,7 +97,7 @@ impl Bench {
     }
 }
 
-/// Writes these lines.
+/// Returns a script that writes these lines.
 fn say(lines: &[String]) -> String {
     let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
     format!("say {}", quoted.join(" "))
@@ -115,28 +116,28 @@ fn turn(entries: &[String]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_fresh_turn_tells_the_thread_that_the_client_opened() {
-    let bench = Bench::new(&answering(THREAD));
-    bench.rollout(THREAD, &turn(&[sample::used("a")]));
-    let answer = bench.ask(bench.request(SessionPlan::Fresh(id(CHOSEN)))).await;
+async fn fresh_turn_reports_the_opened_thread() {
+    let harness = Harness::new(&answering(THREAD));
+    harness.rollout(THREAD, &turn(&[sample::used("a")]));
+    let answer = harness.ask(harness.request(SessionPlan::Fresh(id(CHOSEN)))).await;
     let cost = Cost::Estimated(Micros(USED));
     let (session, model) = (Some(id(THREAD)), Some(sample::MODEL.to_owned()));
     let expected = Reply { session, model, ..Reply::new("hi", cost) };
     assert_eq!(answer, Answer::Replied(Box::new(expected)));
-    assert_eq!(bench.asked(), ["-"]);
+    assert_eq!(harness.asked(), ["-"]);
 }
 
 #[tokio::test]
-async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_else() {
+async fn unknown_thread_falls_back_only_to_plan() {
     let script = format!(
         "case \"$*\" in\n*resume*|*fork*) echo \"Error: no rollout found for thread id ${{@: -2:1}}\" >&2; exit 1;;\nesac\n{}",
         answering(THREAD)
     );
-    let bench = Bench::new(&script);
+    let harness = Harness::new(&script);
     let fresh = SessionPlan::Fresh(id(CHOSEN));
-    let answer = bench.ask(bench.request(fresh.continued_in(&id(FORK)))).await;
+    let answer = harness.ask(harness.request(fresh.continued_in(&id(FORK)))).await;
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
-    assert_eq!(bench.asked(), [format!("resume -- {FORK} -"), "-".to_owned()]);
+    assert_eq!(harness.asked(), [format!("resume -- {FORK} -"), "-".to_owned()]);
     let lost = |session: &str| Answer::Failed {
         failure: TurnFailure::LostSession { session: id(session) },
         cost: Cost::Reported(Micros::ZERO),
@@ -144,22 +145,22 @@ async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_
         session: None,
     };
     let resume = SessionPlan::Resume(id(THREAD));
-    assert_eq!(bench.ask(bench.request(resume)).await, lost(THREAD));
+    assert_eq!(harness.ask(harness.request(resume)).await, lost(THREAD));
     let branch = SessionPlan::Branch { from: id(THREAD), to: id(CHOSEN) };
-    assert_eq!(bench.ask(bench.request(branch)).await, lost(THREAD));
-    assert_eq!(bench.asked().len(), 4);
-    // It would take this for a name, and open a thread.
+    assert_eq!(harness.ask(harness.request(branch)).await, lost(THREAD));
+    assert_eq!(harness.asked().len(), 4);
+    // The client would take this for a name and open a thread.
     let resume = SessionPlan::Resume(id("my-thread"));
-    assert_eq!(bench.ask(bench.request(resume)).await, lost("my-thread"));
-    assert_eq!(bench.asked().len(), 4, "no client was asked");
+    assert_eq!(harness.ask(harness.request(resume)).await, lost("my-thread"));
+    assert_eq!(harness.asked().len(), 4, "no client was asked");
 }
 
 #[tokio::test]
-async fn a_client_is_ended_when_its_share_is_used_up() {
+async fn client_is_ended_when_share_is_used_up() {
     let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
-    let bench = Bench::new(&script);
-    bench.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
-    let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    let harness = Harness::new(&script);
+    harness.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
+    let mut request = harness.request(SessionPlan::Fresh(id(CHOSEN)));
     request.started.cap = Some(Micros(USED));
     let expected = Answer::Capped {
         progressed: true,
@@ -167,121 +168,120 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
         denied: Vec::new(),
         session: Some(id(THREAD)),
     };
-    assert_eq!(bench.ask(request).await, expected);
+    assert_eq!(harness.ask(request).await, expected);
 }
 
 // proves: P5
 #[tokio::test]
-async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts()
-{
+async fn adopted_client_over_its_share_is_ended() {
     let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
-    let bench = Bench::new(&script);
+    let harness = Harness::new(&script);
     let request = [sample::calls(), sample::used("a")];
-    bench.rollout(THREAD, &turn(&[request.clone(), request.clone(), request].concat()));
-    let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    harness.rollout(THREAD, &turn(&[request.clone(), request.clone(), request].concat()));
+    let mut request = harness.request(SessionPlan::Fresh(id(CHOSEN)));
     request.started.cap = Some(Micros(USED));
-    let step = Step::Open(id(CHOSEN));
-    let mut turn = bench.codex.dialect.begin(&request.started);
-    bench.codex.start(&step, &request, request.message(), &mut turn).unwrap().leave();
-    assert_eq!(bench.codex.attach(&request.started), Attached::Running);
-    let watch = Watch::unseen(CancellationToken::new());
+    let step = SessionStep::Open(id(CHOSEN));
+    let mut turn = harness.codex.protocol.begin(&request.started);
+    harness.codex.start(&step, &request, request.message(), &mut turn).unwrap().keep_running();
+    assert_eq!(harness.codex.attach(&request.started), AttachResult::Running);
+    let observer = TurnObserver::silent(CancellationToken::new());
     let expected = Answer::Capped {
         progressed: true,
         cost: Cost::Estimated(Micros(3 * USED)),
         denied: Vec::new(),
         session: Some(id(THREAD)),
     };
-    assert_eq!(bench.codex.follow(request.started, watch).await, expected);
-    assert_eq!(leftovers::find(&bench.nonce()), []);
+    assert_eq!(harness.codex.follow(request.started, observer).await, expected);
+    assert_eq!(leftovers::find(&harness.nonce()), []);
 }
 
 #[tokio::test]
-async fn what_the_client_cannot_do_is_never_dropped() {
-    let bench = Bench::new(&answering(THREAD));
+async fn unsupported_option_is_never_ignored() {
+    let harness = Harness::new(&answering(THREAD));
     let deny = vec!["Bash(rm:*)".to_owned()];
     let permissions = Permissions { deny, ..Permissions::default() };
-    let request = Request { permissions, ..bench.request(SessionPlan::Fresh(id(CHOSEN))) };
-    let why = preflight::Problem::Deny("Bash(rm:*)".into()).told();
+    let request = Request { permissions, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let why = preflight::PreflightProblem::Deny("Bash(rm:*)".into()).message();
     let expected = Answer::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(Micros::ZERO),
         denied: Vec::new(),
         session: None,
     };
-    assert_eq!(bench.ask(request).await, expected);
-    assert_eq!(bench.asked(), Vec::<String>::new());
+    assert_eq!(harness.ask(request).await, expected);
+    assert_eq!(harness.asked(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_prompt_that_the_client_would_not_take_is_not_sent() {
-    let bench = Bench::new(&answering(THREAD));
-    let fresh = || bench.request(SessionPlan::Fresh(id(CHOSEN)));
+async fn too_long_prompt_is_not_sent() {
+    let harness = Harness::new(&answering(THREAD));
+    let fresh = || harness.request(SessionPlan::Fresh(id(CHOSEN)));
     let request = |length: usize| Request { prompt: "ä".repeat(length), notice: None, ..fresh() };
-    let answer = bench.ask(request(LONGEST + 1)).await;
-    assert!(format!("{answer:?}").contains("more than the 1048576 characters"), "{answer:?}");
-    assert_eq!(bench.asked(), Vec::<String>::new());
-    assert!(matches!(bench.ask(request(LONGEST)).await, Answer::Replied(_)));
+    let answer = harness.ask(request(LONGEST + 1)).await;
+    assert!(format!("{answer:?}").contains("limit of 1048576 characters"), "{answer:?}");
+    assert_eq!(harness.asked(), Vec::<String>::new());
+    assert!(matches!(harness.ask(request(LONGEST)).await, Answer::Replied(_)));
 }
 
 #[tokio::test]
 async fn a_schema_is_handed_over_in_a_file() {
-    let bench = Bench::new(&answering(THREAD));
+    let harness = Harness::new(&answering(THREAD));
     let schema = Some(json!({ "type": "object" }));
-    let request = Request { schema, ..bench.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let request = Request { schema, ..harness.request(SessionPlan::Fresh(id(CHOSEN))) };
     let file = schema_file(&request.started);
-    bench.ask(request).await;
+    harness.ask(request).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"type":"object"}"#);
-    assert_eq!(bench.asked(), [format!("--output-schema={} -", file.display())]);
+    assert_eq!(harness.asked(), [format!("--output-schema={} -", file.display())]);
 }
 
 #[test]
-fn what_a_client_left_tells_its_thread_and_what_it_cost() {
-    let bench = Bench::new("");
-    bench.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
-    let request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
-    let check = |lines: &[String], expected: Attached| {
+fn finished_transcript_gives_thread_and_cost() {
+    let harness = Harness::new("");
+    harness.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
+    let request = harness.request(SessionPlan::Fresh(id(CHOSEN)));
+    let check = |lines: &[String], expected: AttachResult| {
         let text = lines.join("\n") + "\n";
         fs::write(&request.started.transcript, text).unwrap();
-        assert_eq!(bench.codex.attach(&request.started), expected);
+        assert_eq!(harness.codex.attach(&request.started), expected);
     };
     let free = Cost::Reported(Micros::ZERO);
-    check(&[], Attached::Absent { cost: free, progressed: false, session: None });
+    check(&[], AttachResult::Absent { cost: free, progressed: false, session: None });
     let lines = [sample::thread(THREAD), sample::begins()];
     let (cost, session) = (Cost::Estimated(Micros(USED)), Some(id(THREAD)));
-    check(&lines, Attached::Absent { cost, progressed: true, session: session.clone() });
+    check(&lines, AttachResult::Absent { cost, progressed: true, session: session.clone() });
     let [thread, begins] = lines;
     let model = Some(sample::MODEL.to_owned());
     let reply = Reply { session, model, ..Reply::new("hi", cost) };
     let lines = [thread, begins, sample::text("hi"), sample::completed()];
-    check(&lines, Attached::Finished(Answer::Replied(Box::new(reply))));
+    check(&lines, AttachResult::Finished(Answer::Replied(Box::new(reply))));
 }
 
 #[test]
-fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
-    let bench = Bench::new("");
-    let past = turn(&[sample::calls(), sample::used("a")]);
-    bench.rollout(THREAD, &past);
-    let mut request = bench.request(SessionPlan::Resume(id(THREAD)));
+fn earlier_attempt_is_not_charged_again() {
+    let harness = Harness::new("");
+    let prior_turns = turn(&[sample::calls(), sample::used("a")]);
+    harness.rollout(THREAD, &prior_turns);
+    let mut request = harness.request(SessionPlan::Resume(id(THREAD)));
     request.started.cap = Some(Micros(1));
-    let step = Step::Resume(id(THREAD));
-    bench.codex.dialect.begin(&request.started).starts(&step, &request).unwrap();
+    let step = SessionStep::Resume(id(THREAD));
+    harness.codex.protocol.begin(&request.started).before_start(&step, &request).unwrap();
     let check = |entries: &[String], cost: Cost| {
-        bench.rollout(THREAD, entries);
+        harness.rollout(THREAD, entries);
         let lines = [sample::thread(THREAD), sample::begins()].join("\n");
         fs::write(&request.started.transcript, lines).unwrap();
         let session = Some(id(THREAD));
         let progressed = cost != Cost::Unknown;
-        let expected = Attached::Absent { cost, progressed, session };
-        assert_eq!(bench.codex.attach(&request.started), expected);
-        let mut adopted = bench.codex.dialect.begin(&request.started);
-        adopted.hear(&crate::process::Heard::Line(sample::thread(THREAD).into_bytes()));
-        adopted.look();
-        assert_eq!(adopted.is_hopeless(), cost != Cost::Unknown, "it has spent nothing yet");
+        let expected = AttachResult::Absent { cost, progressed, session };
+        assert_eq!(harness.codex.attach(&request.started), expected);
+        let mut adopted = harness.codex.protocol.begin(&request.started);
+        adopted.read_event(&crate::process::StreamEvent::Line(sample::thread(THREAD).into_bytes()));
+        adopted.poll();
+        assert_eq!(adopted.should_abort(), cost != Cost::Unknown, "it has spent nothing yet");
     };
-    check(&past, Cost::Unknown);
+    check(&prior_turns, Cost::Unknown);
     let used = [sample::used("b"), sample::calls(), sample::used("b")];
     let now: Vec<String> = sample::began("b").into_iter().chain(used).collect();
-    check(&[past, now].concat(), Cost::Estimated(Micros(2 * USED)));
+    check(&[prior_turns, now].concat(), Cost::Estimated(Micros(2 * USED)));
 }
 
 #[test]

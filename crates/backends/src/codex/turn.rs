@@ -1,7 +1,8 @@
-//! What the lines of a turn add up to.
+//! The state of a turn of Codex, folded from its lines.
 //!
-//! The stream says how the turn goes; what it costs, and what an error is, comes from the books. Both
-//! are looked at whenever the client is heard, and the books oftener while there is a cap to keep.
+//! The stream shows the progress of the turn. Its cost and the types of errors come from the
+//! rollout files, through `thread_usage`. Both are read with every event, and the files more often
+//! while there is a cap. `outcome` turns this state into an answer.
 
 use std::time::Duration;
 
@@ -11,97 +12,94 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
 use tokio::time::Instant;
 
-use super::books::{Books, Ending};
-use super::fault::{Fault, Retry};
+use super::error_class::{ErrorClass, Retry};
 use super::line::{self, Item, Line};
-use super::past_file;
+use super::prior_turns_file;
+use super::thread_usage::{Ending, ThreadUsage};
 use crate::contract::Request;
 use crate::headless::{
-    Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened, unwritable,
+    SessionStep, Speaker, Stage, StreamHealth, TranscriptItem, TurnReader, UnknownLine, is_safe_id,
+    shorten, unwritable_file,
 };
 
-/// A turn, as far as it was heard.
+/// The state of a turn.
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) books: Books,
-    /// The thread that the client names.
+    pub(super) thread_usage: ThreadUsage,
+    /// The thread that the client reports.
     pub(super) session: Option<SessionId>,
-    /// The last message.
     pub(super) message: Option<String>,
-    /// How the client concludes.
     pub(super) result: Option<Conclusion>,
-    /// Why the client is ended before that.
-    pub(super) trouble: Option<Trouble>,
-    /// The calls that were declined.
+    /// The reason to end the client before it has a result.
+    pub(super) abort_reason: Option<AbortReason>,
     pub(super) denied: Vec<String>,
     pub(super) form: Form,
-    pub(super) hearing: Hearing,
+    pub(super) health: StreamHealth,
     cap: Option<Micros>,
-    begun: Begun,
-    /// Since when there is something to see in the books that cannot be seen.
-    unseen: Since,
-    /// Since when an answer lacks its tokens.
+    request_sent: RequestSent,
+    /// Since when the spending should be visible but is not.
+    invisible: Since,
+    /// Since when an answer has no tokens.
     uncounted: Since,
     /// Since when nothing should follow.
     finishing: Since,
-    /// Since when a request is under way.
+    /// Since when a request is open.
     asking: Since,
-    /// The last that the client said is that it tries again.
-    retries: bool,
-    /// A request broke off and was tried again: the model may have worked on it.
-    broke_off: bool,
-    /// The thread that it is to go on with.
+    /// Whether the last output was a notice about a retry.
+    is_retrying: bool,
+    /// Whether a request broke off and was retried. The model may have worked on it.
+    request_broke_off: bool,
+    /// The thread to continue.
     resumes: Option<SessionId>,
-    /// What the stream says that a thread used, in all its turns.
-    told: Option<Usage>,
-    /// The model of a thread that is opened: all that it uses is of this turn.
-    pub(super) opens: Option<String>,
-    spoke: bool,
+    /// The usage of the thread in all its turns, as the stream reports it.
+    reported_usage: Option<Usage>,
+    /// The model of a newly opened thread, whose whole usage belongs to this turn.
+    pub(super) opened_model: Option<String>,
+    has_spoken: bool,
 }
 
-/// What the final message is to be.
+/// The requested form of the final message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
     Json,
 }
 
-/// How a client concludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Conclusion {
     Completed,
     Failed { message: String },
 }
 
-/// Why nothing good can follow.
+/// The reason to end the client because no useful result can follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Nobody is logged in.
+pub(super) enum AbortReason {
+    /// The client is not logged in.
     LoggedOut(String),
     /// A usage limit is reached.
     Limited(String),
-    /// The share is used up, and another request would follow.
+    /// The budget share is used up, and another request would follow.
     Capped,
-    /// There is a share, and what the client spends cannot be seen.
-    Unseen,
-    /// It writes another thread than it should.
-    Strayed { from: SessionId, to: SessionId },
-    /// There is a share, and a model whose price is not known: it cannot be kept.
+    /// There is a budget share, but the spending of the client is not visible.
+    UnknownSpending,
+    /// The client writes to another thread than planned.
+    WrongThread { from: SessionId, to: SessionId },
+    /// There is a budget share, but the price of the model is unknown.
     Unpriced(String),
 }
 
-/// Whether the model may have been asked.
+/// Whether a request to the model may have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    NotYet,
-    Already,
+enum RequestSent {
+    No,
+    Maybe,
 }
 
-/// How often the books are read while there is a cap: a request that follows upon one that used up the
-/// share is stopped before it is much older than this.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often the rollout is read while there is a cap. A request after the share was used up is
+/// stopped when it is little older than this.
+const USAGE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Since when something is so.
+/// The time since when a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Since(Option<Instant>);
 
@@ -110,189 +108,202 @@ impl Since {
         self.0 = if is_so { self.0.or_else(|| Some(Instant::now())) } else { None };
     }
 
-    fn lasts(&self, span: Duration) -> bool {
+    fn has_lasted(&self, span: Duration) -> bool {
         self.0.is_some_and(|since| since.elapsed() >= span)
     }
 }
 
-/// A request that is younger may not have been sent.
-const SENT: Duration = Duration::from_millis(500);
+/// A younger request may not have been sent yet.
+const MIN_REQUEST_AGE: Duration = Duration::from_millis(500);
 
-/// How long the client may take to write down what goes with an answer: its tokens, the end of the turn.
-pub(super) const SETTLED: Duration = Duration::from_secs(1);
+/// How long the client may take to write the tokens of an answer and the end of the turn.
+pub(super) const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// How long a client that works may keep no books.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a working client may be without a rollout file.
+pub(super) const USAGE_FILE_WAIT: Duration = Duration::from_secs(3);
 
 impl Turn {
-    pub(super) fn new(books: Books, cap: Option<Micros>, form: Form) -> Self {
+    pub(super) fn new(thread_usage: ThreadUsage, cap: Option<Micros>, form: Form) -> Self {
         Self {
-            books,
+            thread_usage,
             session: None,
             message: None,
             result: None,
-            trouble: None,
+            abort_reason: None,
             denied: Vec::new(),
             form,
-            hearing: Hearing::default(),
+            health: StreamHealth::default(),
             cap,
-            begun: Begun::NotYet,
-            unseen: Since::default(),
+            request_sent: RequestSent::No,
+            invisible: Since::default(),
             uncounted: Since::default(),
             finishing: Since::default(),
             asking: Since::default(),
-            retries: false,
-            broke_off: false,
+            is_retrying: false,
+            request_broke_off: false,
             resumes: None,
-            told: None,
-            opens: None,
-            spoke: false,
+            reported_usage: None,
+            opened_model: None,
+            has_spoken: false,
         }
     }
 
-    /// Returns what is known of the cost. Tokens are counted, and priced by the list.
+    /// Returns the known cost. Tokens are counted and priced by the price list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
-        let is_empty = self.books.are_open() && self.books.is_empty();
-        let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
-        let is_refused = !self.broke_off && (turned_away || self.was_refused());
-        match (&self.result, self.begun) {
-            (_, Begun::NotYet) => free,
-            // The provider served none of the requests. One that broke off, or that a gateway failed, may
-            // have been answered in part, also if the client tried it again and only that was refused.
+        let is_empty = self.thread_usage.has_readable_counts() && self.thread_usage.is_empty();
+        let turned_away =
+            matches!(self.abort_reason, Some(AbortReason::LoggedOut(_) | AbortReason::Limited(_)));
+        let is_refused = !self.request_broke_off && (turned_away || self.was_refused());
+        match (&self.result, self.request_sent) {
+            (_, RequestSent::No) => free,
+            // The provider served none of the requests. A request that broke off or that a gateway
+            // failed may have been answered in part, even if the client retried it and only the
+            // retry was refused.
             (Some(Conclusion::Failed { .. }) | None, _) if is_empty && is_refused => free,
-            // The books may not have got further than the turn before.
-            (None, _) if self.books.may_be_behind() => Cost::Unknown,
-            (Some(Conclusion::Completed), _) if self.books.is_empty() => {
-                self.told().map_or(Cost::Unknown, Cost::Estimated)
+            // The rollout may not contain more than the previous turn yet.
+            (None, _) if self.thread_usage.may_be_behind() => Cost::Unknown,
+            (Some(Conclusion::Completed), _) if self.thread_usage.is_empty() => {
+                self.reported_cost().map_or(Cost::Unknown, Cost::Estimated)
             }
-            (Some(Conclusion::Failed { .. }) | None, _) if self.books.is_empty() => Cost::Unknown,
-            (Some(Conclusion::Completed), _) => self.books.bill(Ending::Reported).cost(),
+            (Some(Conclusion::Failed { .. }) | None, _) if self.thread_usage.is_empty() => {
+                Cost::Unknown
+            }
+            (Some(Conclusion::Completed), _) => {
+                self.thread_usage.known_cost(Ending::Reported).cost()
+            }
             (Some(Conclusion::Failed { .. }) | None, _) if is_refused => {
-                self.books.bill(Ending::Reported).cost()
+                self.thread_usage.known_cost(Ending::Reported).cost()
             }
             (Some(Conclusion::Failed { .. }) | None, _) => {
-                self.books.bill(Ending::Interrupted).cost()
+                self.thread_usage.known_cost(Ending::Interrupted).cost()
             }
         }
     }
 
-    /// Whether the turn failed because no model was to work on its last request.
+    /// Whether the turn failed because the provider refused its last request.
     fn was_refused(&self) -> bool {
         match &self.result {
             Some(Conclusion::Failed { message }) => {
-                Fault::is_refusal(self.books.problem(), message)
+                ErrorClass::is_refusal(self.thread_usage.problem(), message)
             }
             Some(Conclusion::Completed) | None => false,
         }
     }
 
-    /// Whether the client may have asked the model.
     pub(super) fn may_have_asked(&self) -> bool {
-        self.begun == Begun::Already
+        self.request_sent == RequestSent::Maybe
     }
 
-    /// What the stream says, where the books say nothing.
-    fn told(&self) -> Option<Micros> {
-        let model = self.opens.as_ref().filter(|_| self.books.is_empty())?;
-        self.books.price(model, self.told.as_ref()?)
+    /// Returns the cost that the stream reports, if the rollout reports nothing.
+    fn reported_cost(&self) -> Option<Micros> {
+        let model = self.opened_model.as_ref().filter(|_| self.thread_usage.is_empty())?;
+        self.thread_usage.price(model, self.reported_usage.as_ref()?)
     }
 
-    /// Whether there is a share to keep, and nobody knows how much of it is left.
-    pub(super) fn is_unseen(&self) -> bool {
-        let is_over = self.result.is_some() || !self.books.are_open() || self.books.lacks_tokens();
-        let is_known = self.cost() != Cost::Unknown && self.books.is_priced();
+    /// Whether there is a budget share and its rest is unknown.
+    pub(super) fn is_spending_unknown(&self) -> bool {
+        let is_over = self.result.is_some()
+            || !self.thread_usage.has_readable_counts()
+            || self.thread_usage.lacks_tokens();
+        let is_known = self.cost() != Cost::Unknown && self.thread_usage.is_priced();
         self.cap.is_some() && is_over && !is_known
     }
 
-    fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
+    fn apply_line(&mut self, line: Line) -> Result<Vec<TranscriptItem>, UnknownLine> {
         match line {
-            Line::Thread(id) => self.is_in(&id),
-            Line::Begins => self.begun = Begun::Already,
-            Line::Doing(item) => return Ok(self.doing(&item)),
-            Line::Done(item) => return Ok(self.done(item)),
+            Line::Thread(id) => self.note_thread(&id),
+            Line::Begins => self.request_sent = RequestSent::Maybe,
+            Line::Doing(item) => return Ok(self.item_started(&item)),
+            Line::Done(item) => return Ok(self.item_completed(item)),
             Line::Completed(usage) => {
-                self.begun = Begun::Already;
-                self.told = usage;
+                self.request_sent = RequestSent::Maybe;
+                self.reported_usage = usage;
                 self.result = Some(Conclusion::Completed);
             }
             Line::Failed(message) => {
-                let said = Said::Final { by: Speaker::Client, text: message.clone() };
+                let said = TranscriptItem::Final { by: Speaker::Client, text: message.clone() };
                 self.result = Some(Conclusion::Failed { message });
                 return Ok(vec![said]);
             }
-            Line::Trouble(message) => return Ok(self.troubled(&message)),
+            Line::Error(message) => return Ok(self.note_error(&message)),
             Line::Ignored => {}
             Line::NotJson => {
-                self.missed();
-                return Err(Nonsense::NotJson);
+                self.note_unread_output();
+                return Err(UnknownLine::NotJson);
             }
             Line::Unknown(kind) => {
-                self.missed();
-                return Err(Nonsense::Unknown(kind));
+                self.note_unread_output();
+                return Err(UnknownLine::Unknown(kind));
             }
         }
         Ok(Vec::new())
     }
 
-    /// The thread that the client names will be an argument of the next client.
-    fn is_in(&mut self, id: &str) {
-        if !is_name(id) {
-            self.hearing.warnings.say("the client names a thread in a way that cannot be used");
+    /// Notes the thread.
+    fn note_thread(&mut self, id: &str) {
+        // Its id may become an argument of the next client, so unsafe ids are dropped.
+        if !is_safe_id(id) {
+            self.health.warnings.add_message("ignored an invalid thread id from the client");
             return;
         }
         let id = SessionId::new(id);
+        // A client that names two threads, or not the one to continue, works in the wrong
+        // conversation.
         match self.session.as_ref().or(self.resumes.as_ref()).filter(|known| **known != id) {
-            Some(from) => self.trouble = Some(Trouble::Strayed { from: from.clone(), to: id }),
+            Some(from) => {
+                self.abort_reason = Some(AbortReason::WrongThread { from: from.clone(), to: id });
+            }
             None => {
-                self.books.add(id.as_str());
+                self.thread_usage.add_thread(id.as_str());
                 self.session = Some(id);
             }
         }
     }
 
-    fn doing(&mut self, item: &Item) -> Vec<Said> {
-        (self.spoke, self.retries) = (true, false);
-        self.begun = Begun::Already;
-        self.enlist(item);
+    fn item_started(&mut self, item: &Item) -> Vec<TranscriptItem> {
+        (self.has_spoken, self.is_retrying) = (true, false);
+        self.request_sent = RequestSent::Maybe;
+        self.add_agent_threads(item);
         match item {
-            Item::Command { command, .. } => vec![Said::Tool { name: shell(command) }],
-            Item::Tool { name, .. } => vec![Said::Tool { name: name.clone() }],
-            Item::Agents { tool, .. } => vec![Said::Tool { name: tool.clone() }],
+            Item::Command { command, .. } => vec![TranscriptItem::Tool { name: shell(command) }],
+            Item::Tool { name, .. } => vec![TranscriptItem::Tool { name: name.clone() }],
+            Item::Agents { tool, .. } => vec![TranscriptItem::Tool { name: tool.clone() }],
             Item::Message(_) | Item::Files { .. } | Item::Note(_) | Item::Other => Vec::new(),
         }
     }
 
-    fn done(&mut self, item: Item) -> Vec<Said> {
-        self.enlist(&item);
+    fn item_completed(&mut self, item: Item) -> Vec<TranscriptItem> {
+        self.add_agent_threads(&item);
+        // A warning of the client itself does not prove that the model was asked.
         if !matches!(item, Item::Note(_)) {
-            (self.spoke, self.retries) = (true, false);
-            self.begun = Begun::Already;
+            (self.has_spoken, self.is_retrying) = (true, false);
+            self.request_sent = RequestSent::Maybe;
         }
         match item {
             Item::Message(text) => {
-                self.hearing.unread = false;
+                self.health.unread = false;
                 self.message = Some(text.clone());
-                vec![Said::Text { by: Speaker::Agent, text }]
+                vec![TranscriptItem::Text { by: Speaker::Agent, text }]
             }
             Item::Command { command, status, .. } if status == "declined" => {
-                self.deny(format!("the command {}", line(&command)))
+                self.note_denial(format!("the command {}", line(&command)))
             }
             Item::Command { status, output, .. } if status == "failed" => {
-                vec![Said::ToolFailed { why: output }]
+                vec![TranscriptItem::ToolFailed { why: output }]
             }
             Item::Files { paths, status } => {
                 let paths = paths.join(", ");
                 if status == "declined" {
-                    self.deny(format!("the edit of {paths}"))
+                    self.note_denial(format!("the edit of {paths}"))
                 } else {
-                    vec![Said::Tool { name: format!("Edit({paths})") }]
+                    vec![TranscriptItem::Tool { name: format!("Edit({paths})") }]
                 }
             }
-            Item::Tool { failed: Some(why), .. } => vec![Said::ToolFailed { why }],
+            Item::Tool { failed: Some(why), .. } => vec![TranscriptItem::ToolFailed { why }],
             Item::Note(message) => {
-                self.hearing.warnings.say(format!("the client says: {message}"));
-                vec![Said::Unread { what: shortened(&message) }]
+                self.health.warnings.add_message(format!("the client says: {message}"));
+                vec![TranscriptItem::Unread { what: shorten(&message) }]
             }
             Item::Command { .. } | Item::Tool { .. } | Item::Agents { .. } | Item::Other => {
                 Vec::new()
@@ -300,51 +311,54 @@ impl Turn {
         }
     }
 
-    /// The agents that it starts are paid with the same money.
-    fn enlist(&mut self, item: &Item) {
+    /// Adds the threads of agents, because they spend from the same budget share.
+    fn add_agent_threads(&mut self, item: &Item) {
         if let Item::Agents { threads, .. } = item {
             let threads = threads.iter().filter(|_| self.session.is_some());
-            threads.for_each(|thread| self.books.add(thread));
+            threads.for_each(|thread| self.thread_usage.add_thread(thread));
         }
     }
 
-    /// Not in the words of a rule: no list would allow it.
-    fn deny(&mut self, call: String) -> Vec<Said> {
-        const MOST: usize = 1000;
-        if self.denied.len() < MOST {
+    /// Notes a denied call.
+    fn note_denial(&mut self, call: String) -> Vec<TranscriptItem> {
+        // It is not written as a permission rule, because no rule would allow it.
+        // A bound for memory and journal; a client in a loop can be denied without end.
+        const MAX_DENIED: usize = 1000;
+        if self.denied.len() < MAX_DENIED {
             self.denied.push(call.clone());
         }
-        vec![Said::Denied { tool: call }]
+        vec![TranscriptItem::Denied { tool: call }]
     }
 
-    fn troubled(&mut self, message: &str) -> Vec<Said> {
-        let why = shortened(message);
-        self.broke_off |= Retry::follows_a_break(message);
-        match Retry::of(message) {
-            // What it fails with is told again when it does.
+    fn note_error(&mut self, message: &str) -> Vec<TranscriptItem> {
+        let why = shorten(message);
+        self.request_broke_off |= Retry::follows_a_break(message);
+        match Retry::from_notice(message) {
+            // The final failure is reported again when the turn fails.
             None => return Vec::new(),
-            Some(Retry::Useful) => self.retries = true,
-            Some(Retry::LoggedOut) => self.trouble = Some(Trouble::LoggedOut(why.clone())),
-            Some(Retry::Limited) => self.trouble = Some(Trouble::Limited(why.clone())),
+            Some(Retry::Useful) => self.is_retrying = true,
+            Some(Retry::LoggedOut) => self.abort_reason = Some(AbortReason::LoggedOut(why.clone())),
+            Some(Retry::Limited) => self.abort_reason = Some(AbortReason::Limited(why.clone())),
         }
-        vec![Said::Retries { why }]
+        vec![TranscriptItem::Retries { why }]
     }
 }
 
-impl Fold for Turn {
-    fn hearing(&mut self) -> &mut Hearing {
-        &mut self.hearing
+impl TurnReader for Turn {
+    fn health(&mut self) -> &mut StreamHealth {
+        &mut self.health
     }
 
-    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
-        self.take(line::read(line))
+    fn read(&mut self, line: &str) -> Result<Vec<TranscriptItem>, UnknownLine> {
+        self.apply_line(line::read(line))
     }
 
     /// The unread part may have been the start of the turn.
-    fn missed(&mut self) {
-        self.begun = Begun::Already;
+    fn note_unread_output(&mut self) {
+        self.request_sent = RequestSent::Maybe;
     }
 
+    // A result ends the turn: the client has no background tasks.
     fn stage(&self) -> Stage {
         if self.result.is_some() { Stage::Done } else { Stage::Working }
     }
@@ -353,114 +367,129 @@ impl Fold for Turn {
         self.result.is_some()
     }
 
-    fn progressed(&self) -> bool {
-        self.spoke || !self.books.is_empty()
+    fn has_progressed(&self) -> bool {
+        self.has_spoken || !self.thread_usage.is_empty()
     }
 
-    fn is_hopeless(&self) -> bool {
-        self.trouble.is_some() && self.result.is_none()
+    fn should_abort(&self) -> bool {
+        self.abort_reason.is_some() && self.result.is_none()
     }
 
     fn session(&self) -> Option<SessionId> {
         self.session.clone()
     }
 
-    /// One that does not know its thread has spent nothing.
+    /// Returns a turn without spending, because a client that does not know its thread has spent
+    /// nothing.
     fn successor(&self) -> Self {
-        Self::new(self.books.anew(), self.cap, self.form)
+        Self::new(self.thread_usage.for_next_client(), self.cap, self.form)
     }
 
-    fn starts(&mut self, step: &Step, request: &Request) -> Result<(), TurnFailure> {
-        let past = past_file(&request.started);
-        let closed = self.books.close(step.needs().map(SessionId::as_str));
-        closed.map_err(|error| unwritable(&past, &error))?;
+    fn before_start(&mut self, step: &SessionStep, request: &Request) -> Result<(), TurnFailure> {
+        let prior_turns = prior_turns_file(&request.started);
+        // The rollout already contains the tokens of earlier turns, which must not be charged
+        // again.
+        let closed =
+            self.thread_usage.record_prior_turns(step.required_session().map(SessionId::as_str));
+        closed.map_err(|error| unwritable_file(&prior_turns, &error))?;
         if request.schema.is_some() {
             self.form = Form::Json;
         }
-        if let Step::Open(_) = step {
-            self.opens.clone_from(&request.model);
+        if let SessionStep::Open(_) = step {
+            self.opened_model.clone_from(&request.model);
         }
-        if let Step::Resume(id) = step {
-            self.books.add(id.as_str());
+        if let SessionStep::Resume(id) = step {
+            self.thread_usage.add_thread(id.as_str());
             self.resumes = Some(id.clone());
-            let told = |text: &String| !self.books.was_told(id.as_str(), text);
-            if request.extras.append_system_prompt.as_ref().is_some_and(told) {
+            let is_new_text = |text: &String| !self.thread_usage.was_instructed(id.as_str(), text);
+            if request.extras.append_system_prompt.as_ref().is_some_and(is_new_text) {
                 let why = "the client keeps the system prompt that a thread was opened with";
-                self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
+                self.health
+                    .warnings
+                    .add_message(format!("append_system_prompt was ignored: {why}"));
             }
         }
         Ok(())
     }
 
-    fn ends(&mut self) {
-        self.look();
-        // A share that is used up is charged in full. For every other reason to end the client, the
-        // request counts: no matter how often a turn is stopped and resumed, none is free.
-        if self.trouble == Some(Trouble::Capped) && !self.asking.lasts(SENT) {
-            self.books.withdraw();
+    fn before_end(&mut self) {
+        self.poll();
+        // A used-up share is charged in full anyway. For every other reason to end the client, the
+        // request counts: a turn that is stopped and resumed many times must never be free.
+        if self.abort_reason == Some(AbortReason::Capped)
+            && !self.asking.has_lasted(MIN_REQUEST_AGE)
+        {
+            self.thread_usage.withdraw();
         }
-        self.books.ends();
+        self.thread_usage.before_end();
     }
 
-    fn is_getting_nowhere(&self) -> bool {
-        self.retries
+    fn is_stalled(&self) -> bool {
+        self.is_retrying
     }
 
-    fn look_every(&self) -> Option<Duration> {
-        let is_watched = self.session.is_some() || self.begun == Begun::Already;
-        self.cap.filter(|_| is_watched).map(|_| GLANCE)
+    fn poll_interval(&self) -> Option<Duration> {
+        let is_watched = self.session.is_some() || self.request_sent == RequestSent::Maybe;
+        self.cap.filter(|_| is_watched).map(|_| USAGE_POLL_INTERVAL)
     }
 
-    fn look(&mut self) {
-        self.books.read_on();
-        if !self.books.is_empty() && !self.books.may_be_behind() {
-            self.begun = Begun::Already;
+    fn poll(&mut self) {
+        self.thread_usage.read_new();
+        if !self.thread_usage.is_empty() && !self.thread_usage.may_be_behind() {
+            self.request_sent = RequestSent::Maybe;
         }
-        self.asking.note(self.books.is_asking());
-        self.look_for_books();
-        if self.books.may_be_behind() {
+        self.asking.note(self.thread_usage.has_open_request());
+        self.check_spending_visible();
+        if self.thread_usage.may_be_behind() {
             return;
         }
-        // Also of a turn that is done: else a run of short ones would never meet its cap.
-        let unpriced = self.cap.and_then(|_| self.books.unpriced()).map(str::to_owned);
-        if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
-            self.trouble = Some(Trouble::Unpriced(model));
+        // Also checked for a finished turn. Otherwise a run of short turns would never reach its
+        // cap.
+        let unpriced = self.cap.and_then(|_| self.thread_usage.unpriced()).map(str::to_owned);
+        if let Some(model) = unpriced.filter(|_| self.abort_reason.is_none()) {
+            self.abort_reason = Some(AbortReason::Unpriced(model));
         }
-        let used_up =
-            self.cap.is_some_and(|cap| !self.books.is_empty() && self.books.spent() >= cap);
-        self.finishing.note(self.books.is_finishing());
-        let follows = !self.books.is_finishing() || self.finishing.lasts(SETTLED);
-        if used_up && follows && self.trouble.is_none() {
-            self.trouble = Some(Trouble::Capped);
+        let used_up = self
+            .cap
+            .is_some_and(|cap| !self.thread_usage.is_empty() && self.thread_usage.spent() >= cap);
+        self.finishing.note(self.thread_usage.is_finishing());
+        // After its last message a client usually ends by itself, so it gets a moment before the
+        // cap ends it.
+        let follows = !self.thread_usage.is_finishing() || self.finishing.has_lasted(SETTLE_TIME);
+        if used_up && follows && self.abort_reason.is_none() {
+            self.abort_reason = Some(AbortReason::Capped);
         }
     }
 }
 
 impl Turn {
-    /// What cannot be seen cannot be kept below a share.
-    fn look_for_books(&mut self) {
-        let is_watched = self.cap.is_some() && self.begun == Begun::Already;
-        self.unseen.note(is_watched && !self.books.are_open());
-        self.uncounted.note(is_watched && self.books.lacks_tokens());
-        let is_unseen = self.unseen.lasts(PATIENCE) || self.uncounted.lasts(SETTLED);
-        if is_unseen && self.trouble.is_none() {
-            self.trouble = Some(Trouble::Unseen);
+    /// Aborts the turn if its spending stays invisible, because an invisible cost cannot be kept
+    /// below a cap.
+    fn check_spending_visible(&mut self) {
+        let is_watched = self.cap.is_some() && self.request_sent == RequestSent::Maybe;
+        self.invisible.note(is_watched && !self.thread_usage.has_readable_counts());
+        self.uncounted.note(is_watched && self.thread_usage.lacks_tokens());
+        let is_invisible =
+            self.invisible.has_lasted(USAGE_FILE_WAIT) || self.uncounted.has_lasted(SETTLE_TIME);
+        if is_invisible && self.abort_reason.is_none() {
+            self.abort_reason = Some(AbortReason::UnknownSpending);
         }
     }
 }
 
-/// A command as a tool.
+/// Formats a command as a tool call.
 fn shell(command: &str) -> String {
     format!("Bash({})", line(command))
 }
 
-/// A command as it was meant: the client has a shell run it.
+/// Returns the command without the shell call that the client adds.
 fn line(command: &str) -> String {
-    const LENGTH: usize = 2000;
+    // In bytes, because commands may be of any length.
+    const MAX_LENGTH: usize = 2000;
     let line = command.split_once(" -lc ").map_or(command, |(_, line)| line).trim();
     let quoted = |quote| line.strip_prefix(quote).and_then(|line| line.strip_suffix(quote));
     let line = quoted('\'').or_else(|| quoted('"')).unwrap_or(line);
-    let cut = line.floor_char_boundary(LENGTH);
+    let cut = line.floor_char_boundary(MAX_LENGTH);
     let dots = if cut < line.len() { "…" } else { "" };
     format!("{}{dots}", &line[..cut])
 }

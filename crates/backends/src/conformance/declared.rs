@@ -1,12 +1,12 @@
-//! Rules of what only some backends can do: JSON by a schema, and an end when a turn has cost too much.
+//! Rules for optional capabilities: JSON by a schema, and the end of a turn at its cap.
 
 use raymond_core::budget::{Cost, Micros};
 use serde_json::{Value, json};
 
-use super::{Bench, Situation, Verdict, ask, holds};
-use crate::contract::{Answer, Capability, Request, Started};
+use super::{Harness, Situation, Verdict, ask, check_rule};
+use crate::contract::{Answer, Capability, Request, StartedTurn};
 
-/// What [`Situation::Complies`] has to give.
+/// The expected answer in [`Situation::Complies`].
 fn answer() -> Value {
     json!({ "a": 1 })
 }
@@ -20,8 +20,8 @@ fn schema() -> Value {
     })
 }
 
-pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
-    if !bench.backend().capabilities().contains(&Capability::Schema) {
+pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
+    if !harness.backend().capabilities().contains(&Capability::Schema) {
         return Ok(());
     }
     let rows = [
@@ -30,22 +30,23 @@ pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
         (Situation::Replies, None, None),
     ];
     for (situation, schema, expected) in rows {
-        let request = Request { schema, ..bench.request(situation) };
-        let found = ask(bench, request).await?;
+        let request = Request { schema, ..harness.request(situation) };
+        let found = ask(harness, request).await?;
         let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
-        let rule = "JSON is there when it was asked for and the model complied, and only then";
-        holds(rule, good, &(situation, found))?;
+        let rule = "a reply has JSON exactly if it was requested and the model complied";
+        check_rule(rule, good, &(situation, found))?;
     }
     Ok(())
 }
 
-pub(super) async fn stops_at_its_cap(bench: &dyn Bench) -> Verdict {
-    if !bench.backend().capabilities().contains(&Capability::Cap) {
+pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
+    if !harness.backend().capabilities().contains(&Capability::Cap) {
         return Ok(());
     }
-    let request = bench.request(Situation::SpendsTooMuch);
-    let started = Started { cap: Some(Micros(1)), ..request.started };
-    let found = ask(bench, Request { started, ..request }).await?;
+    let request = harness.request(Situation::SpendsTooMuch);
+    // One millionth of a dollar: every request exceeds it.
+    let started = StartedTurn { cap: Some(Micros(1)), ..request.started };
+    let found = ask(harness, Request { started, ..request }).await?;
     let good = match &found {
         Answer::Capped { cost, .. } => match cost {
             Cost::Reported(amount) | Cost::Estimated(amount) | Cost::AtLeast(amount) => {
@@ -55,5 +56,5 @@ pub(super) async fn stops_at_its_cap(bench: &dyn Bench) -> Verdict {
         },
         Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    holds("a turn that has cost too much is ended, and says what it cost", good, &found)
+    check_rule("a turn that exceeds its cap is ended and has a cost", good, &found)
 }

@@ -1,4 +1,4 @@
-//! Real processes.
+//! Tests with real processes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,18 +8,18 @@ use raymond_core::ids::{Nonce, TurnId};
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::bench::peak_memory;
 use crate::process::leftovers;
+use crate::process::test_fixture::peak_memory;
 
-/// Would turn any wait that should not be into a test that is ended as too slow.
+/// So long that a test that waits for it by mistake is ended as too slow.
 const LONG: Duration = Duration::from_mins(10);
 
-struct Bench {
+struct Fixture {
     directory: TempDir,
     limits: Limits,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         let grace = Grace {
             after_exit: Duration::from_millis(100),
@@ -36,7 +36,7 @@ impl Bench {
         Nonce::new(name.replace('.', "test"))
     }
 
-    fn exec(&self, command: Command) -> Exec {
+    fn exec(&self, command: ExecCommand) -> Exec {
         let turn = "main.1.1".parse::<TurnId>().unwrap();
         Exec {
             command,
@@ -50,11 +50,11 @@ impl Bench {
     }
 
     fn shell(&self, text: &str) -> Exec {
-        self.exec(Command::Shell(text.to_owned()))
+        self.exec(ExecCommand::Shell(text.to_owned()))
     }
 
-    /// Runs a step, after which nothing of it may be left.
-    async fn ran(&self, exec: Exec) -> Ran {
+    /// Runs a step, after which none of its processes may be left.
+    async fn ran(&self, exec: Exec) -> ExecResult {
         let ran = run_within(exec, &self.limits, &CancellationToken::new()).await;
         self.nothing_is_left();
         ran
@@ -73,13 +73,13 @@ impl Bench {
     }
 }
 
-fn program(program: &str, arguments: &[&str]) -> Command {
+fn program(program: &str, arguments: &[&str]) -> ExecCommand {
     let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-    Command::Program { program: program.to_owned(), arguments }
+    ExecCommand::Program { program: program.to_owned(), arguments }
 }
 
-fn ran(end: End, stdout: &str, stderr: &str) -> Ran {
-    Ran {
+fn ran(end: ExecEnd, stdout: &str, stderr: &str) -> ExecResult {
+    ExecResult {
         end,
         stdout: stdout.to_owned(),
         invalid_utf8: false,
@@ -88,34 +88,34 @@ fn ran(end: End, stdout: &str, stderr: &str) -> Ran {
     }
 }
 
-fn failed(status: &str) -> End {
-    End::Failed { status: status.to_owned() }
+fn failed(status: &str) -> ExecEnd {
+    ExecEnd::Failed { status: status.to_owned() }
 }
 
 #[tokio::test]
-async fn a_shell_text_is_run_by_bash_without_login() {
-    let bench = Bench::new();
-    let check = async |text: &str, end: End, stdout: &str, stderr: &str| {
-        assert_eq!(bench.ran(bench.shell(text)).await, ran(end, stdout, stderr), "{text}");
+async fn shell_text_runs_in_bash_without_login() {
+    let fixture = Fixture::new();
+    let check = async |text: &str, end: ExecEnd, stdout: &str, stderr: &str| {
+        assert_eq!(fixture.ran(fixture.shell(text)).await, ran(end, stdout, stderr), "{text}");
     };
-    check("echo out; echo err >&2", End::Succeeded, "out\n", "err").await;
-    check("[[ ${BASH_VERSION} ]] && ! shopt -q login_shell", End::Succeeded, "", "").await;
-    check("echo $0 $#", End::Succeeded, "bash 0\n", "").await;
-    check("", End::Succeeded, "", "").await;
+    check("echo out; echo err >&2", ExecEnd::Succeeded, "out\n", "err").await;
+    check("[[ ${BASH_VERSION} ]] && ! shopt -q login_shell", ExecEnd::Succeeded, "", "").await;
+    check("echo $0 $#", ExecEnd::Succeeded, "bash 0\n", "").await;
+    check("", ExecEnd::Succeeded, "", "").await;
     check("-x", failed("exit status 127"), "", "bash: line 1: -x: command not found").await;
     check("echo part; exit 3", failed("exit status 3"), "part\n", "").await;
     check("kill -9 $$", failed("signal 9 (SIGKILL)"), "", "").await;
     check("kill -TERM $$", failed("signal 15 (SIGTERM)"), "", "").await;
-    check("cat", End::Succeeded, "", "").await;
+    check("cat", ExecEnd::Succeeded, "", "").await;
 }
 
 #[tokio::test]
-async fn a_program_is_a_name_or_a_path_from_the_workspace_with_its_arguments() {
-    let bench = Bench::new();
-    fs::create_dir(bench.directory.path().join("bin")).unwrap();
-    bench.write("bin/tool", "#!/bin/sh\necho \"$# $1\"\n", 0o755);
-    let check = async |command: Command, stdout: &str| {
-        assert_eq!(bench.ran(bench.exec(command)).await, ran(End::Succeeded, stdout, ""));
+async fn program_is_name_or_path_in_workspace() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.directory.path().join("bin")).unwrap();
+    fixture.write("bin/tool", "#!/bin/sh\necho \"$# $1\"\n", 0o755);
+    let check = async |command: ExecCommand, stdout: &str| {
+        assert_eq!(fixture.ran(fixture.exec(command)).await, ran(ExecEnd::Succeeded, stdout, ""));
     };
     check(program("printf", &["%s|", "a b", "$HOME", "", "'"]), "a b|$HOME||'|").await;
     check(program("bin/tool", &["x y"]), "1 x y\n").await;
@@ -124,116 +124,120 @@ async fn a_program_is_a_name_or_a_path_from_the_workspace_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn a_step_is_given_its_place_its_environment_and_its_input() {
-    let bench = Bench::new();
+async fn step_gets_directory_environment_and_input() {
+    let fixture = Fixture::new();
     let exec = Exec {
         environment: vec![("GIVEN".into(), "a b".into()), ("LANG".into(), "xx".into())],
         stdin: Input::Bytes(b"{\"x\":1}".to_vec()),
-        ..bench.shell("pwd -P; echo \"$GIVEN|$LANG|${PATH:+path}|${RAYMOND_TURN##*:}\"; cat")
+        ..fixture.shell("pwd -P; echo \"$GIVEN|$LANG|${PATH:+path}|${RAYMOND_TURN##*:}\"; cat")
     };
-    let place = bench.directory.path().canonicalize().unwrap();
+    let place = fixture.directory.path().canonicalize().unwrap();
     let marker = exec.marker.clone();
     let expected = format!("{}\na b|xx|path|{marker}\n{{\"x\":1}}", place.display());
-    assert_eq!(bench.ran(exec).await, ran(End::Succeeded, &expected, ""));
+    assert_eq!(fixture.ran(exec).await, ran(ExecEnd::Succeeded, &expected, ""));
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_holds_up_nothing() {
-    let bench = Bench::new();
+async fn unread_input_does_not_block() {
+    let fixture = Fixture::new();
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     for (text, expected) in [("echo deaf", "deaf\n"), ("exec wc -c", "3145728\n")] {
-        let exec = Exec { stdin: Input::Bytes(bytes.clone()), ..bench.shell(text) };
-        assert_eq!(bench.ran(exec).await, ran(End::Succeeded, expected, ""));
+        let exec = Exec { stdin: Input::Bytes(bytes.clone()), ..fixture.shell(text) };
+        assert_eq!(fixture.ran(exec).await, ran(ExecEnd::Succeeded, expected, ""));
     }
 }
 
 // proves: P11
 #[tokio::test]
-async fn a_timeout_ends_the_tree_and_keeps_what_was_said() {
+async fn timeout_ends_the_tree_and_keeps_output() {
     let after = Duration::from_millis(300);
     for text in [
         "echo before; sleep 600",
         "echo before; (trap '' INT TERM; sleep 600; sleep 600) & wait; wait",
         "echo before; setsid sleep 600 & sleep 600",
     ] {
-        let mut bench = Bench::new();
-        bench.limits.wall = Some(after);
-        let found = bench.ran(bench.shell(text)).await;
+        let mut fixture = Fixture::new();
+        fixture.limits.wall = Some(after);
+        let found = fixture.ran(fixture.shell(text)).await;
         let (end, stdout) = (found.end, found.stdout);
-        assert_eq!((end, stdout.as_str()), (End::TimedOut { after }, "before\n"), "{text}");
+        assert_eq!((end, stdout.as_str()), (ExecEnd::TimedOut { after }, "before\n"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn children_that_are_left_are_ended_after_the_grace() {
-    let bench = Bench::new();
+async fn leftover_children_are_ended_after_grace() {
+    let fixture = Fixture::new();
     for text in [
         "sleep 600 & echo done",
         "sleep 600 >/dev/null 2>&1 & echo done",
         "setsid sleep 600 >/dev/null 2>&1 & echo done",
         "(setsid bash -c 'trap \"\" INT TERM; sleep 600; sleep 600' &) >/dev/null 2>&1; echo done",
     ] {
-        assert_eq!(bench.ran(bench.shell(text)).await, ran(End::Succeeded, "done\n", ""), "{text}");
+        assert_eq!(
+            fixture.ran(fixture.shell(text)).await,
+            ran(ExecEnd::Succeeded, "done\n", ""),
+            "{text}"
+        );
     }
     let text = "sleep 600 >/dev/null 2>&1 & exit 3";
-    assert_eq!(bench.ran(bench.shell(text)).await.end, failed("exit status 3"));
+    assert_eq!(fixture.ran(fixture.shell(text)).await.end, failed("exit status 3"));
 }
 
 #[tokio::test]
-async fn children_that_end_within_the_grace_are_waited_for() {
-    let mut bench = Bench::new();
-    bench.limits.grace.after_exit = LONG;
+async fn children_may_end_within_the_grace() {
+    let mut fixture = Fixture::new();
+    fixture.limits.grace.after_exit = LONG;
     let text = "mkfifo go; (read < go; echo late > file) >/dev/null 2>&1 & exec 3<> go; echo x >&3";
     // The FIFO is open until its reader has read, so nothing is lost.
     let text = format!("{text}; while read -t 0 -u 3; do :; done; echo done");
-    let found = bench.ran(bench.shell(&text)).await;
-    assert_eq!(found, ran(End::Succeeded, "done\n", ""));
-    assert_eq!(fs::read_to_string(bench.directory.path().join("file")).unwrap(), "late\n");
+    let found = fixture.ran(fixture.shell(&text)).await;
+    assert_eq!(found, ran(ExecEnd::Succeeded, "done\n", ""));
+    assert_eq!(fs::read_to_string(fixture.directory.path().join("file")).unwrap(), "late\n");
 }
 
 #[tokio::test]
 async fn an_exit_without_children_costs_no_grace() {
-    let mut bench = Bench::new();
-    bench.limits.grace.after_exit = LONG;
-    assert_eq!(bench.ran(bench.shell("echo x")).await, ran(End::Succeeded, "x\n", ""));
+    let mut fixture = Fixture::new();
+    fixture.limits.grace.after_exit = LONG;
+    assert_eq!(fixture.ran(fixture.shell("echo x")).await, ran(ExecEnd::Succeeded, "x\n", ""));
 }
 
 #[tokio::test]
-async fn a_gigabyte_of_output_is_cut_off() {
-    let bench = Bench::new();
+async fn gigabyte_of_output_is_too_large() {
+    let fixture = Fixture::new();
     let before = peak_memory();
-    let found = bench.ran(bench.shell("head -c 1000000000 /dev/zero; echo never > file")).await;
-    assert_eq!(found.end, End::TooLarge { limit: STDOUT_MAX });
+    let found = fixture.ran(fixture.shell("head -c 1000000000 /dev/zero; echo never > file")).await;
+    assert_eq!(found.end, ExecEnd::TooLarge { limit: STDOUT_MAX });
     assert!(found.stdout.len() <= STDOUT_MAX + 64 * 1024);
-    assert!(!bench.directory.path().join("file").exists());
+    assert!(!fixture.directory.path().join("file").exists());
     let grown = peak_memory() - before;
     assert!(grown < 128 * 1024, "{grown} KiB");
 }
 
 #[tokio::test]
 async fn the_end_of_stderr_is_kept() {
-    let bench = Bench::new();
-    let found = bench.ran(bench.shell("seq 1 100000 >&2; exit 1")).await;
+    let fixture = Fixture::new();
+    let found = fixture.ran(fixture.shell("seq 1 100000 >&2; exit 1")).await;
     assert_eq!(found.end, failed("exit status 1"));
     assert!(found.stderr.starts_with('…') && found.stderr.ends_with("\n99999\n100000"));
     assert!(found.stderr.len() > STDERR_MAX - 100 && found.stderr.len() < STDERR_MAX + 10);
 }
 
 #[tokio::test]
-async fn what_is_not_utf_8_is_replaced_and_told() {
-    let bench = Bench::new();
-    let found = bench.ran(bench.shell("printf 'a\\xffb'; printf 'c\\xff' >&2")).await;
-    let expected = ran(End::Succeeded, "a\u{fffd}b", "c\u{fffd}");
-    assert_eq!(found, Ran { invalid_utf8: true, ..expected });
+async fn invalid_utf8_is_replaced_and_reported() {
+    let fixture = Fixture::new();
+    let found = fixture.ran(fixture.shell("printf 'a\\xffb'; printf 'c\\xff' >&2")).await;
+    let expected = ran(ExecEnd::Succeeded, "a\u{fffd}b", "c\u{fffd}");
+    assert_eq!(found, ExecResult { invalid_utf8: true, ..expected });
 }
 
 #[tokio::test]
-async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
-    let bench = Bench::new();
+async fn long_shell_text_is_read_from_file() {
+    let fixture = Fixture::new();
     for length in [ARGUMENT_MAX - 200, 200 * 1024, 3 * 1024 * 1024] {
         let text = format!(": {}\necho ${{#1}} \"$0\"; cat; exit 4", "x".repeat(length));
-        let exec = Exec { stdin: Input::Bytes(b"input".to_vec()), ..bench.shell(&text) };
-        let found = bench.ran(exec).await;
+        let exec = Exec { stdin: Input::Bytes(b"input".to_vec()), ..fixture.shell(&text) };
+        let found = fixture.ran(exec).await;
         assert_eq!(found.end, failed("exit status 4"));
         let (line, rest) = found.stdout.split_once('\n').unwrap();
         let (count, name) = line.split_once(' ').unwrap();
@@ -245,12 +249,12 @@ async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
 
 // proves: S55
 #[tokio::test]
-async fn a_text_in_a_file_is_private_and_under_a_name_that_nobody_guesses() {
-    let bench = Bench::new();
+async fn shell_text_file_is_private_with_random_name() {
+    let fixture = Fixture::new();
     let text = format!(": {}\numask; stat -c '%a %n' \"$0\"", "x".repeat(ARGUMENT_MAX));
     let mut names = std::collections::BTreeSet::new();
     for _ in 0..2 {
-        let found = bench.ran(bench.shell(&text)).await;
+        let found = fixture.ran(fixture.shell(&text)).await;
         let (_, line) = found.stdout.trim().split_once('\n').unwrap();
         let (mode, name) = line.split_once(' ').unwrap();
         assert_eq!(mode, "600");
@@ -260,85 +264,85 @@ async fn a_text_in_a_file_is_private_and_under_a_name_that_nobody_guesses() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
-    let bench = Bench::new();
-    bench.write("plain", "#!/bin/sh\n", 0o644);
-    bench.write("orphan", "#!/no/such/interpreter\n", 0o755);
-    bench.write("headless", "echo\n", 0o755);
-    let place = bench.directory.path().display().to_string();
+async fn failed_start_has_a_reason() {
+    let fixture = Fixture::new();
+    fixture.write("plain", "#!/bin/sh\n", 0o644);
+    fixture.write("orphan", "#!/no/such/interpreter\n", 0o755);
+    fixture.write("headless", "echo\n", 0o755);
+    let place = fixture.directory.path().display().to_string();
     let check = async |exec: Exec, why: &str| {
         let why = why.replace("HERE", &place);
-        assert_eq!(bench.ran(exec).await, ran(End::NotStarted { why }, "", ""));
+        assert_eq!(fixture.ran(exec).await, ran(ExecEnd::NotStarted { why }, "", ""));
     };
     check(
-        bench.exec(program("ls -la", &[])),
+        fixture.exec(program("ls -la", &[])),
         "cannot run ls -la: No such file or directory (os error 2) (it is not in `PATH`; arguments \
          belong in `args`)",
     )
     .await;
     check(
-        bench.exec(program("./headless", &[])),
+        fixture.exec(program("./headless", &[])),
         "cannot run HERE/./headless: Exec format error (os error 8) (a script begins with a line \
          such as `#!/bin/sh`)",
     )
     .await;
     check(
-        bench.exec(program("no-such-program", &[])),
+        fixture.exec(program("no-such-program", &[])),
         "cannot run no-such-program: No such file or directory (os error 2) (it is not in `PATH`)",
     )
     .await;
     check(
-        bench.exec(program("./gone", &[])),
+        fixture.exec(program("./gone", &[])),
         "cannot run HERE/./gone: No such file or directory (os error 2)",
     )
     .await;
     check(
-        bench.exec(program("./plain", &[])),
+        fixture.exec(program("./plain", &[])),
         "cannot run HERE/./plain: Permission denied (os error 13) (it is not an executable file)",
     )
     .await;
     check(
-        bench.exec(program("./orphan", &[])),
+        fixture.exec(program("./orphan", &[])),
         "cannot run HERE/./orphan: No such file or directory (os error 2) (the interpreter of its \
          `#!` line is missing)",
     )
     .await;
     check(
-        bench.exec(program("echo", &[&"x".repeat(200 * 1024)])),
+        fixture.exec(program("echo", &[&"x".repeat(200 * 1024)])),
         "cannot run echo: Argument list too long (os error 7) (its arguments are too large)",
     )
     .await;
     check(
-        Exec { cwd: bench.directory.path().join("gone"), ..bench.shell("true") },
+        Exec { cwd: fixture.directory.path().join("gone"), ..fixture.shell("true") },
         "the working directory HERE/gone does not exist",
     )
     .await;
     check(
-        Exec { environment: vec![("A=B".into(), String::new())], ..bench.shell("true") },
+        Exec { environment: vec![("A=B".into(), String::new())], ..fixture.shell("true") },
         "`A=B` cannot be the name of an environment variable",
     )
     .await;
-    check(bench.shell("echo a\0b"), "cannot run bash: nul byte found in provided data").await;
+    check(fixture.shell("echo a\0b"), "cannot run bash: nul byte found in provided data").await;
 }
 
 // proves: S46
 #[tokio::test]
 async fn cancelling_ends_the_tree() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let found = run_within(bench.shell("sleep 600 & sleep 600"), &bench.limits, &cancel).await;
-    assert_eq!(found, ran(End::Cancelled, "", ""));
-    bench.nothing_is_left();
+    let found = run_within(fixture.shell("sleep 600 & sleep 600"), &fixture.limits, &cancel).await;
+    assert_eq!(found, ran(ExecEnd::Cancelled, "", ""));
+    fixture.nothing_is_left();
 }
 
 #[tokio::test]
 async fn the_clock_of_a_step_is_its_own() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let after = Duration::from_millis(50);
-    let exec = Exec { timeout: after, ..bench.shell("sleep 600") };
+    let exec = Exec { timeout: after, ..fixture.shell("sleep 600") };
     let start = Instant::now();
     let found = run(exec, &CancellationToken::new()).await;
-    assert_eq!(found.end, End::TimedOut { after });
+    assert_eq!(found.end, ExecEnd::TimedOut { after });
     assert!(start.elapsed() < Duration::from_mins(1));
 }

@@ -1,148 +1,163 @@
-//! A client is heard until it ends, or until it has to be ended.
+//! Following a client until it exits or until Raymond has to end it.
+//!
+//! The loop reads events, keeps the timeouts and the start gate, and reports progress. It does not
+//! judge the turn; the protocol of the client does that afterwards.
 
 use std::process::ExitStatus;
 
 use tokio::time::Instant;
 
-use super::clocks::{Due, Timer};
-use super::end::tells_of_no_room;
-use super::gate::Held;
-use super::{End, Fold, Said, died};
-use crate::contract::{Sign, Watch};
-use crate::process::{Client, Grace, Heard};
+use super::client_end::reports_full_disk;
+use super::start_gate::StartPermit;
+use super::timeouts::{Due, TurnTimer};
+use super::{ClientEnd, TranscriptItem, TurnReader, death_message};
+use crate::contract::{Progress, TurnObserver};
+use crate::process::{Client, Grace, StreamEvent};
 
-/// A client and what is known of its turn.
+/// A client that is being followed, with its turn.
 #[derive(Debug)]
-pub(super) struct Following<T> {
+pub(super) struct ClientFollower<T> {
     pub(super) client: Client,
     pub(super) turn: T,
-    pub(super) timer: Timer,
-    /// Held while it starts.
-    pub(super) gate: Option<Held>,
+    pub(super) timer: TurnTimer,
+    /// The start gate, held until the client has written something.
+    pub(super) gate: Option<StartPermit>,
 }
 
 enum Next {
-    Heard(Heard),
+    Event(StreamEvent),
     Cancelled,
 }
 
-impl<T: Fold> Following<T> {
-    /// Hears the client to its end.
-    pub(super) async fn finish(mut self, watch: &Watch, grace: &Grace) -> (T, End) {
+impl<T: TurnReader> ClientFollower<T> {
+    /// Follows the client until it ends.
+    pub(super) async fn finish(mut self, observer: &TurnObserver, grace: &Grace) -> (T, ClientEnd) {
         let end = loop {
-            if let Some(end) = self.advance(watch).await {
+            if let Some(end) = self.advance(observer).await {
                 break end;
             }
         };
-        // One that exited in the middle may have left its work to a child, which would go on in the
-        // same conversation as whoever continues the turn.
-        if !matches!(end, End::Exited { .. }) || !self.turn.is_complete() {
-            self.turn.ends();
-            self.end(watch, grace).await;
+        // A client that exited in the middle of a turn may have left a child that keeps working.
+        // That child would write to the same conversation as the client that continues the turn.
+        if !matches!(end, ClientEnd::Exited { .. }) || !self.turn.is_complete() {
+            self.turn.before_end();
+            self.end_tree(observer, grace).await;
         }
-        self.turn.look();
-        self.client.release_room();
+        self.turn.poll();
+        self.client.release_reserved_space();
         (self.turn, end)
     }
 
-    /// Takes in what happens next; says how the client ends when this is its end.
-    async fn advance(&mut self, watch: &Watch) -> Option<End> {
+    /// Handles the next event, and returns the end if this event is the end of the client.
+    async fn advance(&mut self, observer: &TurnObserver) -> Option<ClientEnd> {
         let (at, due) = self.timer.next(self.turn.stage());
         let gate = self.gate.as_ref().map(|gate| gate.until);
-        let look = self.turn.look_every().map(|pause| Instant::now() + pause);
+        let look = self.turn.poll_interval().map(|pause| Instant::now() + pause);
+        // The nearest of all deadlines: one wait serves the timeouts, the gate and the polls.
         let deadline = [gate, look].into_iter().flatten().fold(at, Instant::min);
         let next = tokio::select! {
             biased;
-            () = watch.cancel.cancelled() => Next::Cancelled,
-            heard = self.client.next(Some(deadline)) => Next::Heard(heard),
+            () = observer.cancel.cancelled() => Next::Cancelled,
+            event = self.client.next(Some(deadline)) => Next::Event(event),
         };
-        let heard = match next {
-            Next::Cancelled => return Some(End::Cancelled),
-            Next::Heard(heard) => heard,
+        let event = match next {
+            Next::Cancelled => return Some(ClientEnd::Cancelled),
+            Next::Event(event) => event,
         };
-        match heard {
-            Heard::Line(_) | Heard::Cut { .. } => self.gate = None,
-            Heard::Stderr => {}
-            Heard::Woke { gap } => {
-                self.timer.woke(gap);
+        match event {
+            // Any output means that the start is over.
+            StreamEvent::Line(_) | StreamEvent::LongLine { .. } => self.gate = None,
+            StreamEvent::Stderr => {}
+            StreamEvent::Suspended { gap } => {
+                self.timer.add_gap(gap);
                 return None;
             }
-            Heard::Flooded { .. } => {
-                self.take(&heard, watch);
-                return Some(End::Flooded);
+            StreamEvent::TooLarge { .. } => {
+                self.read_event(&event, observer);
+                return Some(ClientEnd::Flooded);
             }
-            Heard::Exited(status) => return Some(self.exited(status)),
-            Heard::Broken { why } => return Some(End::Environment { why }),
-            Heard::Deadline => {
-                self.turn.look();
-                return self.hopeless().or_else(|| self.due(at, due, watch));
+            StreamEvent::Exited(status) => return Some(self.exited(status)),
+            StreamEvent::Unreadable { why } => return Some(ClientEnd::Environment { why }),
+            StreamEvent::Deadline => {
+                self.turn.poll();
+                return self.abort().or_else(|| self.handle_deadline(at, due, observer));
             }
         }
-        self.take(&heard, watch);
-        self.turn.look();
-        if !self.turn.is_getting_nowhere() {
-            self.timer.heard(Instant::now());
+        self.read_event(&event, observer);
+        self.turn.poll();
+        // A client that only reports retries must still reach its idle timeout.
+        if !self.turn.is_stalled() {
+            self.timer.note_output(Instant::now());
         }
-        self.hopeless()
+        self.abort()
     }
 
-    /// A client that has no result may have died because it could not write one.
-    fn exited(&mut self, status: Option<ExitStatus>) -> End {
+    /// Returns the end of a client that has exited.
+    fn exited(&mut self, status: Option<ExitStatus>) -> ClientEnd {
+        // A client without a result may have died because it could not write the result.
         let stderr = self.client.stderr();
-        let exited = |stderr| End::Exited { status, stderr };
+        let exited = |stderr| ClientEnd::Exited { status, stderr };
         if self.turn.is_complete() {
             return exited(stderr);
         }
         let shortage = self
             .client
-            .find_shortage()
-            .or_else(|| tells_of_no_room(&stderr).then(|| died(&exited(stderr.clone()))));
-        shortage.map_or_else(|| exited(stderr), |why| End::Environment { why })
+            .find_disk_shortage()
+            .or_else(|| reports_full_disk(&stderr).then(|| death_message(&exited(stderr.clone()))));
+        shortage.map_or_else(|| exited(stderr), |why| ClientEnd::Environment { why })
     }
 
-    fn hopeless(&self) -> Option<End> {
-        self.turn.is_hopeless().then_some(End::Hopeless)
+    fn abort(&self) -> Option<ClientEnd> {
+        self.turn.should_abort().then_some(ClientEnd::Aborted)
     }
 
-    /// A deadline has passed: that of a clock, or that of the gate.
-    fn due(&mut self, at: Instant, due: Due, watch: &Watch) -> Option<End> {
+    /// Handles a deadline: of a timeout, of the start gate or of the next poll.
+    fn handle_deadline(
+        &mut self,
+        at: Instant,
+        due: Due,
+        observer: &TurnObserver,
+    ) -> Option<ClientEnd> {
         let now = Instant::now();
         self.gate = self.gate.take().filter(|gate| now < gate.until);
+        // The deadline belonged to the gate or to a poll.
         if now < at {
             return None;
         }
         match due {
             Due::Silent(span) => {
-                self.timer.told();
-                (watch.listener)(Sign::Silent(span));
+                self.timer.note_silence_report();
+                (observer.listener)(Progress::Silent(span));
                 None
             }
-            Due::Settled => Some(End::Settled),
-            Due::TimedOut(clock, after) => Some(End::TimedOut { clock, after }),
+            Due::Settled => Some(ClientEnd::Settled),
+            Due::TimedOut(clock, after) => Some(ClientEnd::TimedOut { clock, after }),
         }
     }
 
-    fn take(&mut self, heard: &Heard, watch: &Watch) {
-        for sign in self.turn.hear(heard).iter().filter_map(Said::sign) {
-            (watch.listener)(sign);
+    fn read_event(&mut self, event: &StreamEvent, observer: &TurnObserver) {
+        for sign in self.turn.read_event(event).iter().filter_map(TranscriptItem::progress) {
+            (observer.listener)(sign);
         }
     }
 
-    /// Ends the tree, and hears its last words.
-    async fn end(&mut self, watch: &Watch, grace: &Grace) {
+    /// Ends the process tree and reads the remaining output.
+    async fn end_tree(&mut self, observer: &TurnObserver, grace: &Grace) {
         let survivors = self.client.end(grace).await;
         for survivor in survivors {
             let pid = survivor.pid;
             self.turn
-                .hearing()
+                .health()
                 .warnings
-                .say(format!("process {pid} of the client could not be ended"));
+                .add_message(format!("could not end process {pid} of the client"));
         }
         loop {
-            let heard = self.client.next(Some(Instant::now())).await;
-            match heard {
-                Heard::Exited(_) | Heard::Deadline | Heard::Broken { .. } => return,
-                heard => self.take(&heard, watch),
+            let event = self.client.next(Some(Instant::now())).await;
+            match event {
+                StreamEvent::Exited(_) | StreamEvent::Deadline | StreamEvent::Unreadable { .. } => {
+                    return;
+                }
+                event => self.read_event(&event, observer),
             }
         }
     }

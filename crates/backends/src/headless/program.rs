@@ -1,42 +1,43 @@
-//! Where the program of a client is.
+//! Finding the program of a client and comparing its version.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Why there is no program.
+/// The reason for which a program cannot be found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
-    /// It is not installed, or not where it was said to be.
+pub enum MissingProgram {
+    /// The program is not installed, or not at the configured path.
     #[error("{}", not_found(.0))]
     NotFound(OsString),
-    /// What is there is no program.
+    /// The file exists but is not executable.
     #[error("cannot run the client {}: it is not an executable file", .0.display())]
     NotExecutable(PathBuf),
 }
 
-/// The program of a command: a path, or a name that is looked up. The client may get another `PATH`
-/// than ours, so it is looked up here.
-pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Missing> {
+/// Returns the path of a command, which is a path or a name to look up in `PATH`. Raymond resolves
+/// the name itself because the client may get another `PATH`.
+pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, MissingProgram> {
     let path = Path::new(command);
     if is_path(path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return match (is_program(&absolute), absolute.exists()) {
             (true, _) => Ok(absolute),
-            (false, true) => Err(Missing::NotExecutable(absolute)),
-            (false, false) => Err(Missing::NotFound(absolute.into_os_string())),
+            (false, true) => Err(MissingProgram::NotExecutable(absolute)),
+            (false, false) => Err(MissingProgram::NotFound(absolute.into_os_string())),
         };
     }
     let mut found = env::split_paths(search.unwrap_or_default()).map(|place| place.join(path));
-    let found =
-        found.find(|path| is_program(path)).ok_or_else(|| Missing::NotFound(command.to_owned()))?;
-    // An entry of `PATH` may be relative, and the client works elsewhere.
+    let found = found
+        .find(|path| is_program(path))
+        .ok_or_else(|| MissingProgram::NotFound(command.to_owned()))?;
+    // An entry of `PATH` may be relative, but the client works in another directory.
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
-/// Whether a client that says this of its version is older than that. Whoever asks has refused what has
-/// no number: here it is no older.
+/// Whether a version string is older than a version. A string without numbers is not older; the
+/// callers have rejected it before.
 pub fn is_older(version: &str, than: [u32; 3]) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let numbers = version.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
@@ -44,26 +45,28 @@ pub fn is_older(version: &str, than: [u32; 3]) -> bool {
     !numbers.is_empty() && numbers.as_slice() < than.as_slice()
 }
 
-/// Where a command leads, for people: what cannot be found is told as it was given.
-pub(crate) fn shown(command: &OsStr) -> String {
+/// Returns the resolved path of a command for messages, or the command itself if it cannot be
+/// found.
+pub(crate) fn display_command(command: &OsStr) -> String {
+    // Messages show the resolved path, because several versions may be installed.
     let found = find(command, env::var_os("PATH").as_deref());
     found.map_or_else(|_| command.display().to_string(), |path| path.display().to_string())
 }
 
-/// A version as people write it.
-pub(crate) fn dotted(version: [u32; 3]) -> String {
+pub(crate) fn display_version(version: [u32; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// Only a mere name is looked up.
+/// Whether a command is a path.
 fn is_path(command: &Path) -> bool {
+    // Only plain names are looked up in `PATH`.
     command.components().count() > 1 || command.is_absolute()
 }
 
 fn not_found(command: &OsStr) -> String {
     let shown = command.display();
     if is_path(Path::new(command)) {
-        format!("there is no program at {shown}")
+        format!("could not find a program at {shown}")
     } else {
         format!("cannot find the client {shown} on PATH")
     }
@@ -80,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_is_found_by_path_or_by_name() {
+    fn client_is_found_by_path_or_name() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
         for (name, mode) in [("claude", 0o755), ("plain", 0o644)] {
@@ -88,33 +91,33 @@ mod tests {
             fs::set_permissions(place.join(name), Mode::from_mode(mode)).unwrap();
         }
         let search = env::join_paths([Path::new("/nowhere"), place]).unwrap();
-        let check = |command: &OsStr, expected: Result<PathBuf, Missing>| {
+        let check = |command: &OsStr, expected: Result<PathBuf, MissingProgram>| {
             assert_eq!(find(command, Some(&search)), expected);
         };
-        let missing = |command: &OsStr| Err(Missing::NotFound(command.to_owned()));
+        let missing = |command: &OsStr| Err(MissingProgram::NotFound(command.to_owned()));
         check("claude".as_ref(), Ok(place.join("claude")));
         check(place.join("claude").as_os_str(), Ok(place.join("claude")));
         check("plain".as_ref(), missing("plain".as_ref()));
         check("gone".as_ref(), missing("gone".as_ref()));
         check("".as_ref(), missing("".as_ref()));
-        // A path is not looked up, and is told as what it stands for here.
+        // A path is not looked up, and is shown as an absolute path.
         let here = env::current_dir().unwrap().join("claude");
         check("./claude".as_ref(), missing(here.as_os_str()));
         check(place.join("gone").as_os_str(), missing(place.join("gone").as_os_str()));
         let plain = place.join("plain");
-        check(plain.as_os_str(), Err(Missing::NotExecutable(plain.clone())));
-        check(place.as_os_str(), Err(Missing::NotExecutable(place.to_owned())));
+        check(plain.as_os_str(), Err(MissingProgram::NotExecutable(plain.clone())));
+        check(place.as_os_str(), Err(MissingProgram::NotExecutable(place.to_owned())));
         assert_eq!(find("claude".as_ref(), None), missing("claude".as_ref()));
     }
 
     #[test]
-    fn what_is_missing_is_told_by_how_it_was_looked_for() {
+    fn missing_program_message_depends_on_lookup() {
         let check = |command: &str, expected: &str| {
-            assert_eq!(Missing::NotFound(command.into()).to_string(), expected);
+            assert_eq!(MissingProgram::NotFound(command.into()).to_string(), expected);
         };
         check("claude", "cannot find the client claude on PATH");
-        check("/opt/claude", "there is no program at /opt/claude");
-        check("bin/claude", "there is no program at bin/claude");
+        check("/opt/claude", "could not find a program at /opt/claude");
+        check("bin/claude", "could not find a program at bin/claude");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! How one client is started, or why it cannot be.
+//! Starting one client.
 //!
-//! A program that cannot be run fails its turn. A machine that has no room for the files of a client
-//! would fail every turn: nothing is started then, and nothing is paid for.
+//! A program that cannot be started fails its turn as `NotStarted`. Missing disk space would fail
+//! every turn, so it is reported as `Environment`. In both cases no client runs and nothing is
+//! spent.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,51 +13,54 @@ use std::path::Path;
 
 use raymond_core::failure::TurnFailure;
 
-use super::{Dialect, Fold as _, Headless, Step, files, program};
+use super::{ClientProtocol, Headless, SessionStep, TurnReader as _, program, turn_files};
 use crate::contract::Request;
 use crate::process::{Client, StartError, cause, start_client};
 
-impl<D: Dialect> Headless<D> {
-    /// Starts the client that takes this step.
+impl<D: ClientProtocol> Headless<D> {
+    /// Starts the client for this step.
     pub(crate) fn start(
         &self,
-        step: &Step,
+        step: &SessionStep,
         request: &Request,
         message: String,
         turn: &mut D::Turn,
     ) -> Result<Client, TurnFailure> {
         let started = &request.started;
         let transcripts = started.transcript.parent();
+        // Created again before every start, because the user may have removed them during the run.
         for place in started.config_home.as_deref().into_iter().chain(transcripts) {
-            private_directory(place).map_err(|error| unwritable(place, &error))?;
+            create_private_directory(place).map_err(|error| unwritable_file(place, &error))?;
         }
-        turn.starts(step, request)?;
+        turn.before_start(step, request)?;
+        // Looked up at every start: the client may have been updated since the last turn.
         let program = program::find(&self.command, env::var_os("PATH").as_deref());
-        let program = program.map_err(|problem| refused(problem.to_string()))?.into_os_string();
-        let spec = self.dialect.spec(program.clone(), step, request, message)?;
-        start_client(spec, &files(started)).map_err(|error| match error {
+        let program =
+            program.map_err(|problem| start_failure(problem.to_string()))?.into_os_string();
+        let spec = self.protocol.spec(program.clone(), step, request, message)?;
+        start_client(spec, &turn_files(started)).map_err(|error| match error {
             StartError::Environment(why) => TurnFailure::Environment { why },
-            StartError::Program(error) => refused(not_run(&program, &error)),
+            StartError::Program(error) => start_failure(spawn_error_message(&program, &error)),
         })
     }
 }
 
-/// A file or directory that the client needs cannot be written.
-pub(crate) fn unwritable(path: &Path, error: &io::Error) -> TurnFailure {
+/// Returns the failure for a file or directory that cannot be written.
+pub(crate) fn unwritable_file(path: &Path, error: &io::Error) -> TurnFailure {
     let why = format!("could not write {}: {}", path.display(), cause(error));
     TurnFailure::Environment { why }
 }
 
-/// The client cannot be started, whatever the machine has room for.
-pub(crate) fn refused(why: String) -> TurnFailure {
+/// Returns the failure of a client that cannot be started for a reason other than the machine.
+pub(crate) fn start_failure(why: String) -> TurnFailure {
     TurnFailure::NotStarted { why }
 }
 
-fn private_directory(path: &Path) -> io::Result<()> {
+fn create_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn not_run(program: &OsStr, error: &io::Error) -> String {
+fn spawn_error_message(program: &OsStr, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
         _ => "",

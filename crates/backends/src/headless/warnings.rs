@@ -1,28 +1,30 @@
-//! What is worth a look, each once.
+//! The warnings of a turn, each kept once.
 
 use raymond_core::run::event::Warning;
 
-/// Warnings of a turn. A client that writes nonsense on every line is told of once.
+/// The warnings of a turn. A client that repeats the same mistake on every line causes one warning.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {
-    /// Kinds of nonsense beyond this many tell nothing new.
-    pub(crate) const MOST: usize = 16;
+    /// The maximum number of warnings; more kinds of mistakes give no new information.
+    pub(crate) const MAX: usize = 16;
 
-    /// What is quoted in it may be of any length.
-    pub(crate) fn say(&mut self, message: impl Into<String>) {
-        const LONGEST: usize = 500;
+    /// Adds a warning with a text of any length; long texts are shortened.
+    pub(crate) fn add_message(&mut self, message: impl Into<String>) {
+        // In bytes, because a quoted line may be megabytes long.
+        const MAX_LENGTH: usize = 500;
         let mut message = message.into();
-        if message.len() > LONGEST {
-            message.truncate(message.floor_char_boundary(LONGEST));
+        if message.len() > MAX_LENGTH {
+            message.truncate(message.floor_char_boundary(MAX_LENGTH));
             message.push('…');
         }
         self.add(Warning::Other { message });
     }
 
     pub(crate) fn add(&mut self, warning: Warning) {
-        if self.0.len() < Self::MOST && !self.0.contains(&warning) {
+        // Equal warnings are dropped, so a client that repeats itself does not fill the journal.
+        if self.0.len() < Self::MAX && !self.0.contains(&warning) {
             self.0.push(warning);
         }
     }

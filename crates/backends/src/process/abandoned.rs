@@ -1,7 +1,8 @@
-//! Runs that nobody records: their nonce names the process that drives them.
+//! Runs without a journal: their nonce names the process that drives them.
 //!
-//! The next owner of a recorded run ends what the last one left. A run without a record has no next
-//! owner, so whoever drives another one looks for processes of those whose driver has died.
+//! The next owner of a recorded run ends the processes that the last owner left. A run without a
+//! journal has no next owner. Therefore every new stateless call looks for processes of earlier
+//! calls whose driving process has died.
 
 use std::collections::BTreeSet;
 
@@ -13,49 +14,53 @@ use super::table::{self, Identity};
 
 const PREFIX: &str = "unrecorded";
 
-/// A nonce for a run that this process drives and nobody records. `project` says where, in letters and digits;
-/// `random` tells it from others.
-pub fn unrecorded(project: &str, random: &Nonce) -> Nonce {
+/// Returns a nonce for a run that this process drives without a journal. `project` identifies the
+/// project in letters and digits; `random` makes the nonce unique.
+pub fn unrecorded_nonce(project: &str, random: &Nonce) -> Nonce {
+    // A pid alone is not enough: the kernel reuses pids, and another pid namespace has the same
+    // ones.
     let pid = std::process::id().cast_signed();
     let start_time = table::identity(pid).map_or(0, |own| own.start_time);
     let namespace = table::namespace();
     Nonce::new(format!("{PREFIX}-{namespace}-{pid}-{start_time}-{project}-{random}"))
 }
 
-/// Ends what runs without a record have left whose drivers are dead; returns what was found.
+/// Ends the leftover processes of all stateless calls whose driving process is dead, and returns
+/// them.
 pub async fn end_abandoned(grace: &Grace) -> Vec<Leftover> {
     let found = leftovers_of(|driver| driver.is_dead());
     leftovers::end(&found, grace).await;
     found
 }
 
-/// What runs without a record have left in this project whose drivers are dead.
-pub fn abandoned_in(project: &str) -> Vec<Leftover> {
+/// Returns the leftover processes of dead stateless calls in this project.
+pub fn find_abandoned(project: &str) -> Vec<Leftover> {
     leftovers_of(|driver| driver.is_dead() && driver.project == project)
 }
 
-/// Whether this names a run without a record, in this project, whose driver is dead.
+/// Whether a nonce belongs to a dead stateless call in this project.
 pub fn is_abandoned_in(project: &str, nonce: &Nonce) -> bool {
-    Driver::of(nonce).is_some_and(|driver| driver.is_dead() && driver.project == project)
+    CallProcess::of(nonce).is_some_and(|driver| driver.is_dead() && driver.project == project)
 }
 
-fn leftovers_of(is_meant: impl Fn(&Driver<'_>) -> bool) -> Vec<Leftover> {
+fn leftovers_of(is_meant: impl Fn(&CallProcess<'_>) -> bool) -> Vec<Leftover> {
     let runs: BTreeSet<Nonce> =
-        leftovers::marked().into_iter().flat_map(|marked| marked.runs).collect();
-    let meant = runs.iter().filter(|nonce| Driver::of(nonce).as_ref().is_some_and(&is_meant));
+        leftovers::find_marked().into_iter().flat_map(|marked| marked.runs).collect();
+    let meant = runs.iter().filter(|nonce| CallProcess::of(nonce).as_ref().is_some_and(&is_meant));
     meant.flat_map(leftovers::find).collect()
 }
 
-/// The process that drives a run without a record.
+/// The process that drives a run without a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Driver<'n> {
+struct CallProcess<'n> {
     process: Identity,
     project: &'n str,
 }
 
-impl<'n> Driver<'n> {
-    /// Reads a nonce, where the number of the process means something here.
+impl<'n> CallProcess<'n> {
+    /// Reads a nonce.
     fn of(nonce: &'n Nonce) -> Option<Self> {
+        // Returns `None` for another pid namespace, where the pid has no meaning here.
         let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
         parts.next().filter(|namespace| *namespace == table::namespace())?;
         let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -73,15 +78,15 @@ mod tests {
 
     #[test]
     fn a_run_without_a_record_names_its_driver() {
-        let nonce = unrecorded("abc", &Nonce::new("c0ffee".to_owned()));
-        let own = Driver::of(&nonce).unwrap();
+        let nonce = unrecorded_nonce("abc", &Nonce::new("c0ffee".to_owned()));
+        let own = CallProcess::of(&nonce).unwrap();
         assert_eq!((own.process.pid, own.project), (std::process::id().cast_signed(), "abc"));
         assert!(!own.is_dead() && !is_abandoned_in("abc", &nonce));
         let process = Identity { start_time: own.process.start_time + 1, ..own.process };
-        assert!(Driver { process, ..own }.is_dead(), "another process");
-        assert_eq!(Driver::of(&Nonce::new("c0ffee".to_owned())), None);
+        assert!(CallProcess { process, ..own }.is_dead(), "another process");
+        assert_eq!(CallProcess::of(&Nonce::new("c0ffee".to_owned())), None);
         let contained = nonce.as_str().replacen(&table::namespace(), "1", 1);
-        assert_eq!(Driver::of(&Nonce::new(contained)), None, "a number of another container");
+        assert_eq!(CallProcess::of(&Nonce::new(contained)), None, "a number of another container");
     }
 
     #[test]

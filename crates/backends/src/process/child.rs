@@ -1,8 +1,9 @@
-//! A child of this process, and the list of all of them.
+//! Child processes, and the list of all children of Raymond.
 //!
-//! Whoever reaps what was orphaned must know which dead children somebody waits for: the status of a
-//! child can be taken once, and a number that was reaped is given away. So everything is spawned
-//! here, under one lock with the list, and leaves the list when its exit was taken.
+//! Raymond is a subreaper: orphaned descendants become its children, and it must reap them. Reaping
+//! must not take the exit status of a child for which another task waits, because a status can be
+//! taken only once and a reaped pid can be reused. Therefore every child is spawned here, under one
+//! lock with the list, and leaves the list when its status was taken.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,22 +16,21 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::table::{self, Identity};
 
-static STARTED: Mutex<Started> =
-    Mutex::new(Started { followed: BTreeSet::new(), dropped: BTreeSet::new() });
+static STARTED: Mutex<StartedChildren> =
+    Mutex::new(StartedChildren { followed: BTreeSet::new(), dropped: BTreeSet::new() });
 
-/// The children whose exits others take.
-struct Started {
-    /// By their numbers: none is given away before its exit was taken.
+/// The children whose exit status other tasks take.
+struct StartedChildren {
+    /// By pid. The kernel cannot reuse these pids, because their status was not taken yet.
     followed: BTreeSet<i32>,
-    /// Those that are waited for behind the scenes, nobody knows until when.
+    /// Children that were dropped. Tokio waits for them in the background for an unknown time.
     dropped: BTreeSet<Identity>,
 }
 
-fn started() -> MutexGuard<'static, Started> {
+fn started() -> MutexGuard<'static, StartedChildren> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A child that was started here.
 #[derive(Debug)]
 pub(super) struct Child {
     inner: tokio::process::Child,
@@ -39,6 +39,8 @@ pub(super) struct Child {
 
 /// Starts a child.
 pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
+    // The lock covers the spawn: a child that dies at once must already be in the list when
+    // `reap_orphans` runs.
     let mut started = started();
     let inner = command.spawn()?;
     let pid = inner.id().map(u32::cast_signed);
@@ -47,10 +49,10 @@ pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
     Ok(Child { inner, pid })
 }
 
-/// Reaps the dead children that were not started here, each by its own number. Those have lost their
-/// parents, and this process is their subreaper.
+/// Reaps dead children that were not started here, each by its pid. Such children have lost their
+/// parent, and Raymond is their subreaper.
 pub fn reap_orphans() {
-    // Mostly nobody has died, and the table need not be read.
+    // Usually no child has died, and the process table need not be read.
     if !matches!(peek(), Ok(Some(_))) {
         return;
     }
@@ -65,22 +67,23 @@ pub fn reap_orphans() {
     started.dropped.retain(|identity| table::identity(identity.pid) == Some(*identity));
 }
 
-/// Whether anybody is below this process, dead or alive. What loses its parent there becomes a child of this process,
-/// if it is their subreaper: without a child, nobody is.
+/// Whether this process has any child, dead or alive. Because Raymond is the subreaper of its
+/// descendants, no child means that there are no descendants.
 pub(super) fn has_children() -> bool {
     !matches!(peek(), Err(Errno::CHILD))
 }
 
-/// Whether a child may be there, dead or alive, that was not started here. Where all that loses its parent becomes a
-/// child, and there is none, nothing is below those that were started here and have ended. What others started for
-/// them, a server or the first process of a container, is not below them.
+/// Whether there may be a child, dead or alive, that was not started here. If Raymond is a
+/// subreaper and has no such child, no descendants of ended children are left. Processes that other
+/// programs started for them, such as a server or the init process of a container, are not
+/// descendants.
 pub(super) fn may_have_adopted() -> bool {
     let is_stranger = |pid: &i32| !started().followed.contains(pid);
     !table::is_subreaper()
         || has_children() && table::children().is_none_or(|pids| pids.iter().any(is_stranger))
 }
 
-/// A look at the dead children that takes nothing.
+/// Looks for a dead child without taking its status.
 fn peek() -> rustix::io::Result<Option<WaitIdStatus>> {
     waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
 }
@@ -90,7 +93,7 @@ impl Child {
         self.pid
     }
 
-    /// Even one that is dead already is in the table until its exit was taken.
+    /// Returns the identity. A dead child stays in the process table until its status is taken.
     pub(super) fn identity(&self) -> Identity {
         table::identity(self.pid).unwrap_or(Identity { pid: self.pid, start_time: 0 })
     }
@@ -101,7 +104,7 @@ impl Child {
         (self.inner.stdin.take(), self.inner.stdout.take(), self.inner.stderr.take())
     }
 
-    /// Waits for its exit; nothing is lost when the waiting is given up.
+    /// Waits for the exit. Cancelling the wait loses nothing.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.inner.wait().await?;
         started().followed.remove(&self.pid);
@@ -111,7 +114,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One whose exit was taken has no number any more: it may be another's by now.
+        // If the status was taken, the pid may already belong to another process.
         if self.inner.id().is_some() {
             let mut started = started();
             started.followed.remove(&self.pid);

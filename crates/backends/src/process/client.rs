@@ -1,15 +1,17 @@
-//! A client whose words go to a file, so that it outlives its owner.
+//! A client that writes to files, so that it outlives its owner.
 //!
-//! Nothing ties it to the process that started it: its stdin is complete before it
-//! starts, its stdout is its transcript, and whoever owns the run next follows that file on. What is
-//! heard is read by offset, with bounded memory. The end is the exit of the client itself, whatever
-//! its children hold open.
+//! Nothing ties the client to the process that started it. Its stdin is complete before it starts,
+//! its stdout is the transcript of the turn, and the next owner of the run continues to read that
+//! file. Raymond reads by offset and with bounded memory. The end is the exit of the client itself,
+//! even if its children keep files open.
+//!
+//! See `headless::follow` for the loop that uses this module.
 
 mod adopted;
+mod disk_reservation;
 mod exit;
 mod followed;
 mod regular;
-mod room;
 mod start;
 
 use std::collections::VecDeque;
@@ -20,17 +22,17 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::{adopt, restarted_since, was_started};
+pub(crate) use disk_reservation::cause;
+pub use disk_reservation::{DISK_SPACE_NEEDED, is_untouched, release_reserved_space};
 pub(super) use regular::open_to_read;
 pub(crate) use regular::read_regular;
-pub(crate) use room::cause;
-pub use room::{ROOM_NEEDED, is_untouched, release_room};
 pub use start::{Files, StartError, start_client};
 pub(super) use start::{append, private};
 
+use disk_reservation::DiskReservations;
 use exit::Exit;
-pub(super) use followed::Followed;
+pub(super) use followed::FollowedFile;
 pub use followed::Unreadable;
-use room::Rooms;
 
 use super::Grace;
 use super::output::Tail;
@@ -38,322 +40,338 @@ use super::table::Identity;
 use super::transcript::{CHUNK, Lines, TRANSCRIPT_MAX};
 use super::tree::Tree;
 
-/// A client that runs. Dropped before its end, its tree is killed; when its owner is killed, nothing
-/// happens to it.
+/// A running client. Dropping it kills its process tree. If the owner is killed, the client keeps
+/// running.
 #[derive(Debug)]
 pub struct Client {
     identity: Identity,
     exit: Exit,
     tree: Tree,
-    life: Life,
-    /// Whether it may live on when this is dropped.
-    left: bool,
-    stdout: Followed,
-    stderr: Followed,
-    rooms: Rooms,
-    /// Whether it was told that there is no room.
+    life: ClientLife,
+    /// Whether the client keeps running when this handle is dropped.
+    may_outlive_owner: bool,
+    stdout: FollowedFile,
+    stderr: FollowedFile,
+    reservations: DiskReservations,
+    /// Whether a lack of disk space was reported.
     shortage: Shortage,
     chunk: Vec<u8>,
     lines: Lines,
     tail: Tail,
     flood: Flood,
-    heard: VecDeque<Heard>,
+    events: VecDeque<StreamEvent>,
     pause: Duration,
-    /// The deadline that has passed, and what had been written by then.
+    /// The deadline that has passed, and the length of the files at that time.
     passed: Option<(Instant, Extent)>,
 }
 
-/// What is heard of a client.
+/// An event in the output or the life of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// A line of its stdout without its newline; the last one may have had none.
+pub enum StreamEvent {
+    /// A line of stdout without its newline. The last line may have had no newline.
     Line(Vec<u8>),
     /// A line that was too long to keep.
-    Cut {
+    LongLine {
         /// Its length in bytes.
         length: u64,
     },
     /// It wrote to stderr.
     Stderr,
-    /// It has written more than is put up with; told once.
-    Flooded {
+    /// The client exceeded the size limit. Reported once.
+    TooLarge {
         /// The limit in bytes, for stdout and stderr each.
         limit: u64,
     },
-    /// This process did not run for that long, and could not look: clocks that were set before are
-    /// to be moved. A machine that sleeps does not show here, because its clock stands still too.
-    Woke {
-        /// How long.
-        gap: Duration,
-    },
-    /// It has exited, and every line of it was heard. The status is known of own children only.
+    /// Raymond did not run for this long and could not read, so deadlines must be moved. A
+    /// suspended machine does not cause this event, because its monotonic clock stops as well.
+    Suspended { gap: Duration },
+    /// The client has exited and all its lines were reported. The status is known only for own
+    /// children.
     Exited(Option<ExitStatus>),
-    /// The deadline has passed, and all that was written by then was heard.
+    /// The deadline has passed, and everything that was written before it was reported.
     Deadline,
-    /// The client must be ended: its files cannot be read, or there is no room for what it writes.
-    Broken {
-        /// A sentence.
-        why: String,
-    },
+    /// The files cannot be read, or the disk has no space for more output. The client must be
+    /// ended.
+    Unreadable { why: String },
 }
 
 #[derive(Debug)]
-enum Life {
+enum ClientLife {
     Running,
-    /// What is written later is not by the client.
+    /// The client has exited; later output comes from other processes.
     Over {
         status: Option<ExitStatus>,
-        /// None if it could not be found out at the exit.
+        /// The lengths at the exit, or `None` if they could not be read.
         extent: Option<Extent>,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Reported at most once, because the follower ends the client then.
 enum Flood {
-    Unseen,
-    Told,
+    NotSeen,
+    Reported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Reported at most once, because the follower ends the client then.
 enum Shortage {
-    Unseen,
-    Told,
+    NotSeen,
+    Reported,
 }
 
-/// How far both files go.
+/// The lengths of both files, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     stdout: u64,
     stderr: u64,
 }
 
-/// What a look at the files came to.
-enum Looked {
-    Heard,
-    Nothing(Then),
+/// The result of one read of the files.
+enum PollResult {
+    Read,
+    Nothing(AfterOutput),
 }
 
-/// What is to be done when all has been heard.
-enum Then {
+/// The reason why nothing was left to read.
+enum AfterOutput {
     Exited(Option<ExitStatus>),
     Deadline,
     Wait,
 }
 
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+// The pauses between two polls of the files: the pause starts at the minimum and doubles while the
+// client writes nothing.
+const MIN_POLL_PAUSE: Duration = Duration::from_millis(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(200);
 
 impl Client {
     fn new(
         exit: Exit,
         identity: Identity,
         tree: Tree,
-        [stdout, stderr]: [Followed; 2],
-        rooms: Rooms,
+        [stdout, stderr]: [FollowedFile; 2],
+        reservations: DiskReservations,
     ) -> Self {
         Self {
             identity,
             exit,
             tree,
-            life: Life::Running,
-            left: false,
+            life: ClientLife::Running,
+            may_outlive_owner: false,
             stdout,
             stderr,
-            rooms,
-            shortage: Shortage::Unseen,
+            reservations,
+            shortage: Shortage::NotSeen,
             chunk: vec![0; CHUNK],
             lines: Lines::default(),
             tail: Tail::default(),
-            flood: Flood::Unseen,
-            heard: VecDeque::new(),
-            pause: SHORTEST_PAUSE,
+            flood: Flood::NotSeen,
+            events: VecDeque::new(),
+            pause: MIN_POLL_PAUSE,
             passed: None,
         }
     }
 
-    /// Which process it is.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The end of what it wrote to stderr, as far as it was heard.
+    /// Returns the end of stderr, as far as it was read.
     pub fn stderr(&self) -> String {
         self.tail.text()
     }
 
-    /// What happens next. Nothing is lost when the waiting is given up. After its exit, that is told
-    /// again and again.
-    pub async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+    /// Waits for the next event. Cancelling the wait loses nothing. After the exit, every call
+    /// returns the exit.
+    pub async fn next(&mut self, deadline: Option<Instant>) -> StreamEvent {
         loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return heard;
+            if let Some(event) = self.events.pop_front() {
+                return event;
             }
             self.notice_exit().await;
-            let then = match self.look_once(deadline) {
-                Ok(Looked::Heard) => {
-                    self.pause = SHORTEST_PAUSE;
-                    // One that never stops writing must not keep all others waiting.
+            let then = match self.poll_once(deadline) {
+                Ok(PollResult::Read) => {
+                    self.pause = MIN_POLL_PAUSE;
+                    // A client that writes without a pause must not block other tasks of this
+                    // thread.
                     tokio::task::consume_budget().await;
                     continue;
                 }
-                Ok(Looked::Nothing(then)) => then,
-                Err(why) => return Heard::Broken { why },
+                Ok(PollResult::Nothing(then)) => then,
+                Err(why) => return StreamEvent::Unreadable { why },
             };
             match then {
-                Then::Exited(status) => {
-                    return self.lines.finish().unwrap_or(Heard::Exited(status));
+                AfterOutput::Exited(status) => {
+                    return self.lines.finish().unwrap_or(StreamEvent::Exited(status));
                 }
-                Then::Deadline => {
+                AfterOutput::Deadline => {
                     self.passed = None;
-                    return Heard::Deadline;
+                    return StreamEvent::Deadline;
                 }
-                Then::Wait => {
+                AfterOutput::Wait => {
                     if let Some(gap) = self.wait(deadline).await {
-                        return Heard::Woke { gap };
+                        return StreamEvent::Suspended { gap };
                     }
                 }
             }
         }
     }
 
-    /// SIGINT, SIGTERM, SIGKILL for the whole tree, each with its patience. Returns those that are
-    /// not dead. Lines that were written meanwhile are still heard afterwards.
+    /// Ends the whole tree with SIGINT, SIGTERM and SIGKILL, each with its waiting time. Returns
+    /// the processes that did not end. Lines that were written meanwhile can still be read
+    /// afterwards.
     pub async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
         let survivors = self.tree.end(grace).await;
         if !survivors.contains(&self.identity) {
             let status = match self.life {
-                Life::Running => self.exit.seen().await,
-                Life::Over { status, .. } => status,
+                ClientLife::Running => self.exit.seen().await,
+                ClientLife::Over { status, .. } => status,
             };
-            self.over(status);
+            self.note_exit(status);
         }
         survivors
     }
 
-    /// Lets go of it without ending it: whoever owns the run next adopts it.
-    pub fn leave(mut self) {
-        self.left = true;
+    /// Releases the handle without ending the client, so that the next owner can adopt it.
+    pub fn keep_running(mut self) {
+        self.may_outlive_owner = true;
     }
 
-    /// One whose children never stop writing is never waited for.
+    /// Notes an exit without waiting.
     async fn notice_exit(&mut self) {
-        if let Life::Running = self.life {
+        // Children may write forever, so the end of output is not a sign of the exit.
+        if let ClientLife::Running = self.life {
             tokio::select! {
                 biased;
-                status = self.exit.seen() => self.over(status),
+                status = self.exit.seen() => self.note_exit(status),
                 () = ready(()) => {}
             }
         }
     }
 
-    /// Hears a piece of what has been written, and keeps room for more. An error is a sentence.
-    fn look_once(&mut self, deadline: Option<Instant>) -> Result<Looked, String> {
+    /// Reads one piece of output and reserves disk space for more.
+    fn poll_once(&mut self, deadline: Option<Instant>) -> Result<PollResult, String> {
+        // The error is a message.
         let unreadable = |error: Unreadable| error.to_string();
-        let (extent, then) = self.horizon(deadline).map_err(unreadable)?;
-        if self.look(extent).map_err(unreadable)? {
-            return Ok(Looked::Heard);
+        let (extent, then) = self.output_to_read(deadline).map_err(unreadable)?;
+        if self.read_output(extent).map_err(unreadable)? {
+            return Ok(PollResult::Read);
         }
-        self.keep_room(extent)?;
-        Ok(Looked::Nothing(then))
+        self.keep_space_reserved(extent)?;
+        Ok(PollResult::Nothing(then))
     }
 
-    /// A shortage is told once: the client is ended then, and its last words fit into the reserve.
-    fn keep_room(&mut self, extent: Extent) -> Result<(), String> {
+    /// Reserves disk space ahead of the client.
+    fn keep_space_reserved(&mut self, extent: Extent) -> Result<(), String> {
+        // A shortage is reported once; the client is then ended, and its last output fits into the
+        // reserve.
         match (&self.life, self.shortage) {
-            (Life::Running, Shortage::Unseen) => {}
-            (Life::Running, Shortage::Told) | (Life::Over { .. }, _) => return Ok(()),
+            (ClientLife::Running, Shortage::NotSeen) => {}
+            (ClientLife::Running, Shortage::Reported) | (ClientLife::Over { .. }, _) => {
+                return Ok(());
+            }
         }
         let Extent { stdout, stderr } = extent;
-        self.rooms.keep_ahead(stdout, stderr).inspect_err(|_| self.shortage = Shortage::Told)
+        self.reservations
+            .keep_ahead(stdout, stderr)
+            .inspect_err(|_| self.shortage = Shortage::Reported)
     }
 
-    /// Why another client could not write either, if the machine is to blame.
-    pub fn find_shortage(&mut self) -> Option<String> {
-        self.rooms.check().err()
+    /// Returns the shortage of disk space that would also affect another client, if there is one.
+    pub fn find_disk_shortage(&mut self) -> Option<String> {
+        self.reservations.check().err()
     }
 
-    /// Releases the space that was reserved for what is not written any more.
-    pub fn release_room(&mut self) {
-        self.rooms.release();
+    /// Releases the reserved space that was not used.
+    pub fn release_reserved_space(&mut self) {
+        self.reservations.release();
     }
 
-    /// How far is to be heard, and what comes then. Once a clock has run out or the client has
-    /// exited, what is written later must not put that off.
-    fn horizon(&mut self, deadline: Option<Instant>) -> Result<(Extent, Then), Unreadable> {
-        if let Life::Over { status, extent } = self.life {
+    /// Returns how far to read, and what follows then.
+    fn output_to_read(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<(Extent, AfterOutput), Unreadable> {
+        // After a deadline or an exit, later output must not delay that event.
+        if let ClientLife::Over { status, extent } = self.life {
             let extent = match extent {
                 Some(extent) => extent,
                 None => self.extent()?,
             };
-            return Ok((extent, Then::Exited(status)));
+            return Ok((extent, AfterOutput::Exited(status)));
         }
         let passed = deadline.filter(|at| *at <= Instant::now());
         let Some(deadline) = passed else {
-            return Ok((self.extent()?, Then::Wait));
+            return Ok((self.extent()?, AfterOutput::Wait));
         };
         let extent = match self.passed {
             Some((at, extent)) if at == deadline => extent,
             _ => self.extent()?,
         };
         self.passed = Some((deadline, extent));
-        Ok((extent, Then::Deadline))
+        Ok((extent, AfterOutput::Deadline))
     }
 
     fn extent(&mut self) -> Result<Extent, Unreadable> {
-        // In this order, what is said on stdout before anything on stderr is heard before it.
+        // Stderr is measured first, so that stdout written before a line on stderr is also reported
+        // before it.
         let stderr = self.stderr.length()?;
         Ok(Extent { stdout: self.stdout.length()?, stderr })
     }
 
-    /// Hears a piece of what has been written; says whether there was any.
-    fn look(&mut self, extent: Extent) -> Result<bool, Unreadable> {
-        let heard = &mut self.heard;
-        if self.flood == Flood::Unseen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
-            self.flood = Flood::Told;
-            heard.push_back(Heard::Flooded { limit: TRANSCRIPT_MAX });
+    /// Reads one piece of output; returns whether there was any.
+    fn read_output(&mut self, extent: Extent) -> Result<bool, Unreadable> {
+        let events = &mut self.events;
+        if self.flood == Flood::NotSeen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
+            self.flood = Flood::Reported;
+            events.push_back(StreamEvent::TooLarge { limit: TRANSCRIPT_MAX });
         }
         let piece = self.stdout.read(extent.stdout, &mut self.chunk)?;
-        self.lines.push(piece, &mut |line| heard.push_back(line));
+        self.lines.push(piece, &mut |line| events.push_back(line));
         let spoke = !piece.is_empty();
         self.stderr.skip_to_last(extent.stderr, self.tail.length() as u64);
         let piece = self.stderr.read(extent.stderr, &mut self.chunk)?;
         if !piece.is_empty() {
             self.tail.push(piece);
-            heard.push_back(Heard::Stderr);
+            events.push_back(StreamEvent::Stderr);
         }
-        Ok(spoke || !heard.is_empty())
+        Ok(spoke || !events.is_empty())
     }
 
-    /// Waits until it is time for another look. Returns how much later than that it is, if notably.
+    /// Waits until the next poll.
     async fn wait(&mut self, deadline: Option<Instant>) -> Option<Duration> {
+        // Returns the delay if Raymond was suspended meanwhile.
         let look = Instant::now() + self.pause;
         let asked = deadline.map_or(look, |deadline| deadline.min(look));
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        // Doubling keeps idle clients cheap; 200 ms is still short for a person who watches.
+        self.pause = (self.pause * 2).min(MAX_POLL_PAUSE);
         tokio::select! {
             biased;
-            status = self.exit.seen() => self.over(status),
+            status = self.exit.seen() => self.note_exit(status),
             () = sleep_until(asked) => {}
         }
-        late(asked, Instant::now())
+        suspended_for(asked, Instant::now())
     }
 
-    fn over(&mut self, status: Option<ExitStatus>) {
-        self.tree.leader_was_reaped();
-        self.life = Life::Over { status, extent: self.extent().ok() };
+    fn note_exit(&mut self, status: Option<ExitStatus>) {
+        self.tree.note_leader_reaped();
+        self.life = ClientLife::Over { status, extent: self.extent().ok() };
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
         match self.life {
-            Life::Running if !self.left => self.tree.kill_now(),
-            Life::Running | Life::Over { .. } => {}
+            ClientLife::Running if !self.may_outlive_owner => self.tree.kill_now(),
+            ClientLife::Running | ClientLife::Over { .. } => {}
         }
     }
 }
 
-/// By how much something came late, when a busy machine does not explain it.
-fn late(asked: Instant, came: Instant) -> Option<Duration> {
+/// Returns the delay of a wakeup if a busy machine does not explain it.
+fn suspended_for(asked: Instant, came: Instant) -> Option<Duration> {
+    // The delays that a busy machine causes are far below this.
     const USUAL: Duration = Duration::from_secs(5);
     let gap = came.saturating_duration_since(asked);
     (gap > USUAL).then_some(gap)

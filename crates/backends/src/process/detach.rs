@@ -1,8 +1,8 @@
-//! A process that is on its own from the start: a run in the background.
+//! A process that is independent from the start: a run in the background.
 //!
-//! Its words go to files, its end is nobody's business, and it belongs to no run that this process is
-//! part of. A new session would need code between fork and exec; the started program, which is ours,
-//! makes it itself with [`own_session`].
+//! Its output goes to files, no process waits for its end, and it belongs to no run of this
+//! process. Creating a session would need code between fork and exec. The started program is
+//! Raymond itself, so it calls [`own_session`] instead.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,23 +11,23 @@ use std::process::{ExitStatus, Stdio};
 
 use super::child::{self, Child};
 use super::client::{Files, append};
-use super::marker::Marks;
+use super::marker::MarkerList;
 use super::{Marker, command};
 
-/// What to start in the background.
+/// The description of a background process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Background {
     /// A path, or a name that is looked up in `PATH`.
     pub program: OsString,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Where it works.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Where its words go; both may be one file.
+    /// The output files; both may be the same file.
     pub files: Files,
 }
 
-/// A process that was let go. It lives on when this is dropped, and is reaped when it ends first.
+/// A detached process. It keeps running when this handle is dropped, and is reaped if it ends
+/// first.
 #[derive(Debug)]
 pub struct Detached(Child);
 
@@ -35,28 +35,28 @@ pub struct Detached(Child);
 pub fn detach(background: &Background) -> io::Result<Detached> {
     let Background { program, arguments, cwd, files } = background;
     let mut command = command(program, arguments, cwd);
-    // Not in a group of its own: whoever leads a group cannot make a session.
-    command.env(Marker::VARIABLE, Marks::detached()).stdin(Stdio::null());
+    // No group of its own: a group leader cannot create a session.
+    command.env(Marker::VARIABLE, MarkerList::detached()).stdin(Stdio::null());
     command.stdout(append(&files.stdout)?).stderr(append(&files.stderr)?);
     Ok(Detached(child::spawn(command)?))
 }
 
-/// The first act of a process that was detached: no terminal can interrupt it or hang up on it.
+/// Creates a session for a detached process, so that no terminal can interrupt it or hang up. Must
+/// be the first call of that process.
 pub fn own_session() -> io::Result<()> {
     match rustix::process::setsid() {
-        // It leads a group, or a session, already.
+        // EPERM: the process already leads a group or a session.
         Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
 impl Detached {
-    /// Its number.
     pub fn id(&self) -> i32 {
         self.0.pid()
     }
 
-    /// Waits for its exit; nothing is lost when the waiting is given up.
+    /// Waits for the exit. Cancelling the wait loses nothing.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         self.0.wait().await
     }

@@ -1,4 +1,6 @@
-//! Starts a process for somebody who wants to read why it could not be started.
+//! Starting a process with an error message that explains why it could not start.
+//!
+//! `script` and `exec` use it. Clients use `client::start` because they must outlive their owner.
 
 use std::io;
 use std::path::Path;
@@ -8,16 +10,18 @@ use rustix::io::Errno;
 
 use super::{Process, Spec, outer_markers, spawn};
 
-/// Starts a process; an error is a sentence.
+/// Starts a process; the error is a message for the user.
 pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
-    // A copy that was just written may still be open in a sibling that is about to exec.
+    // A program file that was just written may still be open for writing in a sibling between fork
+    // and exec. The kernel then refuses with ETXTBSY, which passes within milliseconds: 20 tries of
+    // 10 ms.
     const TRIES: u32 = 20;
     let mut tries = 0;
     loop {
         match spawn(&spec, outer_markers()) {
             Ok(child) => return Ok(Process::new(child, spec.marker, spec.stdin)),
             Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
-            Err(error) => return Err(refused(&spec, &error)),
+            Err(error) => return Err(spawn_error_message(&spec, &error)),
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -27,7 +31,8 @@ fn is_busy(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ExecutableFileBusy
 }
 
-fn refused(spec: &Spec, error: &io::Error) -> String {
+fn spawn_error_message(spec: &Spec, error: &io::Error) -> String {
+    // The kernel reports ENOENT for both, so the directory is checked first.
     if !spec.cwd.is_dir() {
         return format!("the working directory {} does not exist", spec.cwd.display());
     }
@@ -40,6 +45,7 @@ fn refused(spec: &Spec, error: &io::Error) -> String {
         io::ErrorKind::NotFound if is_name && spec.program.as_encoded_bytes().contains(&b' ') => {
             " (it is not in `PATH`; arguments belong in `args`)"
         }
+        // `io::ErrorKind` has no stable kind for ENOEXEC.
         _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
             " (a script begins with a line such as `#!/bin/sh`)"
         }

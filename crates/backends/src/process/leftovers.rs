@@ -1,4 +1,6 @@
-//! Processes of a run that outlived whatever started them, found by their marker.
+//! Leftover processes: processes of a run that outlived their parent, found by their marker.
+//!
+//! `orphans` finds processes that removed the marker, by their ancestors.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,15 +11,13 @@ use super::table::{self, Entry, Identity};
 use super::tree::Tree;
 use super::{Grace, Marker};
 
-/// A process of a run that is not where it should be.
+/// A leftover process of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Which process.
     pub identity: Identity,
-    /// The turn that started it: the innermost marker of this run. One that shed its environment is
-    /// only known by whose descendant it is.
+    /// The innermost marker of this run, which names the turn that started the process. `None` if
+    /// the process cleared its environment and is known only by its ancestors.
     pub marker: Option<Marker>,
-    /// Its command line.
     pub command: String,
 }
 
@@ -28,50 +28,52 @@ impl Leftover {
     }
 }
 
-/// The processes of this user that carry a marker of the run. This process is never among them.
+/// Returns the processes of this user that carry a marker of the run, without this process.
 pub fn find(nonce: &Nonce) -> Vec<Leftover> {
-    let marked = |Entry { identity, .. }: Entry| {
+    let leftover = |Entry { identity, .. }: Entry| {
         let marker = table::marks(identity).innermost_of(nonce)?;
         Some(Leftover { identity, marker: Some(marker), command: table::command(identity) })
     };
-    table::snapshot(None).into_iter().filter_map(marked).collect()
+    table::snapshot(None).into_iter().filter_map(leftover).collect()
 }
 
-/// A process that some run started.
+/// A process that a run started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
-    /// The runs, by the nonces that they started with: more than one when they are nested.
+pub struct MarkedProcess {
+    /// The first nonces of the runs. Nested runs give more than one.
     pub runs: BTreeSet<Nonce>,
-    /// Its command line.
     pub command: String,
 }
 
-impl Marked {
-    /// Whether the run with this nonce started it, before or after it was cut back.
+impl MarkedProcess {
+    /// Whether the run with this nonce started the process. A rewound run has a new nonce but the
+    /// same first nonce.
     pub fn is_of(&self, run: &Nonce) -> bool {
         self.runs.contains(&run.first())
     }
 }
 
-/// The processes of this user that carry a marker of any run: one look for many runs.
-pub fn marked() -> Vec<Marked> {
+/// Returns the processes of this user that carry a marker of any run. One scan serves many runs.
+pub fn find_marked() -> Vec<MarkedProcess> {
     let marked = table::snapshot(None).into_iter().map(|entry| {
         let marks = table::marks(entry.identity);
+        // All markers count: a nested process belongs to the outer run, too.
         let runs = marks.list().map(|marker| marker.run()).collect();
-        Marked { runs, command: table::command(entry.identity) }
+        MarkedProcess { runs, command: table::command(entry.identity) }
     });
-    marked.filter(|marked: &Marked| !marked.runs.is_empty()).collect()
+    marked.filter(|process: &MarkedProcess| !process.runs.is_empty()).collect()
 }
 
-/// The files whose path ends so and that other processes hold open, as far as that can be seen.
-pub fn held_open(end: &Path) -> BTreeSet<PathBuf> {
+/// Returns the open files of other processes whose path ends with `end`, as far as they are
+/// visible.
+pub fn find_open_files(end: &Path) -> BTreeSet<PathBuf> {
     let open = table::snapshot(None).into_iter();
     let open = open.flat_map(|entry| table::holds_open(entry.identity));
     open.filter(|path| path.ends_with(end)).collect()
 }
 
-/// Ends these, their descendants and all that carries their markers, and sees them dead. Returns
-/// those that are not.
+/// Ends these processes, their descendants and everything with their markers. Returns the processes
+/// that did not end.
 pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
     if found.is_empty() {
         return Vec::new();
@@ -81,6 +83,7 @@ pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
 
 pub(super) fn tree(found: &[Leftover]) -> Tree {
     let known: BTreeSet<_> = found.iter().map(|leftover| leftover.identity).collect();
+    // Markers also find processes that were forked after the search.
     let markers: BTreeSet<_> = found.iter().filter_map(|left| left.marker.clone()).collect();
-    Tree::of_found(known, markers)
+    Tree::for_leftovers(known, markers)
 }

@@ -1,4 +1,7 @@
 //! The environment variable by which the processes of a turn are found again.
+//!
+//! A marker survives `fork`, `exec` and `setsid`, so it also finds daemons. A process that clears
+//! its environment is found by `orphans` instead.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,52 +10,54 @@ use std::fmt;
 use raymond_core::ids::{Nonce, TurnId};
 use raymond_core::scheduler::Turn;
 
-/// Names one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
+/// The name of one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
 ///
-/// A run inside a script of another run has two of them, outermost first, so that both runs find
-/// what it started.
+/// A run inside a script of another run has two markers, outermost first, so that both runs find
+/// its processes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Marker(String);
 
 const SEPARATOR: char = ':';
 
-/// Stands where the markers of outer runs would: what was detached belongs to none of them, although
-/// it may be found below their processes.
+/// The entry of a detached process in place of the outer markers. A detached process belongs to no
+/// outer run, although it may be a descendant of one.
 const DETACHED: &str = "detached";
 
-/// What a process has in the variable of the markers.
+/// The value of the marker variable of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Marks(String);
+pub(super) struct MarkerList(String);
 
-impl Marks {
+impl MarkerList {
     pub(super) fn new(value: String) -> Self {
         Self(value)
     }
 
-    /// What a process has that is detached.
+    /// Returns the value for a detached process.
     pub(super) fn detached() -> OsString {
         DETACHED.into()
     }
 
-    /// Whether this is of a process that was detached from these runs, or of one that such a process
-    /// started: it is below them by accident.
+    /// Whether the process, or the process that started it, was detached from these runs. It is
+    /// then their descendant only by accident.
     pub(super) fn are_detached_from(&self, runs: &BTreeSet<Nonce>) -> bool {
         let is_detached = self.0.split(SEPARATOR).next() == Some(DETACHED);
+        // A detached run may itself be one of these runs.
         is_detached && !runs.iter().any(|nonce| self.innermost_of(nonce).is_some())
     }
 
-    /// The markers, outermost first; what is not a marker is left out.
+    /// Returns the markers, outermost first, without parts that are not markers.
     pub(super) fn list(&self) -> impl DoubleEndedIterator<Item = Marker> {
         let parts = self.0.split(SEPARATOR);
+        // Other programs may set the variable to anything.
         parts.filter(|part| part.contains('/')).map(|part| Marker(part.to_owned()))
     }
 
-    /// The turn that started the process.
+    /// Returns the marker of the turn that started the process.
     pub(super) fn innermost(&self) -> Option<Marker> {
         self.list().next_back()
     }
 
-    /// The turn of this run that started the process, or what started it.
+    /// Returns the innermost marker of this run.
     pub(super) fn innermost_of(&self, nonce: &Nonce) -> Option<Marker> {
         let run = nonce.first();
         self.list().rfind(|marker| marker.run() == run)
@@ -60,25 +65,25 @@ impl Marks {
 }
 
 impl Marker {
-    /// The environment variable that holds the list of markers.
+    /// The environment variable that contains the list of markers.
     pub const VARIABLE: &str = "RAYMOND_TURN";
 
-    /// The marker of this attempt.
+    /// Returns the marker of this attempt.
     pub fn new(nonce: &Nonce, turn: &TurnId, attempt: u32) -> Self {
         Self(format!("{nonce}/{turn}.{attempt}"))
     }
 
-    /// The marker of the current attempt at a turn.
+    /// Returns the marker of the current attempt at a turn.
     pub fn of(nonce: &Nonce, turn: &Turn) -> Self {
         Self::new(nonce, &turn.id, turn.attempt)
     }
 
-    /// The run, by the nonce that it started with: it may have been cut back since.
+    /// Returns the first nonce of the run. A rewind changes the nonce but not the first one.
     pub fn run(&self) -> Nonce {
         Nonce::from(self.0.split_once('/').map_or("", |(nonce, _)| nonce)).first()
     }
 
-    /// The list with this marker as the innermost one.
+    /// Returns the list with this marker as the innermost marker.
     pub(super) fn within(&self, outer: Option<OsString>) -> OsString {
         match outer {
             Some(mut list) if !list.is_empty() => {
@@ -108,7 +113,7 @@ mod tests {
         let check = |outer: Option<&str>, expected: &str, markers: &[&str]| {
             let value = marker.within(outer.map(OsString::from));
             assert_eq!(value, expected);
-            let marks = Marks::new(expected.to_owned());
+            let marks = MarkerList::new(expected.to_owned());
             let list: Vec<_> = marks.list().map(|m| m.to_string()).collect();
             assert_eq!(list, markers);
             assert_eq!(marks.innermost().as_ref(), Some(&marker));
@@ -123,7 +128,7 @@ mod tests {
         );
         check(Some("junk"), &format!("junk:{own}"), &[own]);
         assert_eq!(marker.run(), "c0ffee".into());
-        let marks = Marks::new("c0ffee~beef/main.1.1.1".to_owned());
+        let marks = MarkerList::new("c0ffee~beef/main.1.1.1".to_owned());
         for nonce in ["c0ffee", "c0ffee~beef", "c0ffee~f00d"] {
             assert!(marks.innermost_of(&nonce.into()).is_some(), "the same run, cut back: {nonce}");
         }
@@ -131,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_detached_belongs_to_its_own_run_only() {
+    fn detached_process_belongs_to_its_own_run() {
         let check = |value: &str, from: &str, expected: bool| {
-            let marks = Marks::new(value.to_owned());
+            let marks = MarkerList::new(value.to_owned());
             let runs = BTreeSet::from([Nonce::from(from), Nonce::from("f00d")]);
             assert_eq!(marks.are_detached_from(&runs), expected, "{value} {from}");
         };
         let turn = "main.1.1".parse::<TurnId>().unwrap();
-        let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(Marks::detached()));
+        let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(MarkerList::detached()));
         let inside = inside.to_str().unwrap();
         check("detached", "beef", true);
         check(inside, "beef", true);

@@ -1,8 +1,9 @@
-//! Processes below the owner of a run that no turn in flight accounts for.
+//! Processes below the owner of a run that belong to no turn in flight.
 //!
-//! As their subreaper, the owner becomes the parent of whatever loses its own, even of a daemon that
-//! left its group and shed its environment. So at the end of a run all that is below the owner is
-//! left over; during the run, what no turn in flight accounts for has escaped.
+//! The owner is a subreaper: every descendant that loses its parent becomes a child of the owner,
+//! even a daemon that left its group and cleared its environment. At the end of a run, everything
+//! below the owner is therefore a leftover. During the run, a process without a turn in flight has
+//! escaped.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,41 +16,43 @@ use super::table::{self, Entry, Identity};
 use super::tree::{Tree, with_descendants};
 use super::{Grace, Marker, reap_orphans};
 
-/// From now on, what loses its parent below this process becomes a child of it: it can be ended with
-/// [`end_orphans`], and must be reaped with [`reap_orphans`]. Does nothing where there is no such
-/// thing.
+/// Makes this process the new parent of descendants that lose their parent. They can then be ended
+/// with [`end_orphans`] and must be reaped with [`reap_orphans`]. Does nothing on systems without
+/// subreapers.
 pub fn become_subreaper() -> io::Result<()> {
     table::become_subreaper()
 }
 
-/// Ends all that a run has left when it is over: everything below this process, and everything that
-/// carries a marker of the run. Returns what was found, and those that could not be ended.
+/// Ends everything that a finished run left: all descendants of this process, and all processes
+/// with a marker of the run. Returns the found processes and those that could not be ended.
 pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
-    let found = belonging(&table::snapshot(None), own(), nonce);
+    let found = belonging(&table::snapshot(None), own_pid(), nonce);
+    // A child may be missing in the snapshot because it was forked just then, so the kernel is
+    // asked, too.
     if found.is_empty() && !has_children() {
         return (found, Vec::new());
     }
-    let survivors = leftovers::tree(&found).with_all_below(own(), nonce).end(grace).await;
+    let survivors = leftovers::tree(&found).with_descendants_of(own_pid(), nonce).end(grace).await;
     reap_orphans();
     (found, survivors)
 }
 
-/// Ends everything below this process, and nothing else: the run has another owner by now, whose
-/// processes carry the same markers. Returns those that could not be ended.
+/// Ends all descendants of this process and nothing else. The run has another owner now, whose
+/// processes carry the same markers. Returns the processes that could not be ended.
 pub async fn end_own(nonce: &Nonce, grace: &Grace) -> Vec<Identity> {
-    let nobody = Tree::of_found(BTreeSet::new(), BTreeSet::new());
-    let survivors = nobody.with_all_below(own(), nonce).end(grace).await;
+    let nobody = Tree::for_leftovers(BTreeSet::new(), BTreeSet::new());
+    let survivors = nobody.with_descendants_of(own_pid(), nonce).end(grace).await;
     reap_orphans();
     survivors
 }
 
-fn own() -> i32 {
+fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// The processes of a living owner that no turn in flight accounts for: they carry the marker of a
-/// turn that is over, or they are below the owner and carry none.
-pub fn escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<Leftover> {
+/// Returns processes of a living owner that belong to no turn in flight. They carry the marker of a
+/// finished turn, or they are descendants of the owner without a marker.
+pub fn find_escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<Leftover> {
     let table = table::snapshot(None);
     let mut found = belonging(&table, owner, nonce);
     let is_in_flight =
@@ -60,7 +63,8 @@ pub fn escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<L
     let accounted_for = with_descendants(&table, &runs, |entry| leading.contains(&entry.identity));
     let accounted_for: BTreeSet<_> = accounted_for.iter().map(|entry| entry.identity).collect();
     let owner_command = table::living(owner).map(|entry| table::command(entry.identity));
-    // A child that is just being started is a copy of the owner at first, and then nothing at all.
+    // A child that is just being started is first a copy of the owner, and then briefly has no
+    // command line.
     let is_starting = |left: &Leftover| {
         left.marker.is_none()
             && (left.command.is_empty() || Some(&left.command) == owner_command.as_ref())
@@ -69,12 +73,13 @@ pub fn escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<L
     found
 }
 
-/// The processes below the owner, and those that carry a marker of the run.
+/// Returns the descendants of the owner and all processes with a marker of the run.
 fn belonging(table: &[Entry], owner: i32, nonce: &Nonce) -> Vec<Leftover> {
     let belongs = |entry: &Entry| {
         entry.parent == owner || table::marks(entry.identity).innermost_of(nonce).is_some()
     };
     let mut found = with_descendants(table, &BTreeSet::from([nonce.clone()]), belongs);
+    // The owner itself is never a leftover.
     found.retain(|entry| entry.identity.pid != owner);
     found.into_iter().map(|entry| Leftover::of(entry.identity, nonce)).collect()
 }

@@ -1,8 +1,10 @@
-//! What a process said: stdout as text up to a limit, and the end of stderr.
+//! The output of a process: stdout as text up to a limit, and the end of stderr.
+//!
+//! Both are bounded in memory, and both accept bytes that are not UTF-8.
 
 use super::STDERR_KEPT;
 
-/// Text that arrives in pieces. Bytes that are not UTF-8 become U+FFFD, exactly as if all had
+/// Text that arrives in pieces. Bytes that are not UTF-8 become U+FFFD, exactly as if all bytes had
 /// arrived at once.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -12,12 +14,12 @@ pub(super) struct Output {
     invalid: bool,
 }
 
-/// There is more than is kept.
+/// The output exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
 impl Output {
-    /// The text, and whether any of it was not UTF-8.
+    /// Returns the text, and whether it contained invalid UTF-8.
     pub(super) fn finish(mut self) -> (String, bool) {
         if !self.unfinished.is_empty() {
             self.replace();
@@ -29,7 +31,7 @@ impl Output {
         self.text.is_empty() && self.unfinished.is_empty()
     }
 
-    /// Adds a piece, as long as the text stays within `limit` bytes.
+    /// Adds a piece if the text stays within `limit` bytes.
     pub(super) fn push(&mut self, piece: &[u8], limit: usize) -> Result<(), TooLarge> {
         let joined;
         let mut rest = if self.unfinished.is_empty() {
@@ -49,6 +51,8 @@ impl Output {
             let (valid, bad) = rest.split_at(error.valid_up_to());
             self.text.push_str(&String::from_utf8_lossy(valid));
             let Some(length) = error.error_len() else {
+                // No error length means that the bytes may be the start of a character: wait for
+                // the next piece.
                 self.unfinished = bad.to_vec();
                 return self.check(limit);
             };
@@ -71,7 +75,7 @@ impl Output {
     }
 }
 
-/// The end of a stream.
+/// The last bytes of a stream.
 #[derive(Debug)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
@@ -85,12 +89,12 @@ impl Default for Tail {
 }
 
 impl Tail {
-    /// This many bytes of the end.
+    /// Keeps this many bytes.
     pub(super) fn of(length: usize) -> Self {
         Self { bytes: Vec::new(), length }
     }
 
-    /// How much of the end is kept, in bytes.
+    /// Returns how many bytes are kept.
     pub(super) fn length(&self) -> usize {
         self.length
     }
@@ -102,13 +106,15 @@ impl Tail {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// As text, from the first whole character on, without the last line end. A mark stands for what
-    /// was cut off: by it, what is left of a secret there is known.
+    /// Returns the kept bytes as text, from the first complete character on, without the final
+    /// newline. A leading `…` marks that text is missing; the redaction of secrets relies on this
+    /// mark.
     pub(super) fn text(&self) -> String {
         let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
         if self.bytes.len() < self.length {
             return String::from_utf8_lossy(&self.bytes).trim_end().to_owned();
         }
+        // At most three continuation bytes can follow from a character that was cut.
         let torn = self.bytes.iter().take(3).take_while(is_inner).count();
         format!("…{}", String::from_utf8_lossy(&self.bytes[torn..]).trim_end())
     }
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_counts_what_is_kept() {
+    fn limit_counts_the_kept_text() {
         let check = |pieces: &[&[u8]], limit, expected: &[Result<(), TooLarge>]| {
             let mut output = Output::default();
             let found: Vec<_> = pieces.iter().map(|p| output.push(p, limit)).collect();

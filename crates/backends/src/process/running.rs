@@ -1,8 +1,8 @@
-//! A process that was started, followed until it has ended.
+//! A process that is followed through pipes until it ends.
 //!
-//! The end is the exit of the process and the end of its stdout. When something else still holds
-//! stdout, that is waited for only so long. Whatever is printed, memory stays bounded; whatever
-//! happens, nothing of the tree is left when the turn was cut off.
+//! The process has ended when it has exited and its stdout is closed. If another process keeps
+//! stdout open, Raymond waits only for a grace period. Memory stays bounded for any output. If the
+//! turn is interrupted, nothing of the process tree is left.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -22,16 +22,16 @@ use super::child::Child;
 use super::output::{Output, Tail, TooLarge};
 use super::table::Identity;
 use super::tree::Tree;
-use super::{Input, Left, Limits, Marker};
+use super::{Input, LeftoverPolicy, Limits, Marker};
 
-/// A running process. Dropped before its end, its tree is killed.
+/// A running process. Dropping it before its end kills its tree.
 #[derive(Debug)]
 pub struct Process {
     id: i32,
     child: Child,
     tree: Tree,
     started: Instant,
-    /// When and how the process itself exited.
+    /// The time and the status of the exit.
     exit: Option<(Instant, ExitStatus)>,
     stdin: Option<(ChildStdin, Cursor<Vec<u8>>)>,
     stdout: Option<ChildStdout>,
@@ -42,16 +42,12 @@ pub struct Process {
     ended: bool,
 }
 
-/// A process that has ended.
 #[derive(Debug)]
-pub struct Ended {
-    /// How.
-    pub how: How,
-    /// Its stdout.
+pub struct FinishedProcess {
+    pub end: ProcessEnd,
     pub text: String,
-    /// Whether its stdout was not UTF-8, and bytes were replaced.
+    /// Whether stdout was not UTF-8, so that bytes were replaced.
     pub invalid_utf8: bool,
-    /// The end of its stderr.
     pub stderr: String,
     /// Processes that could not be ended.
     pub survivors: Vec<Identity>,
@@ -59,31 +55,28 @@ pub struct Ended {
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// By itself.
+pub enum ProcessEnd {
     Exited(ExitStatus),
-    /// A clock ran out.
+    /// A timeout passed.
     TimedOut {
-        /// Which.
         clock: Clock,
-        /// Its length.
+        /// The length of the timeout.
         after: Duration,
     },
-    /// It printed more than is kept.
+    /// The process wrote more than the limit.
     TooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// It was cancelled.
     Cancelled {
-        /// Whether it had printed anything to stdout.
+        /// Whether the process had written anything to stdout.
         progressed: bool,
     },
-    /// Its exit could not be observed.
-    Lost(io::ErrorKind),
+    /// The exit status could not be read.
+    ExitUnknown(io::ErrorKind),
 }
 
-/// What happens next to a running process.
+/// The next event of a running process.
 enum Next {
     Cancelled,
     Exited(io::Result<ExitStatus>),
@@ -99,7 +92,8 @@ enum Due {
     GraceOver,
 }
 
-/// What was read last, with room for what is read at once. Most read little: what they do not need is not touched.
+/// The read buffers. Their capacity is reserved at once, but memory pages that a small output does
+/// not touch cost nothing.
 struct Buffers {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -116,7 +110,7 @@ impl Process {
         };
         Self {
             id: pid,
-            tree: Tree::of_group(pid, marker),
+            tree: Tree::for_group(pid, marker),
             started: now,
             exit: None,
             stdin: stdin.map(|pipe| (pipe, Cursor::new(bytes))),
@@ -130,35 +124,39 @@ impl Process {
         }
     }
 
-    /// The number of the process, which is also that of its group.
+    /// Returns the pid, which is also the id of the process group.
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// Follows the process to its end, which a clock, a limit or the token may bring about.
-    pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> Ended {
+    /// Follows the process until it exits, a limit is reached or the token is cancelled.
+    pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> FinishedProcess {
         let mut buffers =
             Buffers { stdout: Vec::with_capacity(64 * 1024), stderr: Vec::with_capacity(8 * 1024) };
         self.tail = Tail::of(limits.stderr);
-        let how = loop {
+        let end = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
                 self.drain_stderr(&mut buffers.stderr);
-                break How::Exited(status);
+                break ProcessEnd::Exited(status);
             }
             let next = self.next(limits, cancel, &mut buffers).await;
-            if let Some(how) = self.advance(next, &mut buffers, limits) {
-                break how;
+            if let Some(end) = self.advance(next, &mut buffers, limits) {
+                break end;
             }
         };
-        let orderly = matches!(how, How::Exited(_)) && self.stdout.is_none();
-        let survivors = match limits.left {
-            Left::Live if orderly => Vec::new(),
-            Left::End if orderly && self.left_alone(limits, cancel).await => Vec::new(),
-            Left::Live | Left::End => self.end_tree(limits, &mut buffers).await,
+        let orderly = matches!(end, ProcessEnd::Exited(_)) && self.stdout.is_none();
+        let survivors = match limits.leftovers {
+            // Children that have closed stdout may keep running, for example a server that a script
+            // started.
+            LeftoverPolicy::Keep if orderly => Vec::new(),
+            LeftoverPolicy::End if orderly && self.wait_for_children(limits, cancel).await => {
+                Vec::new()
+            }
+            LeftoverPolicy::Keep | LeftoverPolicy::End => self.end_tree(limits, &mut buffers).await,
         };
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
-        Ended { how, text, invalid_utf8, stderr: self.tail.text(), survivors }
+        FinishedProcess { end, text, invalid_utf8, stderr: self.tail.text(), survivors }
     }
 
     async fn next(
@@ -168,6 +166,8 @@ impl Process {
         buffers: &mut Buffers,
     ) -> Next {
         let due = self.due(limits);
+        // `biased`: cancellation and exit come before output, so that a flood of output cannot
+        // delay them.
         tokio::select! {
             biased;
             () = cancel.cancelled() => Next::Cancelled,
@@ -179,30 +179,37 @@ impl Process {
         }
     }
 
-    /// Takes in what happened; says how the process ends when this is its end.
-    fn advance(&mut self, next: Next, buffers: &mut Buffers, limits: &Limits) -> Option<How> {
-        let exited = self.exit.map(|(_, status)| How::Exited(status));
+    /// Handles an event, and returns the end if this event is the end of the process.
+    fn advance(
+        &mut self,
+        next: Next,
+        buffers: &mut Buffers,
+        limits: &Limits,
+    ) -> Option<ProcessEnd> {
+        let exited = self.exit.map(|(_, status)| ProcessEnd::Exited(status));
         match next {
             Next::Cancelled => {
+                // The script may have written just before the cancellation; `progressed` must count
+                // that output.
                 self.take_stdout(&mut buffers.stdout, limits);
                 let progressed = !self.output.is_empty();
-                Some(exited.unwrap_or(How::Cancelled { progressed }))
+                Some(exited.unwrap_or(ProcessEnd::Cancelled { progressed }))
             }
             Next::Due(Due::Clock(clock, after)) => {
-                Some(exited.unwrap_or(How::TimedOut { clock, after }))
+                Some(exited.unwrap_or(ProcessEnd::TimedOut { clock, after }))
             }
             Next::Due(Due::GraceOver) => exited,
             Next::Exited(Ok(status)) => {
                 self.exit = Some((Instant::now(), status));
-                self.tree.leader_was_reaped();
+                self.tree.note_leader_reaped();
                 None
             }
-            Next::Exited(Err(error)) => Some(How::Lost(error.kind())),
+            Next::Exited(Err(error)) => Some(ProcessEnd::ExitUnknown(error.kind())),
             Next::Stdout(Ok(1..)) => {
                 self.last_output = Instant::now();
                 match self.output.push(&buffers.stdout, limits.output) {
                     Ok(()) => None,
-                    Err(TooLarge) => Some(How::TooLarge { limit: limits.output }),
+                    Err(TooLarge) => Some(ProcessEnd::TooLarge { limit: limits.output }),
                 }
             }
             Next::Stdout(Ok(0) | Err(_)) => {
@@ -219,7 +226,7 @@ impl Process {
                 None
             }
             Next::Fed(Ok(1..)) => None,
-            // A process need not read what it is given: a broken pipe is the end of feeding it.
+            // A process need not read its stdin: a broken pipe only ends the writing.
             Next::Fed(Ok(0) | Err(_)) => {
                 self.stdin = None;
                 None
@@ -227,8 +234,10 @@ impl Process {
         }
     }
 
-    /// The next clock to run out.
+    /// Returns the next deadline.
     fn due(&self, limits: &Limits) -> Option<(Instant, Due)> {
+        // After the exit, only children can keep stdout open. They get the grace period and no
+        // other limit.
         if let Some((exit, _)) = self.exit {
             return Some((exit + limits.grace.after_exit, Due::GraceOver));
         }
@@ -241,7 +250,7 @@ impl Process {
         wall.into_iter().chain(idle).min_by_key(|(at, _)| *at)
     }
 
-    /// Takes what is in stdout already.
+    /// Reads the output that is already in the pipe.
     fn take_stdout(&mut self, buffer: &mut Vec<u8>, limits: &Limits) {
         let Some(stdout) = &self.stdout else { return };
         if read_now(stdout, buffer).is_ok() {
@@ -249,9 +258,10 @@ impl Process {
         }
     }
 
-    /// Takes what was written to stderr before the exit, without waiting for those who hold it.
+    /// Reads stderr that was written before the exit, without waiting for other writers.
     fn drain_stderr(&mut self, buffer: &mut Vec<u8>) {
-        // A pipe holds 64 KiB by default and 1 MiB at most: a flooding child cannot keep us here.
+        // A pipe contains 64 KiB by default and 1 MiB at most. The limit on reads keeps a child
+        // that floods stderr from blocking Raymond here.
         const READS: usize = 128;
         let Some(stderr) = &self.stderr else { return };
         for _ in 0..READS {
@@ -262,16 +272,16 @@ impl Process {
         }
     }
 
-    /// Gives the children that are there after the exit the rest of the grace. Whether they are gone.
-    async fn left_alone(&mut self, limits: &Limits, cancel: &CancellationToken) -> bool {
+    /// Gives remaining children the rest of the grace period, and returns whether all have ended.
+    async fn wait_for_children(&mut self, limits: &Limits, cancel: &CancellationToken) -> bool {
         let exit = self.exit.map_or_else(Instant::now, |(at, _)| at);
-        let settled = self.tree.settle(exit + limits.grace.after_exit);
+        let settled = self.tree.wait_until_empty(exit + limits.grace.after_exit);
         cancel.run_until_cancelled(settled).await.unwrap_or(false)
     }
 
-    /// Ends the tree while its pipes are still emptied: a process that says its last words must not
-    /// hang on a full pipe.
+    /// Ends the tree while its pipes are still emptied.
     async fn end_tree(&mut self, limits: &Limits, buffers: &mut Buffers) -> Vec<Identity> {
+        // A process that writes its last output must not block on a full pipe.
         let drained = drain(&mut self.stdout, &mut self.stderr, &mut self.tail, buffers);
         let survivors = tokio::select! {
             survivors = self.tree.end(&limits.grace) => survivors,
@@ -304,7 +314,7 @@ async fn read(
     }
 }
 
-/// Reads what is there, without waiting.
+/// Reads available bytes without waiting.
 fn read_now(pipe: &impl AsFd, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
     buffer.clear();
     rustix::io::read(pipe, spare_capacity(buffer))

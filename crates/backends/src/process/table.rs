@@ -1,4 +1,7 @@
-//! The process table of the system, as far as it can be read here.
+//! The process table of the operating system.
+//!
+//! `linux` reads `/proc`. `other` knows only what portable calls offer, so leftover processes are
+//! not found there.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -7,25 +10,24 @@ mod other;
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
-    become_subreaper, boot, children, command, dead_children, holds_open, identity, is_subreaper,
-    living, marks, namespace, session, signal, snapshot, watch, writes_to,
+    become_subreaper, boot, children, command, dead_children, exit_descriptor, holds_open,
+    identity, is_subreaper, living, marks, namespace, session, signal, snapshot, writes_to,
 };
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{
-    become_subreaper, boot, children, command, dead_children, holds_open, identity, is_subreaper,
-    living, marks, namespace, session, signal, snapshot, watch, writes_to,
+    become_subreaper, boot, children, command, dead_children, exit_descriptor, holds_open,
+    identity, is_subreaper, living, marks, namespace, session, signal, snapshot, writes_to,
 };
 
-/// A process, and no other that gets the same number later.
+/// A process identified beyond its pid, which the kernel may reuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
-    /// Its number.
     pub pid: i32,
-    /// When it started, in ticks since the system did.
+    /// The start time in clock ticks since boot.
     pub start_time: u64,
 }
 
-/// One living process. Zombies count as dead: nothing is left of them but a number.
+/// A living process. Zombies count as dead, because only their number is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) identity: Identity,

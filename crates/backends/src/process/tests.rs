@@ -1,4 +1,4 @@
-//! Real processes, real signals.
+//! Tests with real processes and real signals.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -9,33 +9,35 @@ use raymond_core::ids::Nonce;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use super::bench::{Bench, IMPATIENT, LONG, PATIENT, first_line_and_end, peak_memory, trapping};
+use super::test_fixture::{
+    Fixture, IMPATIENT, LONG, PATIENT, first_line_and_end, peak_memory, trapping,
+};
 use super::*;
 
 fn limits(grace: Grace) -> Limits {
     Limits { grace, ..Limits::default() }
 }
 
-async fn finished(bash: &str, limits: Limits) -> Ended {
-    let bench = Bench::new();
-    let ended = bench.start(bash).finish(&limits, &CancellationToken::new()).await;
-    assert_eq!(bench.left(), Vec::<String>::new());
+async fn finished(bash: &str, limits: Limits) -> FinishedProcess {
+    let fixture = Fixture::new();
+    let ended = fixture.start(bash).finish(&limits, &CancellationToken::new()).await;
+    assert_eq!(fixture.left(), Vec::<String>::new());
     ended
 }
 
-/// Cancels when the processes have closed the FIFO, and expects that all of them die of it.
-async fn cancelled(bash: &str, grace: Grace) -> Ended {
-    let bench = Bench::new();
+/// Cancels when the processes have closed the FIFO, and expects that all of them end.
+async fn cancelled(bash: &str, grace: Grace) -> FinishedProcess {
+    let fixture = Fixture::new();
     let cancel = CancellationToken::new();
-    let ready = bench.fifo();
-    let process = bench.start(bash);
+    let ready = fixture.fifo();
+    let process = fixture.start(bash);
     let (limits, canceller) = (limits(grace), cancel.clone());
     let (ended, pids) = tokio::join!(process.finish(&limits, &cancel), async {
         let pids = ready.await.unwrap();
         canceller.cancel();
         pids
     });
-    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(fixture.left(), Vec::<String>::new());
     assert_eq!(ended.survivors, []);
     assert!(!pids.trim().is_empty());
     for pid in pids.split_whitespace() {
@@ -46,21 +48,21 @@ async fn cancelled(bash: &str, grace: Grace) -> Ended {
     ended
 }
 
-const CUT: How = How::Cancelled { progressed: false };
-fn exit(code: i32) -> How {
-    How::Exited(ExitStatus::from_raw(code << 8))
+const CUT: ProcessEnd = ProcessEnd::Cancelled { progressed: false };
+fn exit(code: i32) -> ProcessEnd {
+    ProcessEnd::Exited(ExitStatus::from_raw(code << 8))
 }
 
-fn killed(signal: i32) -> How {
-    How::Exited(ExitStatus::from_raw(signal))
+fn killed(signal: i32) -> ProcessEnd {
+    ProcessEnd::Exited(ExitStatus::from_raw(signal))
 }
 
 #[tokio::test]
-async fn the_end_is_told_with_all_that_was_said() {
-    let check = async |bash: &str, how: How, text: &str, invalid: bool, stderr: &str| {
+async fn end_includes_all_output() {
+    let check = async |bash: &str, end: ProcessEnd, text: &str, invalid: bool, stderr: &str| {
         let ended = finished(bash, limits(PATIENT)).await;
-        let found = (ended.how, ended.text, ended.invalid_utf8, ended.stderr);
-        assert_eq!(found, (how, text.to_owned(), invalid, stderr.to_owned()), "{bash}");
+        let found = (ended.end, ended.text, ended.invalid_utf8, ended.stderr);
+        assert_eq!(found, (end, text.to_owned(), invalid, stderr.to_owned()), "{bash}");
     };
     check("echo hello", exit(0), "hello\n", false, "").await;
     check("true", exit(0), "", false, "").await;
@@ -75,19 +77,19 @@ async fn the_end_is_told_with_all_that_was_said() {
 }
 
 #[tokio::test]
-async fn a_process_is_given_its_place_its_environment_and_its_input() {
-    let bench = Bench::new();
+async fn process_gets_directory_environment_and_input() {
+    let fixture = Fixture::new();
     let spec = Spec {
         set: vec![("GIVEN".into(), "value".into())],
         unset: vec!["HOME".into()],
         stdin: Input::Bytes(b"input".to_vec()),
-        ..bench.spec("pwd -P; echo $GIVEN ${HOME-none} $RAYMOND_TURN; cat; ps -o pgid= $$")
+        ..fixture.spec("pwd -P; echo $GIVEN ${HOME-none} $RAYMOND_TURN; cat; ps -o pgid= $$")
     };
     let process = start_within(spec, None).unwrap();
     let group = process.id();
     let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
-    let place = bench.directory.canonicalize().unwrap();
-    let nonce = &bench.nonce;
+    let place = fixture.directory.canonicalize().unwrap();
+    let nonce = &fixture.nonce;
     let lines: Vec<_> = ended.text.lines().map(str::trim).collect();
     assert_eq!(lines[0], place.to_string_lossy());
     assert_eq!(lines[1], format!("value none {nonce}/main.1.1.1"));
@@ -95,14 +97,14 @@ async fn a_process_is_given_its_place_its_environment_and_its_input() {
 }
 
 #[tokio::test]
-async fn input_of_any_size_is_fed_and_need_not_be_read() {
+async fn input_of_any_size_may_stay_unread() {
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     let check = async |bash: &str, expected: &str| {
-        let bench = Bench::new();
-        let spec = Spec { stdin: Input::Bytes(bytes.clone()), ..bench.spec(bash) };
+        let fixture = Fixture::new();
+        let spec = Spec { stdin: Input::Bytes(bytes.clone()), ..fixture.spec(bash) };
         let process = start(spec).unwrap();
         let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
-        assert_eq!((ended.how, ended.text.trim()), (exit(0), expected));
+        assert_eq!((ended.end, ended.text.trim()), (exit(0), expected));
     };
     check("wc -c", "3145728").await;
     check("cat | wc -c; cat", "3145728").await;
@@ -113,33 +115,33 @@ async fn input_of_any_size_is_fed_and_need_not_be_read() {
 async fn cancelling_ends_the_whole_tree() {
     let check = async |bash: &str| {
         let ended = cancelled(bash, IMPATIENT).await;
-        assert_eq!(ended.how, CUT, "{bash}");
+        assert_eq!(ended.end, CUT, "{bash}");
     };
-    // A plain tree, of one group.
+    // A plain tree with one group.
     check("sleep 600 & a=$!; sleep 600 & echo $$ $a $! > fifo; wait").await;
-    // One that left the group.
+    // A process that left the group.
     check("setsid sleep 600 & echo $$ $! > fifo; wait").await;
-    // One that left its parent too.
+    // A process that also left its parent.
     check("(setsid bash -c 'echo $$ > fifo; exec sleep 600' &); exec sleep 600").await;
-    // One that left the group and shed the marker.
+    // A process that left the group and removed the marker.
     check("env -i setsid sleep 600 & echo $$ $! > fifo; wait").await;
-    // One that is stopped.
+    // A stopped process.
     check("sleep 600 & kill -STOP $!; echo $! > fifo; wait").await;
-    // One that keeps on forking.
+    // A process that keeps forking.
     check("f() { sleep 0.01; f & exit; }; echo $$ > fifo; while :; do f & wait; done").await;
 }
 
 #[tokio::test]
 async fn a_process_that_ignores_signals_is_killed() {
     let bash = "trap '' INT TERM; sleep 600 & echo $$ $! > fifo; wait; wait; sleep 600";
-    assert_eq!(cancelled(bash, IMPATIENT).await.how, CUT);
+    assert_eq!(cancelled(bash, IMPATIENT).await.end, CUT);
 }
 
 #[tokio::test]
-async fn a_process_may_clean_up_when_it_is_interrupted() {
+async fn interrupted_process_may_clean_up() {
     let bash = trapping("trap 'bash -c \"echo interrupted >&2\"; exit' INT");
     let ended = cancelled(&bash, PATIENT).await;
-    assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "interrupted"));
+    assert_eq!((ended.end, ended.stderr.as_str()), (CUT, "interrupted"));
 }
 
 #[tokio::test]
@@ -151,82 +153,82 @@ async fn the_signals_come_in_order_and_once_each() {
 }
 
 #[tokio::test]
-async fn last_words_do_not_hang_on_a_full_pipe() {
+async fn last_output_does_not_block_on_full_pipe() {
     let bash = trapping("trap 'head -c 1000000 /dev/zero; echo said >&2; exit' INT");
     let ended = cancelled(&bash, PATIENT).await;
-    assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "said"));
+    assert_eq!((ended.end, ended.stderr.as_str()), (CUT, "said"));
 }
 
 #[tokio::test]
 async fn a_cancelled_process_says_whether_it_had_spoken() {
     let ended = cancelled("echo something; echo $$ > fifo; sleep 600", IMPATIENT).await;
     assert_eq!(ended.text, "something\n");
-    assert_eq!(ended.how, How::Cancelled { progressed: true });
+    assert_eq!(ended.end, ProcessEnd::Cancelled { progressed: true });
 }
 
 #[tokio::test]
-async fn a_token_that_is_cancelled_already_ends_the_process() {
-    let bench = Bench::new();
+async fn cancelled_token_ends_process_at_once() {
+    let fixture = Fixture::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let process = bench.start("sleep 600 & sleep 600");
+    let process = fixture.start("sleep 600 & sleep 600");
     let ended = process.finish(&limits(IMPATIENT), &cancel).await;
-    assert_eq!((ended.how, bench.left()), (CUT, Vec::new()));
+    assert_eq!((ended.end, fixture.left()), (CUT, Vec::new()));
 }
 
 #[tokio::test]
-async fn a_child_that_holds_stdout_does_not_hold_up_success() {
+async fn open_stdout_does_not_delay_success() {
     for bash in [
         "sleep 600 & echo done",
         "setsid sleep 600 & echo done",
         "(trap '' INT TERM; sleep 600; sleep 600) & echo done",
     ] {
         let ended = finished(bash, limits(IMPATIENT)).await;
-        assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"), "{bash}");
+        assert_eq!((ended.end, ended.text.as_str()), (exit(0), "done\n"), "{bash}");
     }
 }
 
 #[tokio::test]
-async fn a_child_that_ends_within_the_grace_is_heard() {
+async fn output_within_the_grace_is_read() {
     let bash = "(read < fifo; echo later) & echo first; exec 3> fifo; exit 4";
     let ended = finished(bash, limits(PATIENT)).await;
-    assert_eq!((ended.how, ended.text.as_str()), (exit(4), "first\nlater\n"));
+    assert_eq!((ended.end, ended.text.as_str()), (exit(4), "first\nlater\n"));
 }
 
 #[tokio::test]
 async fn cancelling_within_the_grace_keeps_the_exit() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let cancel = CancellationToken::new();
-    // The FIFO ends when the script exits; its child holds only stdout.
-    let exited = bench.fifo();
-    let process = bench.start("exec 3> fifo; sleep 600 3>&- & echo done");
+    // The FIFO ends when the script exits; its child has only stdout open.
+    let exited = fixture.fifo();
+    let process = fixture.start("exec 3> fifo; sleep 600 3>&- & echo done");
     let entry = format!("/proc/{}", process.id());
     let grace = Grace { after_exit: LONG, ..IMPATIENT };
     let limits = limits(grace);
     let (ended, ()) = tokio::join!(process.finish(&limits, &cancel), async {
         exited.await.unwrap();
-        // A process is gone from the table once its exit was observed.
+        // A process leaves the table when its exit status was taken.
         while Path::new(&entry).exists() {
             tokio::task::yield_now().await;
         }
         cancel.cancel();
     });
-    assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"));
-    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!((ended.end, ended.text.as_str()), (exit(0), "done\n"));
+    assert_eq!(fixture.left(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_daemon_that_lets_go_of_stdout_costs_no_time_and_lives_on() {
+async fn daemon_that_closes_stdout_keeps_running() {
     for redirect in [">/dev/null 2>&1", ">/dev/null"] {
-        let bench = Bench::new();
-        let process = bench.start(&format!("sleep 600 {redirect} & echo oops >&2; echo done"));
+        let fixture = Fixture::new();
+        let process = fixture.start(&format!("sleep 600 {redirect} & echo oops >&2; echo done"));
         let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
-        assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"));
+        assert_eq!((ended.end, ended.text.as_str()), (exit(0), "done\n"));
         assert_eq!(ended.stderr, "oops");
-        let found = leftovers::find(&bench.nonce);
+        let found = leftovers::find(&fixture.nonce);
         assert_eq!(found.len(), 1);
         assert_eq!(leftovers::end(&found, &IMPATIENT).await, []);
-        assert_eq!(bench.left(), Vec::<String>::new());
+        assert_eq!(fixture.left(), Vec::<String>::new());
     }
 }
 
@@ -235,26 +237,26 @@ async fn a_flood_ends_the_tree() {
     for bash in ["yes", "yes & yes", "cat /dev/urandom"] {
         let small = Limits { output: 1024 * 1024, ..limits(IMPATIENT) };
         let ended = finished(bash, small).await;
-        assert_eq!(ended.how, How::TooLarge { limit: 1024 * 1024 });
+        assert_eq!(ended.end, ProcessEnd::TooLarge { limit: 1024 * 1024 });
         assert!(ended.text.len() <= 1024 * 1024 + 3 * 64 * 1024, "{bash}");
     }
 }
 
 #[tokio::test]
-async fn memory_stays_bounded_whatever_is_printed() {
+async fn memory_stays_bounded_for_any_output() {
     let before = peak_memory();
     let ended = finished("yes | head -c 1G", limits(PATIENT)).await;
-    assert_eq!(ended.how, How::TooLarge { limit: OUTPUT_MAX });
+    assert_eq!(ended.end, ProcessEnd::TooLarge { limit: OUTPUT_MAX });
     let grown = peak_memory() - before;
     assert!(grown < 200 * 1024, "grew by {grown} KiB");
     drop(ended);
     let ended = finished("yes | head -c 200M >&2", limits(PATIENT)).await;
-    assert_eq!(ended.how, exit(0));
+    assert_eq!(ended.end, exit(0));
     assert_eq!(ended.stderr.len(), "…".len() + 2047);
 }
 
 #[tokio::test]
-async fn each_clock_is_told_by_name() {
+async fn timeout_names_its_clock() {
     let check = async |bash: &str, wall, idle, expected: (Clock, u64)| {
         let limits = Limits {
             wall: Some(Duration::from_millis(wall)),
@@ -264,7 +266,7 @@ async fn each_clock_is_told_by_name() {
         let ended = finished(bash, limits).await;
         let after = Duration::from_millis(expected.1);
         let clock = expected.0;
-        assert_eq!(ended.how, How::TimedOut { clock, after }, "{bash}");
+        assert_eq!(ended.end, ProcessEnd::TimedOut { clock, after }, "{bash}");
     };
     check("sleep 600", 60_000, 100, (Clock::Idle, 100)).await;
     check("sleep 600", 100, 60_000, (Clock::Wall, 100)).await;
@@ -275,11 +277,11 @@ async fn each_clock_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_dropped_takes_its_tree_along() {
-    let bench = Bench::new();
-    let fifo = bench.path("fifo");
+async fn dropped_process_is_killed_with_its_tree() {
+    let fixture = Fixture::new();
+    let fifo = fixture.path("fifo");
     let bash = "exec 3> fifo; setsid sleep 600 & echo ready >&3; sleep 600";
-    let process = bench.start(bash);
+    let process = fixture.start(bash);
     let (ready, dead) =
         tokio::task::spawn_blocking(move || first_line_and_end(&fifo)).await.unwrap();
     assert_eq!(ready, "ready");
@@ -288,8 +290,8 @@ async fn a_process_that_is_dropped_takes_its_tree_along() {
 }
 
 #[tokio::test]
-async fn a_process_of_a_nested_run_is_found_by_both_runs() {
-    let (inner, outer) = (Bench::new(), Bench::new());
+async fn both_runs_find_a_nested_process() {
+    let (inner, outer) = (Fixture::new(), Fixture::new());
     let ready = inner.fifo();
     let marker = format!("{}/main.7.1.1", outer.nonce);
     let bash = "echo ready > fifo; read < go";
@@ -308,22 +310,22 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
     let survivors = leftovers::end(&leftovers::find(&outer.nonce), &IMPATIENT).await;
     assert_eq!(survivors, []);
     let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
-    assert_eq!(ended.how, killed(Signal::INT.as_raw()));
+    assert_eq!(ended.end, killed(Signal::INT.as_raw()));
 }
 
 // proves: S58
 #[tokio::test]
-async fn a_number_that_was_given_away_is_left_alone() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let process = bench.start("echo ready > fifo; read < go");
+async fn reused_pid_is_not_signalled() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let process = fixture.start("echo ready > fifo; read < go");
     ready.await.unwrap();
-    let mut found = leftovers::find(&bench.nonce);
+    let mut found = leftovers::find(&fixture.nonce);
     assert_eq!(found.len(), 1);
     let now = found[0].identity;
     table::signal(Identity { start_time: now.start_time - 1, ..now }, Signal::KILL);
     let identities = || -> Vec<_> {
-        let found = leftovers::find(&bench.nonce).into_iter();
+        let found = leftovers::find(&fixture.nonce).into_iter();
         found.map(|leftover| leftover.identity).collect()
     };
     assert_eq!(identities(), [now]);
@@ -335,25 +337,25 @@ async fn a_number_that_was_given_away_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_an_error() {
-    let bench = Bench::new();
-    let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
+async fn failed_start_is_an_error() {
+    let fixture = Fixture::new();
+    let missing = Spec { program: "/no/such/program".into(), ..fixture.spec("") };
     let kind = start(missing).unwrap_err().kind();
     assert_eq!(kind, io::ErrorKind::NotFound);
 }
 
 #[tokio::test]
-async fn an_environment_is_ours_or_only_what_is_listed() {
+async fn environment_is_inherited_or_listed() {
     let given = |name: &str, value: &str| (name.into(), value.into());
     let check = async |inherit: Inherit, unset: &[&str], expected: &[&str]| {
-        let bench = Bench::new();
+        let fixture = Fixture::new();
         let spec = Spec {
             program: "/usr/bin/env".into(),
             arguments: Vec::new(),
             inherit,
             set: vec![given("GIVEN", "value"), given("CARGO", "mine")],
             unset: unset.iter().map(Into::into).collect(),
-            ..bench.spec("")
+            ..fixture.spec("")
         };
         let process = start_within(spec, None).unwrap();
         let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;

@@ -1,31 +1,31 @@
-//! Lines of a file that may hold anything.
+//! Reading lines from a file that may contain anything.
 //!
-//! A client may print a line of any length, or never end one. What is kept is bounded: a line over
-//! [`LINE_MAX`] is skipped whole and only its length is told. Lines are bytes; what they mean is for
-//! whoever speaks the client's language.
+//! A client may write a line of any length, or never end a line. Memory is bounded: a line over
+//! [`LINE_MAX`] is skipped, and only its length is reported. Lines are bytes; the protocols of the
+//! clients interpret them.
 
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::Heard;
-use super::client::{Files, Followed, Unreadable, open_to_read};
+use super::StreamEvent;
+use super::client::{Files, FollowedFile, Unreadable, open_to_read};
 use super::output::Tail;
 
-/// The longest line that is kept: 16 MiB.
+/// The longest line that is kept: 16 MiB. Clients put whole tool results into one line.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
 
-/// The longest transcript that is put up with: 256 MiB.
+/// The longest accepted transcript: 256 MiB. A longer one ends its turn.
 pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
-/// How much is read at once.
+/// The size of one read, in bytes.
 pub(super) const CHUNK: usize = 16 * 1024;
 
-/// Cuts what arrives in pieces into lines.
+/// A splitter that turns pieces of bytes into lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     limit: usize,
-    /// What there is of the last line.
+    /// The line that has not ended yet.
     partial: Vec<u8>,
     /// The length so far of a line that is too long to keep.
     cut: Option<u64>,
@@ -42,18 +42,18 @@ impl Lines {
         Self { limit, partial: Vec::new(), cut: None }
     }
 
-    /// Adds a piece, and tells the lines that end in it.
-    pub(super) fn push(&mut self, mut piece: &[u8], tell: &mut dyn FnMut(Heard)) {
+    /// Adds a piece, and emits the lines that end in it.
+    pub(super) fn push(&mut self, mut piece: &[u8], emit: &mut dyn FnMut(StreamEvent)) {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             self.add(&piece[..end]);
-            tell(self.take());
+            emit(self.take());
             piece = &piece[end + 1..];
         }
         self.add(piece);
     }
 
-    /// The last line, when nothing ended it.
-    pub(super) fn finish(&mut self) -> Option<Heard> {
+    /// Returns the last line if it had no newline.
+    pub(super) fn finish(&mut self) -> Option<StreamEvent> {
         let is_empty = self.partial.is_empty() && self.cut.is_none();
         (!is_empty).then(|| self.take())
     }
@@ -63,27 +63,28 @@ impl Lines {
             Some(length) => *length += bytes.len() as u64,
             None if self.partial.len() + bytes.len() > self.limit => {
                 self.cut = Some((self.partial.len() + bytes.len()) as u64);
+                // The memory is freed at once: a long line must not occupy it until its end.
                 self.partial = Vec::new();
             }
             None => self.partial.extend_from_slice(bytes),
         }
     }
 
-    fn take(&mut self) -> Heard {
+    fn take(&mut self) -> StreamEvent {
         match self.cut.take() {
-            Some(length) => Heard::Cut { length },
-            None => Heard::Line(std::mem::take(&mut self.partial)),
+            Some(length) => StreamEvent::LongLine { length },
+            None => StreamEvent::Line(std::mem::take(&mut self.partial)),
         }
     }
 }
 
-/// Tells the lines of a transcript that nobody writes any more. One that is too long is read no
-/// further than [`TRANSCRIPT_MAX`], and `Flooded` is the last that is told.
-pub fn read_transcript(path: &Path, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
-    read_up_to(path, TRANSCRIPT_MAX, tell)
+/// Emits the lines of a finished transcript. A transcript over [`TRANSCRIPT_MAX`] is read up to
+/// that size, and `TooLarge` is the last event.
+pub fn read_transcript(path: &Path, emit: &mut dyn FnMut(StreamEvent)) -> io::Result<()> {
+    read_up_to(path, TRANSCRIPT_MAX, emit)
 }
 
-fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
+fn read_up_to(path: &Path, limit: u64, emit: &mut dyn FnMut(StreamEvent)) -> io::Result<()> {
     let file = open_to_read(path)?;
     let flooded = file.metadata()?.len() > limit;
     let mut file = file.take(limit);
@@ -91,24 +92,26 @@ fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Resul
     let mut lines = Lines::default();
     loop {
         match file.read(&mut chunk) {
+            // An incomplete last line of a file that is too large is not emitted.
             Ok(0) if flooded => {
-                tell(Heard::Flooded { limit });
+                emit(StreamEvent::TooLarge { limit });
                 return Ok(());
             }
             Ok(0) => {
                 if let Some(last) = lines.finish() {
-                    tell(last);
+                    emit(last);
                 }
                 return Ok(());
             }
-            Ok(length) => lines.push(&chunk[..length], tell),
+            Ok(length) => lines.push(&chunk[..length], emit),
+            // A signal interrupted the read; nothing was lost.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Returns the end of what a client wrote to stderr; empty if that cannot be read.
+/// Returns the end of a client's stderr, or an empty string if it cannot be read.
 pub fn last_errors(files: &Files) -> String {
     let mut tail = Tail::default();
     let read = || {
@@ -116,6 +119,7 @@ pub fn last_errors(files: &Files) -> String {
         let length = file.metadata()?.len();
         let mut last = vec![0; tail.length()];
         let read = file.read_at(&mut last, length.saturating_sub(tail.length() as u64))?;
+        // The file may have shrunk between the two calls.
         last.truncate(read);
         Ok::<_, io::Error>(last)
     };
@@ -124,43 +128,44 @@ pub fn last_errors(files: &Files) -> String {
     tail.text()
 }
 
-/// A transcript that may still be written, read from where it was left.
+/// A transcript that may still grow, read from the last position.
 #[derive(Debug)]
 pub struct Transcript {
-    file: Followed,
+    file: FollowedFile,
     lines: Lines,
     chunk: Vec<u8>,
 }
 
 impl Transcript {
-    /// Opens a transcript, which is a regular file.
+    /// Opens a transcript, which must be a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = Followed::from_start(path)?;
+        let file = FollowedFile::from_start(path)?;
         Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
     }
 
-    /// How long it is now.
+    /// Returns the current length in bytes.
     pub fn length(&mut self) -> Result<u64, Unreadable> {
         self.file.length()
     }
 
-    /// Tells the lines that were written since the last look. One that has not ended waits.
-    pub fn read_on(&mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
+    /// Emits the lines that were written since the last call. An unfinished line waits.
+    pub fn read_on(&mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
         let end = self.file.length()?;
         loop {
             let piece = self.file.read(end, &mut self.chunk)?;
             if piece.is_empty() {
                 return Ok(());
             }
-            self.lines.push(piece, tell);
+            self.lines.push(piece, emit);
         }
     }
 
-    /// Tells the last line although nothing ended it, if it is whole already. The end of it will be told
-    /// as a line of its own, which is empty.
-    pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, tell: &mut dyn FnMut(Heard)) {
+    /// Emits the last line without its newline if it is already complete. Its newline is later
+    /// emitted as an empty line.
+    pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, emit: &mut dyn FnMut(StreamEvent)) {
+        // A line that is too long to keep cannot be checked.
         if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
-            tell(self.lines.take());
+            emit(self.lines.take());
         }
     }
 
@@ -169,11 +174,11 @@ impl Transcript {
         !self.lines.partial.is_empty() || self.lines.cut.is_some()
     }
 
-    /// Tells what is left of a transcript that nobody writes any more.
-    pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
-        self.read_on(tell)?;
+    /// Emits the rest of a finished transcript.
+    pub fn finish(mut self, emit: &mut dyn FnMut(StreamEvent)) -> Result<(), Unreadable> {
+        self.read_on(emit)?;
         if let Some(last) = self.lines.finish() {
-            tell(last);
+            emit(last);
         }
         Ok(())
     }
@@ -185,21 +190,21 @@ mod tests {
 
     use super::*;
 
-    fn line(text: &str) -> Heard {
-        Heard::Line(text.as_bytes().to_vec())
+    fn line(text: &str) -> StreamEvent {
+        StreamEvent::Line(text.as_bytes().to_vec())
     }
 
     #[test]
     fn any_cut_gives_the_lines_of_the_whole() {
         const LIMIT: usize = 6;
-        let check = |text: &str, expected: &[Heard]| {
+        let check = |text: &str, expected: &[StreamEvent]| {
             let bytes = text.as_bytes();
             for first in 0..=bytes.len() {
                 for second in first..=bytes.len() {
                     let mut lines = Lines::with_limit(LIMIT);
                     let mut found = Vec::new();
                     for piece in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
-                        lines.push(piece, &mut |heard| found.push(heard));
+                        lines.push(piece, &mut |event| found.push(event));
                     }
                     found.extend(lines.finish());
                     assert_eq!(found, expected, "{text:?} {first} {second}");
@@ -212,13 +217,13 @@ mod tests {
         check("one\ntwo", &[line("one"), line("two")]);
         check("\n\nx\r\n", &[line(""), line(""), line("x\r")]);
         check("123456\n", &[line("123456")]);
-        check("1234567\nx\n", &[Heard::Cut { length: 7 }, line("x")]);
-        check("x\n12345678", &[line("x"), Heard::Cut { length: 8 }]);
+        check("1234567\nx\n", &[StreamEvent::LongLine { length: 7 }, line("x")]);
+        check("x\n12345678", &[line("x"), StreamEvent::LongLine { length: 8 }]);
         check("\u{20ac}\u{20ac}\nz", &[line("\u{20ac}\u{20ac}"), line("z")]);
     }
 
     #[test]
-    fn a_transcript_that_grows_is_told_line_by_line() {
+    fn growing_transcript_is_read_line_by_line() {
         use std::io::Write as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
@@ -227,10 +232,10 @@ mod tests {
         assert_eq!(is_no_file.kind(), io::ErrorKind::InvalidInput);
         let mut file = File::create(&path).unwrap();
         let mut transcript = Transcript::open(&path).unwrap();
-        let mut check = |text: &str, expected: &[Heard]| {
+        let mut check = |text: &str, expected: &[StreamEvent]| {
             file.write_all(text.as_bytes()).unwrap();
             let mut found = Vec::new();
-            transcript.read_on(&mut |heard| found.push(heard)).unwrap();
+            transcript.read_on(&mut |event| found.push(event)).unwrap();
             assert_eq!(found, expected);
         };
         check("", &[]);
@@ -238,24 +243,28 @@ mod tests {
         check("o", &[]);
         check("\nhalf", &[line("two")]);
         let mut found = Vec::new();
-        transcript.finish(&mut |heard| found.push(heard)).unwrap();
+        transcript.finish(&mut |event| found.push(event)).unwrap();
         assert_eq!(found, [line("half")]);
     }
 
     #[test]
-    fn a_finished_transcript_is_read_to_its_end_or_to_the_limit() {
+    fn finished_transcript_is_read_up_to_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
-        let check = |text: &[u8], limit, expected: &[Heard]| {
+        let check = |text: &[u8], limit, expected: &[StreamEvent]| {
             fs::write(&path, text).unwrap();
             let mut found = Vec::new();
-            read_up_to(&path, limit, &mut |heard| found.push(heard)).unwrap();
+            read_up_to(&path, limit, &mut |event| found.push(event)).unwrap();
             assert_eq!(found, expected);
         };
         check(b"", 10, &[]);
         check(b"one\ntwo", 7, &[line("one"), line("two")]);
-        check(b"half \xe2\x82", 10, &[Heard::Line(b"half \xe2\x82".to_vec())]);
-        check(b"one\ntwo\nthree\n", 9, &[line("one"), line("two"), Heard::Flooded { limit: 9 }]);
+        check(b"half \xe2\x82", 10, &[StreamEvent::Line(b"half \xe2\x82".to_vec())]);
+        check(
+            b"one\ntwo\nthree\n",
+            9,
+            &[line("one"), line("two"), StreamEvent::TooLarge { limit: 9 }],
+        );
         fs::remove_file(&path).unwrap();
         let missing = read_transcript(&path, &mut |_| {}).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -1,8 +1,9 @@
-//! All that a process left running: its group, what carries its marker, and their descendants.
+//! The process tree of a turn: its group, all processes with its marker, and their descendants.
 //!
-//! A look at the process table can miss a fork in flight. So the group is signalled as a whole where
-//! that is safe, and every step looks again until nothing is found. What was seen once stays known,
-//! even when it has shed its parent, group and environment since.
+//! A snapshot of the process table can miss a fork that is just happening. Therefore the group is
+//! signalled as a whole where that is safe, and every step takes snapshots until nothing is found.
+//! A process that was seen once stays known, even if it has changed its parent, group and
+//! environment since.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,29 +16,30 @@ use super::child::may_have_adopted;
 use super::table::{self, Entry, Identity};
 use super::{Grace, Marker};
 
-/// A tree to be ended.
+/// A process tree to end.
 #[derive(Debug)]
 pub(super) struct Tree {
     group: Option<Group>,
     markers: BTreeSet<Marker>,
     known: BTreeSet<Identity>,
-    /// All below this process belong to it.
+    /// All descendants of this process belong to the tree.
     below: Option<i32>,
-    /// The runs that it is of: what was detached from them does not belong to it.
+    /// The runs of the tree. Processes that were detached from these runs do not belong to it.
     runs: BTreeSet<Nonce>,
 }
 
-/// The group that a process of ours leads.
+/// The group that a process of this tree leads.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     id: i32,
-    /// None is that of this process.
+    /// `None` means the session of this process.
     session: Option<i32>,
     leader: Leader,
 }
 
-/// A number is given away only when its process was reaped. After that, the group is known by its
-/// session too, and its members are signalled one by one.
+/// Whether the leader was reaped. Until then its pid cannot be reused, and the group can be
+/// signalled as a whole. Afterwards the group is also identified by its session, and its members
+/// are signalled one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leader {
     Unreaped,
@@ -45,43 +47,43 @@ enum Leader {
 }
 
 impl Tree {
-    /// The tree of a child that leads the group `group`.
-    pub(super) fn of_group(group: i32, marker: Marker) -> Self {
+    /// Creates the tree of a child that leads the group `group`.
+    pub(super) fn for_group(group: i32, marker: Marker) -> Self {
         let group = Group { id: group, session: None, leader: Leader::Unreaped };
-        let found = Self::of_found(BTreeSet::new(), BTreeSet::from([marker]));
+        let found = Self::for_leftovers(BTreeSet::new(), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
-    /// The tree of a process that leads its group and is no child of ours: its number may be given
-    /// away at any time.
-    pub(super) fn of_stranger(leader: Entry, marker: Marker) -> Self {
+    /// Creates the tree of a group leader that is not a child of this process, so its pid may be
+    /// reused at any time.
+    pub(super) fn for_adopted(leader: Entry, marker: Marker) -> Self {
         let Entry { identity, group, session, .. } = leader;
         let group = Group { id: group, session: Some(session), leader: Leader::Reaped };
-        let found = Self::of_found(BTreeSet::from([identity]), BTreeSet::from([marker]));
+        let found = Self::for_leftovers(BTreeSet::from([identity]), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
 
-    /// The tree of processes that were found.
-    pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
+    /// Creates the tree of leftover processes.
+    pub(super) fn for_leftovers(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
         let runs = markers.iter().map(Marker::run).collect();
         Self { group: None, markers, known, below: None, runs }
     }
 
-    /// And all that is below this process, which drives the run.
-    pub(super) fn with_all_below(mut self, pid: i32, run: &Nonce) -> Self {
+    /// Adds all descendants of this process, which drives the run.
+    pub(super) fn with_descendants_of(mut self, pid: i32, run: &Nonce) -> Self {
         self.runs.insert(run.clone());
         Self { below: Some(pid), ..self }
     }
 
-    /// From now on the number of the leader may be given away.
-    pub(super) fn leader_was_reaped(&mut self) {
+    /// Notes that the pid of the leader may now be reused.
+    pub(super) fn note_leader_reaped(&mut self) {
         if let Some(group) = &mut self.group {
             group.leader = Leader::Reaped;
         }
     }
 
-    /// SIGINT, SIGTERM, SIGKILL, each with its patience, until all are dead. Returns those that are
-    /// not.
+    /// Sends SIGINT, SIGTERM and SIGKILL, each with its waiting time, until all processes are dead.
+    /// Returns those that are not.
     pub(super) async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
         let steps = [
             (Signal::INT, grace.interrupt),
@@ -90,7 +92,7 @@ impl Tree {
         ];
         let mut living = Vec::new();
         for (signal, patience) in steps {
-            living = self.step(signal, patience).await;
+            living = self.signal_and_wait(signal, patience).await;
             if living.is_empty() {
                 break;
             }
@@ -98,26 +100,28 @@ impl Tree {
         living.iter().map(|entry| entry.identity).collect()
     }
 
-    /// Waits until nobody is seen; gives up at the deadline, and says whether nobody is. For a tree whose root has
-    /// ended: mostly there is nobody, and a look costs more than a small process.
-    pub(super) async fn settle(&mut self, deadline: Instant) -> bool {
+    /// Waits until no process is left, at most until the deadline, and returns whether that is so.
+    /// The root of the tree has ended, so usually nothing is left; the check for children avoids a
+    /// snapshot, which costs more than running a small process.
+    pub(super) async fn wait_until_empty(&mut self, deadline: Instant) -> bool {
         let mut pause = Duration::from_millis(2);
         while may_have_adopted() && !self.living().is_empty() {
             if Instant::now() >= deadline {
                 return false;
             }
             sleep_until(deadline.min(Instant::now() + pause)).await;
+            // Most processes end within milliseconds, and a snapshot of the table is expensive.
             pause = (pause * 2).min(Duration::from_millis(50));
         }
         true
     }
 
-    /// SIGKILL for all, where nobody can wait for their end; it blocks until there is nothing left to
-    /// signal, and not for long.
+    /// Sends SIGKILL to all processes where no task can wait for their end. Blocks for at most
+    /// about 100 ms.
     pub(super) fn kill_now(&mut self) {
         const LOOKS: u32 = 100;
         for _ in 0..LOOKS {
-            let living = self.surely_living();
+            let living = self.confirmed_living();
             if living.is_empty() {
                 return;
             }
@@ -126,16 +130,17 @@ impl Tree {
         }
     }
 
-    async fn step(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
+    async fn signal_and_wait(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_millis(2);
-        let mut living = self.surely_living();
+        let mut living = self.confirmed_living();
         self.signal(&living, signal);
         while !living.is_empty() && Instant::now() < deadline {
             sleep_until(deadline.min(Instant::now() + pause)).await;
             pause = (pause * 2).min(Duration::from_millis(50));
-            living = self.surely_living();
-            // A handler may start processes to clean up: polite signals are sent once.
+            living = self.confirmed_living();
+            // A signal handler may start processes that clean up, so SIGINT and SIGTERM are sent
+            // only once.
             if signal == Signal::KILL {
                 self.signal(&living, signal);
             }
@@ -150,17 +155,18 @@ impl Tree {
             let _nobody_is_left_in_it = kill_process_group(group, signal);
         }
         for entry in living {
-            // One may have left the group since it was looked at; a second SIGKILL does no harm.
-            let told = whole.is_some() && whole == Pid::from_raw(entry.group);
-            if !told || signal == Signal::KILL {
+            // A process may have left the group since the snapshot. A second SIGKILL does no harm.
+            let is_signalled = whole.is_some() && whole == Pid::from_raw(entry.group);
+            if !is_signalled || signal == Signal::KILL {
                 table::signal(entry.identity, signal);
             }
         }
     }
 
-    /// The table is read one process after the other, and one that keeps on forking can slip through
-    /// a look: only several in a row that find nobody are believed.
-    fn surely_living(&mut self) -> Vec<Entry> {
+    /// Returns the living processes.
+    fn confirmed_living(&mut self) -> Vec<Entry> {
+        // A snapshot reads one process after the other and can miss a process that keeps forking,
+        // so only several empty snapshots in a row count.
         const LOOKS: u32 = 4;
         (0..LOOKS).map(|_| self.living()).find(|living| !living.is_empty()).unwrap_or_default()
     }
@@ -170,20 +176,21 @@ impl Tree {
         let group =
             self.group.map(|group| (group.id, group.session.unwrap_or_else(table::session)));
         let living = with_descendants(&table, &self.runs, |entry| {
-            group == Some((entry.group, entry.session)) || self.holds(entry)
+            group == Some((entry.group, entry.session)) || self.contains(entry)
         });
         self.known.extend(living.iter().map(|entry| entry.identity));
         living
     }
 
-    fn holds(&self, entry: &Entry) -> bool {
+    fn contains(&self, entry: &Entry) -> bool {
         self.known.contains(&entry.identity)
             || self.below == Some(entry.parent)
             || table::marks(entry.identity).list().any(|marker| self.markers.contains(&marker))
     }
 }
 
-/// These processes of the table and all below them, but for what was detached from these runs.
+/// Returns these processes of the table and their descendants, without processes that were detached
+/// from these runs.
 pub(super) fn with_descendants(
     table: &[Entry],
     runs: &BTreeSet<Nonce>,
@@ -195,7 +202,8 @@ pub(super) fn with_descendants(
         found.map(|entry| entry.identity.pid).collect()
     };
     let mut members: BTreeSet<i32> = added(&is_root).into_iter().collect();
-    // Children may stand before their parents in the table.
+    // Children may come before their parents in the table, so the search repeats until nothing is
+    // added.
     let mut before = 0;
     while before < members.len() {
         before = members.len();

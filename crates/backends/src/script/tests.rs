@@ -1,4 +1,4 @@
-//! Scripts as files, run for real.
+//! Tests with real script files.
 
 use std::fs::{self, Permissions};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use raymond_core::ids::TurnId;
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::{Grace, Left, STDERR_KEPT};
+use crate::process::{Grace, LeftoverPolicy, STDERR_KEPT};
 
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
@@ -18,7 +18,7 @@ const IMPATIENT: Limits = Limits {
     idle: None,
     output: 1024 * 1024,
     stderr: STDERR_KEPT,
-    left: Left::Live,
+    leftovers: LeftoverPolicy::Keep,
     grace: Grace {
         after_exit: Duration::from_millis(50),
         interrupt: Duration::from_millis(50),
@@ -32,7 +32,7 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     let turn = "main.1.1".parse::<TurnId>().unwrap();
-    // Tests at once must not find the processes of each other.
+    // Parallel tests must not find each other's processes.
     let nonce = directory.path().file_name().unwrap().to_str().unwrap();
     Script {
         path,
@@ -43,14 +43,14 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     }
 }
 
-async fn told_by(text: &str, mode: u32, limits: Limits) -> Told {
+async fn end_of(text: &str, mode: u32, limits: Limits) -> ScriptEnd {
     let directory = tempfile::tempdir().unwrap();
     let script = script(&directory, text, mode);
     run(script, &limits, &CancellationToken::new()).await
 }
 
-fn spoken(text: &str) -> Told {
-    Told::Spoken(Spoken {
+fn spoken(text: &str) -> ScriptEnd {
+    ScriptEnd::Succeeded(ScriptSuccess {
         text: text.into(),
         invalid_utf8: false,
         stderr: String::new(),
@@ -58,15 +58,18 @@ fn spoken(text: &str) -> Told {
     })
 }
 
-fn failed(status: &str, stderr: &str, stdout: &str) -> Told {
+fn failed(status: &str, stderr: &str, stdout: &str) -> ScriptEnd {
     let failure = TurnFailure::Script { status: status.into(), stderr: stderr.into() };
-    Told::Failed { failure, last: LastWords { stdout: stdout.into(), stderr: String::new() } }
+    ScriptEnd::Failed {
+        failure,
+        output: ScriptOutput { stdout: stdout.into(), stderr: String::new() },
+    }
 }
 
 #[tokio::test]
-async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
+async fn script_runs_in_bash_or_own_interpreter() {
     let check = async |text: &str, mode, expected: &str| {
-        assert_eq!(told_by(text, mode, IMPATIENT).await, spoken(expected), "{text}");
+        assert_eq!(end_of(text, mode, IMPATIENT).await, spoken(expected), "{text}");
     };
     check("echo ${BASH_VERSION:+bash}", PLAIN, "bash\n").await;
     check("#!/bin/cat\necho x", PLAIN, "x\n").await;
@@ -78,18 +81,18 @@ async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
 }
 
 #[tokio::test]
-async fn a_script_works_in_the_directory_of_its_agent() {
+async fn script_works_in_directory_of_agent() {
     let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let script = Script { cwd: elsewhere.path().to_owned(), ..script(&directory, "pwd -P", PLAIN) };
     let expected = elsewhere.path().canonicalize().unwrap();
-    let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
-    assert_eq!(told, spoken(&format!("{}\n", expected.display())));
+    let end = run(script, &IMPATIENT, &CancellationToken::new()).await;
+    assert_eq!(end, spoken(&format!("{}\n", expected.display())));
 }
 
 #[tokio::test]
-async fn a_bad_end_is_told_with_the_end_of_stderr() {
-    let check = async |text: &str, expected: Told| {
-        assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
+async fn failure_includes_the_end_of_stderr() {
+    let check = async |text: &str, expected: ScriptEnd| {
+        assert_eq!(end_of(text, PLAIN, IMPATIENT).await, expected, "{text}");
     };
     check("echo so; echo no >&2; exit 3", failed("exit status 3", "no", "so\n")).await;
     check("kill -9 $$", failed("signal 9 (SIGKILL)", "", "")).await;
@@ -98,11 +101,11 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     let kept = "y\n".repeat(512);
     let (head, tail) = (format!("{kept}…"), format!("…{kept}"));
     let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head, tail };
-    let last = LastWords { stdout: String::new(), stderr: "more".into() };
-    check("echo more >&2; yes", Told::Failed { failure: large, last }).await;
+    let output = ScriptOutput { stdout: String::new(), stderr: "more".into() };
+    check("echo more >&2; yes", ScriptEnd::Failed { failure: large, output }).await;
     check(
         "printf 'a\\xffb'; echo note >&2",
-        Told::Spoken(Spoken {
+        ScriptEnd::Succeeded(ScriptSuccess {
             text: "a\u{fffd}b".into(),
             invalid_utf8: true,
             stderr: "note".into(),
@@ -117,13 +120,13 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
 async fn a_clock_that_runs_out_is_a_timeout() {
     let timeout = |clock| {
         let failure = TurnFailure::Timeout { clock, after: Span(100) };
-        Told::Failed { failure, last: LastWords::default() }
+        ScriptEnd::Failed { failure, output: ScriptOutput::default() }
     };
     let after = Some(Duration::from_millis(100));
     let idle = Limits { idle: after, ..IMPATIENT };
     let wall = Limits { wall: after, ..IMPATIENT };
-    assert_eq!(told_by("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
-    assert_eq!(told_by("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
+    assert_eq!(end_of("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
+    assert_eq!(end_of("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
 }
 
 #[tokio::test]
@@ -131,19 +134,19 @@ async fn a_cancelled_script_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let told = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
-    let last = LastWords::default();
-    assert_eq!(told, Told::Interrupted { progressed: false, last });
+    let end = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
+    let output = ScriptOutput::default();
+    assert_eq!(end, ScriptEnd::Interrupted { progressed: false, output });
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn failed_start_has_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().display().to_string();
     let check = async |script: Script, expected: &str| {
-        let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
+        let end = run(script, &IMPATIENT, &CancellationToken::new()).await;
         let why = expected.replace("HERE", &place);
-        assert_eq!(told, not_started(why));
+        assert_eq!(end, not_started(why));
     };
     let good = script(&directory, "#!/no/such/interpreter\n", EXECUTABLE);
     check(
@@ -177,7 +180,7 @@ async fn what_cannot_be_started_says_why() {
 }
 
 #[test]
-fn variables_of_a_surrounding_script_are_not_handed_on() {
+fn variables_of_outer_script_are_not_inherited() {
     let names = [
         "PATH",
         "RAYMOND_RESULT",
@@ -187,7 +190,7 @@ fn variables_of_a_surrounding_script_are_not_handed_on() {
         "RAYMOND_TURN",
         "RAYMOND_VISIT",
     ];
-    let found = foreign(names.into_iter().map(OsString::from));
+    let found = foreign_variables(names.into_iter().map(OsString::from));
     let expected = ["RAYMOND_RESULT", "RAYMOND_ATTR_ITEM", "RAYMOND_VAR_X", "RAYMOND_VISIT"];
     assert_eq!(found, expected);
 }

@@ -1,6 +1,7 @@
-//! From YAML to replies: the levels of states, visits, turns and attempts.
+//! Parsing a replies file: the levels of states, visits, turns and attempts.
 //!
-//! Reading goes on after a mistake, so that an author sees all of them at once.
+//! Parsing continues after a mistake, so that an author sees all mistakes at once. `reply` parses
+//! single replies.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,21 +11,21 @@ use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::ids::StateName;
 use raymond_core::workflow::nearest;
 
-use super::play;
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
+use super::reply;
 use super::yaml::{self, Node, Value};
 
-/// A reader of one file, and the mistakes it has found.
+/// The parser of one file, with the mistakes found so far.
 pub(super) struct Reader<'a> {
     file: &'a str,
     places: LocationFinder<'a>,
     mistakes: Vec<Diagnostic>,
-    /// What a reply costs that does not say it.
+    /// The cost of replies that do not state one.
     pub(super) cost: Cost,
 }
 
-/// A mistake was noted.
-pub(super) struct Noted;
+/// A mistake was recorded, so the value cannot be used.
+pub(super) struct Rejected;
 
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
     let mut reader = Reader {
@@ -39,61 +40,63 @@ pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>
         return Ok(found);
     }
     let start = |mistake: &Diagnostic| mistake.place.as_ref().map(|place| place.span.start);
+    // Sections are parsed out of order, but an author reads from top to bottom.
     reader.mistakes.sort_by_key(start);
     Err(reader.mistakes)
 }
 
 impl Reader<'_> {
-    /// Notes a mistake.
-    pub(super) fn wrong(
+    /// Records a mistake.
+    pub(super) fn reject(
         &mut self,
         code: &'static str,
         span: Range<usize>,
         message: String,
-    ) -> Noted {
-        self.note(Diagnostic::error(code, message), span)
+    ) -> Rejected {
+        self.record(Diagnostic::error(code, message), span)
     }
 
-    /// Notes a key, or a kind of failure, that means nothing here.
+    /// Records an unknown key or an unknown kind of failure.
     pub(super) fn unknown(
         &mut self,
         what: &str,
-        (name, span): (&str, Range<usize>),
+        name: &str,
+        span: Range<usize>,
         known: &[&str],
-    ) -> Noted {
+    ) -> Rejected {
         let hint = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("known {what}s: {}", known.join(", ")),
         };
-        self.no_such(what, (name, span), hint)
+        self.no_such(what, name, span, hint)
     }
 
-    fn no_such(&mut self, what: &str, (name, span): (&str, Range<usize>), hint: String) -> Noted {
+    fn no_such(&mut self, what: &str, name: &str, span: Range<usize>, hint: String) -> Rejected {
         let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"));
-        self.note(mistake.hint(hint), span)
+        self.record(mistake.hint(hint), span)
     }
 
-    fn note(&mut self, mistake: Diagnostic, span: Range<usize>) -> Noted {
+    fn record(&mut self, mistake: Diagnostic, span: Range<usize>) -> Rejected {
         let place = Some(self.places.of(span));
         self.mistakes.push(Diagnostic { place, ..mistake.in_file(self.file) });
-        Noted
+        Rejected
     }
 
-    /// Notes a key of a reply that is no key: perhaps it is one of an answer.
-    pub(super) fn unquoted(&mut self, (name, span): (&str, Range<usize>)) -> Noted {
-        let known = play::KEYS.join(", ");
+    /// Records an unknown key of a reply. The author may have meant an answer in JSON.
+    pub(super) fn unquoted(&mut self, name: &str, span: Range<usize>) -> Rejected {
+        let known = reply::KEYS.join(", ");
         let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
-        self.no_such("key", (name, span), format!("known keys: {known}; {answer}"))
+        self.no_such("key", name, span, format!("known keys: {known}; {answer}"))
     }
 
-    /// Notes a value of the wrong kind.
-    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Noted {
+    /// Records a value of the wrong type.
+    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Rejected {
         let message = format!("expected {expected}, found {}", node.value.kind());
-        self.wrong("wrong-type", node.span.clone(), message)
+        self.reject("wrong-type", node.span.clone(), message)
     }
 
-    /// The name that a key is; keys are always text.
-    pub(super) fn name(&mut self, key: &Node) -> Result<String, Noted> {
+    /// Returns the name in a key, which must be text.
+    pub(super) fn name(&mut self, key: &Node) -> Result<String, Rejected> {
         match &key.value {
             Value::Text(name) => Ok(name.clone()),
             Value::Null
@@ -112,6 +115,7 @@ impl Reader<'_> {
             Value::Map(entries) => {
                 entries.into_iter().partition(|(key, _)| is_reserved(&key.value))
             }
+            // An empty file is valid: every state is then without a reply.
             Value::Null => return replies,
             Value::Bool(_)
             | Value::Whole(_)
@@ -123,6 +127,8 @@ impl Reader<'_> {
             }
         };
         let (defaults, agents): (Vec<_>, Vec<_>) =
+            // `defaults` comes first, wherever it is in the file, because replies take their cost
+            // from it.
             reserved.into_iter().partition(|(key, _)| key.value == Value::Text("defaults".into()));
         for (_, node) in defaults {
             self.defaults(node);
@@ -142,14 +148,14 @@ impl Reader<'_> {
         for (key, node) in entries {
             match self.name(&key).as_deref() {
                 Ok("cost") => {
-                    if let Ok(cost) = play::cost(self, &node) {
+                    if let Ok(cost) = reply::cost(self, &node) {
                         self.cost = cost;
                     }
                 }
                 Ok(other) => {
-                    self.unknown("key", (other, key.span), &["cost"]);
+                    self.unknown("key", other, key.span, &["cost"]);
                 }
-                Err(Noted) => {}
+                Err(Rejected) => {}
             }
         }
     }
@@ -161,6 +167,7 @@ impl Reader<'_> {
         };
         let mut agents = BTreeMap::new();
         for (key, node) in entries {
+            // An invalid agent is skipped with all its states.
             let (Ok(agent), Value::Map(states)) = (self.name(&key), &node.value) else {
                 self.mistyped(&node, "a mapping from states to replies");
                 continue;
@@ -174,9 +181,9 @@ impl Reader<'_> {
         let mut section = Section::new();
         for (key, node) in entries {
             let Ok(name) = self.name(&key) else { continue };
-            if let Some(twin) = twin(&section, &name) {
+            if let Some(twin) = same_state_key(&section, &name) {
                 let message = format!("{twin:?} and {name:?} name the same state");
-                self.wrong("duplicate-state", key.span.clone(), message);
+                self.reject("duplicate-state", key.span.clone(), message);
             }
             if let Ok(visits) = self.numbered(node, "visit", &mut Self::turns) {
                 let place = self.places.of(key.span);
@@ -186,24 +193,25 @@ impl Reader<'_> {
         section
     }
 
-    fn turns(&mut self, node: Node) -> Result<Numbered<Attempts>, Noted> {
-        self.numbered(node, "turn", &mut play::attempts)
+    fn turns(&mut self, node: Node) -> Result<Numbered<Attempts>, Rejected> {
+        self.numbered(node, "turn", &mut reply::attempts)
     }
 
-    /// A list, a mapping by number, or one thing for every number.
+    /// Parses a list, a mapping by number, or one value for every number.
     fn numbered<T>(
         &mut self,
         node: Node,
         what: &str,
-        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
-    ) -> Result<Numbered<T>, Noted> {
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Rejected>,
+    ) -> Result<Numbered<T>, Rejected> {
         match node.value {
             Value::List(items) if items.is_empty() => {
                 let message = format!("an empty list has no {what}");
-                Err(self.wrong("empty-value", node.span, message))
+                Err(self.reject("empty-value", node.span, message))
             }
             Value::List(items) => {
                 let mut numbers = BTreeMap::new();
+                // An invalid item keeps its number, so that the items after it do not move.
                 for (number, item) in (1..).zip(items) {
                     if let Ok(value) = one(self, item) {
                         numbers.insert(number, value);
@@ -223,7 +231,7 @@ impl Reader<'_> {
         &mut self,
         entries: Vec<(Node, Node)>,
         what: &str,
-        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Rejected>,
     ) -> Numbered<T> {
         let mut numbers = BTreeMap::new();
         let mut others = None;
@@ -238,7 +246,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let message = format!("expected the number of a {what} from 1, or \"{ANY}\"");
-                    self.wrong("bad-number", key.span, message);
+                    self.reject("bad-number", key.span, message);
                 }
             }
         }
@@ -246,8 +254,8 @@ impl Reader<'_> {
     }
 }
 
-/// Another entry for the same state: its name with an extension, or without one.
-fn twin<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
+/// Returns another entry for the same state: its name with or without an extension.
+fn same_state_key<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
     let state = StateName::new(name);
     let short = section.get_key_value(state.stem()).map(|(other, _)| other);
     let dotted = format!("{name}.");

@@ -1,7 +1,7 @@
-//! What a file of replies says, by agent, state, visit, turn and attempt.
+//! The replies of a file, by agent, state, visit, turn and attempt.
 //!
-//! Nothing is counted here: the same place in the program always finds the same entry, so resuming
-//! a run or running agents at once changes nothing.
+//! This module counts nothing: the same position in the program always finds the same entry.
+//! Resuming a run or running agents in parallel therefore changes no reply.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::parse;
 use super::writes::Write;
 use crate::contract::Request;
 
-/// The key of any state that has no entry of its own, and of any further visit or turn.
+/// The key for all states without an entry, and for all further visits or turns.
 pub(super) const ANY: &str = "*";
 
-/// A file of replies, read.
+/// A parsed replies file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replies {
     pub(super) file: String,
@@ -28,7 +28,7 @@ pub struct Replies {
     pub(super) agents: BTreeMap<String, Section>,
 }
 
-/// Entries by state, as the file names them: by stem, by file name, or `*`.
+/// Entries by state as the file names them: by stem, by file name, or `*`.
 pub(super) type Section = BTreeMap<String, Entry>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,51 +37,51 @@ pub(super) struct Entry {
     pub(super) visits: Numbered<Numbered<Attempts>>,
 }
 
-/// Things that are told apart by a number from 1.
+/// Values by a number that starts at 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Numbered<T> {
-    /// The same for every number.
+    /// One value for every number.
     Every(T),
-    /// One for each number, and perhaps one for all others.
+    /// One value for each number, and perhaps one for all other numbers.
     Each { numbers: BTreeMap<u32, T>, others: Option<T> },
 }
 
-/// What is played at each attempt; the last one also at all further attempts.
+/// The replies for each attempt. The last one also serves all further attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attempts {
-    pub(super) earlier: Vec<Play>,
-    pub(super) last: Play,
+    pub(super) earlier: Vec<ScriptedReply>,
+    pub(super) last: ScriptedReply,
 }
 
-/// How one attempt at a turn goes.
+/// The reply to one attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Play {
-    /// What the prompt must hold.
+pub(super) struct ScriptedReply {
+    /// The texts that the prompt must contain.
     pub(super) expect: Vec<String>,
     pub(super) delay: Option<Span>,
     pub(super) cost: Cost,
-    /// What it does to the working directory, before it acts.
+    /// The changes of the working directory before the action.
     pub(super) writes: Vec<Write>,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
-    /// Says these messages; only the last one is the final one.
+pub(super) enum Action {
+    /// Answers with these messages; the last one is the final message.
     Say {
         earlier: Vec<String>,
         last: String,
         denied: Vec<String>,
     },
-    /// Uses up its cap.
+    /// Uses up the budget share.
     Cap,
     /// Never answers.
     Hang,
-    Fail(Fail),
+    Fail(ScriptedFailure),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fail {
+pub(super) enum ScriptedFailure {
     Transient(String),
     Timeout,
     Quota(String, Reset),
@@ -90,7 +90,7 @@ pub(super) enum Fail {
     LostSession,
 }
 
-/// When a usage limit is lifted.
+/// When a usage limit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reset {
     Unknown,
@@ -99,7 +99,7 @@ pub(super) enum Reset {
 }
 
 impl Replies {
-    /// Reads the file; every mistake in it is told.
+    /// Reads a file; the error lists all mistakes.
     pub fn load(path: &Path) -> Result<Self, Vec<Diagnostic>> {
         let name = path.file_name().unwrap_or(path.as_os_str());
         let name = name.to_string_lossy();
@@ -110,12 +110,13 @@ impl Replies {
         Self::parse(&name, &text)
     }
 
-    /// Reads the text of a file of this name; every mistake in it is told.
+    /// Parses the text of a file; the error lists all mistakes.
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         parse::replies(name, text)
     }
 
-    /// Warns of entries for states that the scope does not have; a noun says what they are.
+    /// Returns a warning for every entry whose state does not exist; `noun` names the kind of
+    /// state.
     pub fn check<'a>(
         &self,
         states: impl IntoIterator<Item = &'a StateName>,
@@ -131,15 +132,17 @@ impl Replies {
                 let message = format!("no {noun} is called {name:?}");
                 let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
                 let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
+                // A misspelled state name is the usual reason.
                 let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
                 Diagnostic { place: Some(entry.place.clone()), hint, ..warning }
             })
             .collect()
     }
 
-    /// What is played for the request; when there is nothing, the key that has no entry.
-    pub(super) fn find(&self, request: &Request) -> Result<&Play, String> {
+    /// Returns the reply to a request. The error names the key without an entry.
+    pub(super) fn find(&self, request: &Request) -> Result<&ScriptedReply, String> {
         let own = self.agents.get(request.started.turn.agent.as_str());
+        // An agent's own replies come before those for all agents.
         let mut sections = own.into_iter().chain([&self.states]);
         sections
             .find_map(|section| entry(section, &request.state))
@@ -147,19 +150,20 @@ impl Replies {
             .map(|attempts| attempts.at(request.started.attempt))
             .ok_or_else(|| {
                 let (key, file) = (key(request), &self.file);
-                format!("no reply for {key} in {file}: add one under {}", self.place_of(request))
+                format!("no reply for {key} in {file}: add one under {}", self.locate(request))
             })
     }
 
-    /// Where a reply is looked for first.
-    fn place_of(&self, request: &Request) -> String {
+    /// Returns where a reply is searched first.
+    fn locate(&self, request: &Request) -> String {
         let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
+        // A key in loops contains dots, which are not a file extension.
         let name = step_in_loops(state.as_str()).map_or_else(|| state.stem(), |_| state.as_str());
         if own { format!("{name} of agent {agent}") } else { name.to_owned() }
     }
 
-    /// Warns of prompts that no entry answers, for any agent: all of them at once.
+    /// Returns one warning for all prompts that no entry answers.
     pub fn unanswered<'a>(
         &self,
         prompts: impl IntoIterator<Item = &'a StateName>,
@@ -170,14 +174,15 @@ impl Replies {
         };
         let silent = |state: &&StateName| !sections.clone().any(|section| answers(section, state));
         let stems: Vec<&str> = prompts.into_iter().filter(silent).map(StateName::stem).collect();
-        let pronoun = if stems.len() == 1 { "it" } else { "they" };
-        let message = format!("no reply for {}, should {pronoun} be reached", stems.join(", "));
+        let condition = if stems.len() == 1 { "it is" } else { "they are" };
+        let message = format!("no reply for {}, if {condition} reached", stems.join(", "));
         let warning = Diagnostic::warning("no-reply", message).in_file(&*self.file);
         (!stems.is_empty()).then_some(warning)
     }
 }
 
-/// `main / REVIEW.md / visit 3 / turn 1`, or of a step `main / attempt 2 of verify`
+/// Returns the position of a request: `main / REVIEW.md / visit 3 / turn 1`, or for a step `main /
+/// attempt 2 of verify`.
 pub(super) fn key(request: &Request) -> String {
     let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
     let (state, visit) = (&request.state, request.count);
@@ -187,20 +192,19 @@ pub(super) fn key(request: &Request) -> String {
     format!("{agent} / {state} / visit {visit} / turn {turn}")
 }
 
-/// Whether it is a step of a document that asks.
+/// Whether the request belongs to a step of a document, which has no file extension.
 pub(super) fn is_step(request: &Request) -> bool {
     Extension::of(request.state.as_str()).is_none()
 }
 
-/// Whether an entry of this name may answer a state, or a step that is asked under keys of its own in
-/// loops.
+/// Whether an entry of this name may answer a state, or a step that has keys of its own in loops.
 fn is_key_of(name: &str, state: &StateName) -> bool {
     name == state.as_str()
         || name == state.stem()
         || step_in_loops(name).is_some_and(|step| step.as_str() == state.as_str())
 }
 
-/// The step of a key that has iterations: `verify` of `loop[2].verify`.
+/// Returns the step of a key with iterations: `verify` of `loop[2].verify`.
 fn step_in_loops(key: &str) -> Option<StepId> {
     let key: Key = key.parse().ok()?;
     (!key.iterations.is_empty()).then_some(key.step)
@@ -209,14 +213,16 @@ fn step_in_loops(key: &str) -> Option<StepId> {
 fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
     let step = step_in_loops(state.as_str());
     let less = step.as_ref().map_or_else(|| state.stem(), StepId::as_str);
+    // The most specific key wins.
     let keys = [state.as_str(), less, ANY];
     keys.into_iter().find_map(|key| section.get(key))
 }
 
 impl Entry {
-    /// What is played for a turn. A step is done once under its key, and asked for again and again: so
-    /// its list goes by that.
+    /// Returns the attempts for a turn.
     fn attempts(&self, request: &Request) -> Option<&Attempts> {
+        // A step is entered once under its key but may be asked repeatedly, so its list counts the
+        // questions instead of the visits.
         if !is_step(request) {
             return self.visits.at(request.count)?.at(request.started.turn.turn);
         }
@@ -237,7 +243,7 @@ impl<T> Numbered<T> {
 }
 
 impl Attempts {
-    fn at(&self, attempt: u32) -> &Play {
+    fn at(&self, attempt: u32) -> &ScriptedReply {
         let index = attempt.saturating_sub(1) as usize;
         self.earlier.get(index).unwrap_or(&self.last)
     }

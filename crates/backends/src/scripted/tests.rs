@@ -1,4 +1,4 @@
-//! The file format by examples, and the backend on the bench of every backend.
+//! The file format by examples, and the conformance suite for the scripted backend.
 
 mod writes;
 
@@ -9,11 +9,11 @@ use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 
 use super::*;
-use crate::conformance::{self, Bench, Situation, planned};
-use crate::contract::Started;
+use crate::conformance::{self, Harness, Situation, planned};
+use crate::contract::StartedTurn;
 
 fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
-    let started = Started {
+    let started = StartedTurn {
         nonce: "c0ffee".into(),
         turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
         attempt: 1,
@@ -45,7 +45,7 @@ fn client(yaml: &str) -> Scripted {
 }
 
 async fn ask(client: &Scripted, request: Request) -> Answer {
-    client.answer(request, Watch::unseen(CancellationToken::new())).await
+    client.answer(request, TurnObserver::silent(CancellationToken::new())).await
 }
 
 fn replied(text: &str, micros: u64) -> Answer {
@@ -63,7 +63,7 @@ fn not_started(why: &str, micros: u64) -> Answer {
 }
 
 #[tokio::test]
-async fn a_reply_is_chosen_by_agent_state_visit_and_turn() {
+async fn reply_is_chosen_by_position_in_run() {
     let client = client(
         "
 START: every time
@@ -133,7 +133,7 @@ async fn attempts_differ_and_the_last_one_stays() {
 }
 
 #[tokio::test]
-async fn a_list_of_a_step_goes_by_its_attempts() {
+async fn list_of_a_step_counts_its_attempts() {
     let client = client(
         "
 once: same
@@ -158,7 +158,7 @@ x: [first, second]
 }
 
 #[tokio::test]
-async fn what_a_step_lacks_is_looked_for_in_its_own_part_of_the_prompt() {
+async fn expectation_of_step_shows_its_own_prompt() {
     let client = client("v: { text: x, expect: patch }");
     let prompt = "Answer in JSON.\n{ \"instructions\": \"Look.\" }".to_owned();
     let request = Request { prompt, ..request("main", "v", 1, 1) };
@@ -168,7 +168,7 @@ async fn what_a_step_lacks_is_looked_for_in_its_own_part_of_the_prompt() {
 }
 
 #[tokio::test]
-async fn a_reply_says_what_it_says() {
+async fn reply_text_is_unchanged() {
     let check = async |yaml: &str, expected: Answer| {
         let client = client(&format!("defaults: {{cost: 0.01}}\nA: {yaml}"));
         let found = ask(&client, request("main", "A.md", 1, 1)).await;
@@ -208,16 +208,16 @@ async fn a_reply_says_what_it_says() {
     fails(quota, TurnFailure::Quota { until, why }).await;
     let (clock, after) = (Clock::Idle, Span::minutes(30));
     fails("{ fail: timeout }", TurnFailure::Timeout { clock, after }).await;
-    let why = format!("{key} is to lose its session, but opens a fresh one");
+    let why = format!("{key} cannot lose its session because it opens a new one");
     fails("{ fail: lost_session }", TurnFailure::Task { why }).await;
 }
 
 #[tokio::test]
 async fn a_quota_may_be_lifted_after_a_while() {
     let client = client("A: { fail: { kind: quota, for: 1h } }");
-    let before = until(Reset::After(Span::minutes(60)));
+    let before = reset_time(Reset::After(Span::minutes(60)));
     let found = ask(&client, request("main", "A.md", 1, 1)).await;
-    let after = until(Reset::After(Span::minutes(60)));
+    let after = reset_time(Reset::After(Span::minutes(60)));
     match found {
         Answer::Failed { failure: TurnFailure::Quota { until, .. }, .. } => {
             assert!((before..=after).contains(&until));
@@ -227,7 +227,7 @@ async fn a_quota_may_be_lifted_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_session_is_lost_only_where_one_is_needed() {
+async fn session_is_lost_only_if_required() {
     let client = client("A: { fail: lost_session }");
     let lost = |session: &str| TurnFailure::LostSession { session: session.into() };
     let check = async |plan: SessionPlan, session: &str| {
@@ -248,7 +248,8 @@ async fn a_cancelled_turn_says_whether_it_had_spoken() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let client = client(yaml);
-        let found = client.answer(request("main", "A.md", 1, 1), Watch::unseen(cancel)).await;
+        let found =
+            client.answer(request("main", "A.md", 1, 1), TurnObserver::silent(cancel)).await;
         let cost = Cost::Reported(Micros(50_000));
         assert_eq!(found, Answer::Interrupted { cost, progressed, session: None }, "{yaml}");
     };
@@ -270,7 +271,7 @@ fn mistaken(yaml: &str, expected: &[&str]) {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place() {
+fn every_mistake_has_its_position() {
     mistaken(
         "A: { txt: x }\nB:\n  - { text: x, delay: soon }\n  - 7\nagents: [x]\n",
         &[
@@ -294,7 +295,7 @@ fn every_mistake_is_told_with_its_place() {
     let deep = format!("A: {}{}", "[".repeat(40), "]".repeat(40));
     mistaken(
         &deep,
-        &["r.yaml:1:19: error: lists and mappings stand more than 16 deep in each other"],
+        &["r.yaml:1:19: error: lists and mappings are nested more than 16 levels deep"],
     );
     mistaken("A: []", &["r.yaml:1:4: error: an empty list has no visit"]);
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
@@ -303,7 +304,7 @@ fn every_mistake_is_told_with_its_place() {
 }
 
 #[test]
-fn keys_that_do_not_go_together_are_told() {
+fn conflicting_keys_are_mistakes() {
     let one = "error: a reply has exactly one of text, messages, fail, hang and capped";
     mistaken("A: { text: x, hang: true }", &[&format!("r.yaml:1:4: {one}")]);
     mistaken("A: { cost: 1 }", &[&format!("r.yaml:1:4: {one}")]);
@@ -313,7 +314,7 @@ fn keys_that_do_not_go_together_are_told() {
     );
     mistaken(
         "A: { text: x, attempts: [y] }",
-        &["r.yaml:1:15: error: `attempts` stands alone: each attempt is a reply of its own"],
+        &["r.yaml:1:15: error: `attempts` must be the only key: each attempt is a separate reply"],
     );
     mistaken(
         "A: { 1: x, two: y, 0: z }",
@@ -325,7 +326,7 @@ fn keys_that_do_not_go_together_are_told() {
 }
 
 #[test]
-fn values_that_mean_nothing_are_told() {
+fn invalid_values_are_mistakes() {
     mistaken("A: x\nA.md: y", &["r.yaml:2:1: error: \"A\" and \"A.md\" name the same state"]);
     mistaken(
         "A: { fail: qota }",
@@ -354,7 +355,7 @@ fn values_that_mean_nothing_are_told() {
 }
 
 #[test]
-fn a_file_is_named_in_what_is_said_about_it() {
+fn diagnostics_name_the_file() {
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     file.write_all(b"START: [a").unwrap();
     let name = file.path().file_name().unwrap().to_str().unwrap().to_owned();
@@ -369,7 +370,7 @@ fn a_file_is_named_in_what_is_said_about_it() {
 }
 
 #[test]
-fn entries_for_states_that_do_not_exist_are_warned_of() {
+fn entries_for_unknown_states_cause_warnings() {
     let yaml = "START: x\nREVEIW: x\nFIX.md: x\n'*': x\nagents: { main: { BANANA: x } }";
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);
@@ -387,7 +388,7 @@ fn entries_for_states_that_do_not_exist_are_warned_of() {
 }
 
 #[test]
-fn steps_are_known_by_their_ids_and_by_their_keys_in_loops() {
+fn steps_are_named_by_id_or_loop_key() {
     let yaml = "judge: all\n'each[2].judge': third\n'each[2].judgee': x\nother: x";
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let steps = ["judge", "ask"].map(StateName::from);
@@ -399,8 +400,8 @@ fn steps_are_known_by_their_ids_and_by_their_keys_in_loops() {
     ];
     assert_eq!(found, expected);
     let silent = replies.unanswered(&steps).map(|warning| warning.to_string());
-    assert_eq!(silent.as_deref(), Some("r.yaml: warning: no reply for ask, should it be reached"));
-    // A key in loops is one of the step, and no file name with an extension.
+    assert_eq!(silent.as_deref(), Some("r.yaml: warning: no reply for ask, if it is reached"));
+    // A key in loops names the step; it is not a file name with an extension.
     let only = Replies::parse("r.yaml", "'each[0].ask': x").unwrap();
     assert_eq!(only.unanswered(&steps[1..]), None);
     let check = |state: &str, expected: Result<(), &str>| {
@@ -433,7 +434,7 @@ QUOTA: { fail: quota }
 AUTH: { fail: auth }
 ";
 
-impl<B: Backend> Bench for OnBench<B> {
+impl<B: Backend> Harness for OnBench<B> {
     fn backend(&self) -> &dyn Backend {
         &self.0
     }
@@ -459,7 +460,7 @@ async fn it_passes_the_suite_of_every_backend() {
     assert_eq!(conformance::violations(&OnBench(client(SITUATIONS))).await, []);
 }
 
-/// Breaks every rule that can be broken without hanging.
+/// A backend that breaks every rule that can be broken without hanging.
 struct Careless(std::sync::atomic::AtomicU32);
 
 impl Backend for Careless {
@@ -477,7 +478,7 @@ impl Backend for Careless {
         ]
     }
 
-    fn answer(&self, request: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, request: Request, _: TurnObserver) -> AnswerFuture<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = match request.started.cap {
             Some(_) => Cost::Unknown,
@@ -498,18 +499,18 @@ async fn the_suite_finds_a_careless_backend_out() {
         [
             "a backend has a name, opens sessions, and declares each capability once",
             "a reply has a text and, where declared, a cost",
-            "a session is opened under the id that was chosen, or under one that is told",
+            "a session has the chosen id, or one that the client reports",
             "the same request has the same answer",
-            "turns at once are answered like turns one after the other",
+            "parallel turns have the same answers as sequential turns",
             "a cancelled request is interrupted",
             "a turn is cancelled promptly",
-            "each clock is told by name",
-            "a session that is not known is lost",
+            "a timeout names its clock",
+            "an unknown session is reported as lost",
             "a turn whose session was never opened starts by its original plan",
-            "a session that was opened is gone on in",
-            "JSON is there when it was asked for and the model complied, and only then",
-            "a turn that has cost too much is ended, and says what it cost",
-            "each failure is told by its kind",
+            "an opened session can be continued",
+            "a reply has JSON exactly if it was requested and the model complied",
+            "a turn that exceeds its cap is ended and has a cost",
+            "a failure has the right kind",
         ]
     );
 }

@@ -1,45 +1,48 @@
-//! What a reply does to the working directory: the stand-in for an agent's own edits.
+//! The files that a reply writes, in place of an agent's own edits.
 //!
-//! Files are written whole, so playing a reply a second time changes nothing. Paths stay below the
-//! working directory: their words are checked when the file of replies is read, links when a reply is
-//! played. Nothing is run: what an agent would do with a command is left to the workflow's scripts.
+//! Files are written as a whole, so playing a reply twice changes nothing. Paths stay inside the
+//! working directory: the text of a path is checked when the replies file is read, and links are
+//! checked when a reply is played. Nothing is executed.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::parse::{Noted, Reader};
+use super::parse::{Reader, Rejected};
 use super::yaml::{Node, Value};
 
-/// One file of the working directory.
+/// A file in the working directory to write or remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Write {
-    /// Relative, of plain names only.
+    /// Relative, without `.` and `..`.
     path: String,
-    /// What it then holds; none removes it.
+    /// The new content; `None` removes the file.
     text: Option<String>,
 }
 
-/// A mapping from paths to texts, or to nothing.
-pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, Noted> {
+/// Parses a mapping from paths to texts or to null.
+pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, Rejected> {
     let Value::Map(entries) = node.value else {
         return Err(reader.mistyped(&node, "a mapping from paths to texts"));
     };
     if entries.is_empty() {
-        return Err(reader.wrong(
+        return Err(reader.reject(
             "empty-value",
             node.span,
             "an empty mapping writes nothing".into(),
         ));
     }
+    // Collected first, so that the mistakes of all entries are recorded.
     let found: Vec<_> = entries.into_iter().map(|(key, node)| write(reader, &key, node)).collect();
     found.into_iter().collect()
 }
 
-fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Noted> {
+fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Rejected> {
     let path = reader.name(key).and_then(|path| match fault(&path) {
         None => Ok(path),
-        Some(fault) => Err(reader.wrong("bad-path", key.span.clone(), format!("{path:?} {fault}"))),
+        Some(fault) => {
+            Err(reader.reject("bad-path", key.span.clone(), format!("{path:?} {fault}")))
+        }
     });
     let text = match node.value {
         Value::Text(text) => Ok(Some(text)),
@@ -51,7 +54,7 @@ fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Noted
     Ok(Write { path: path?, text: text? })
 }
 
-/// Why these words cannot name a file below the working directory.
+/// Returns why a path cannot name a file in the working directory, if it cannot.
 fn fault(path: &str) -> Option<&'static str> {
     let mut names = path.split('/');
     if path.starts_with('/') {
@@ -65,7 +68,7 @@ fn fault(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Writes and removes, in the order of the file of replies.
+/// Writes and removes files in the order of the replies file.
 pub(super) fn apply(writes: &[Write], directory: &Path) -> Result<(), String> {
     writes.iter().try_for_each(|write| {
         write.apply(directory).map_err(|error| {
@@ -83,9 +86,9 @@ impl Write {
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
                 }
-                // A pipe would wait for a reader.
+                // Opening a FIFO for writing would wait for a reader.
                 if fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-                    return Err(io::Error::other("something that is no file stands there"));
+                    return Err(io::Error::other("the path exists but is not a regular file"));
                 }
                 fs::write(path, text)
             }
@@ -97,12 +100,12 @@ impl Write {
     }
 }
 
-/// The path below the directory, unless a link on the way leads out of it.
+/// Returns the path in the directory, unless a link on the way leads out.
 fn contained(directory: &Path, path: &str) -> io::Result<PathBuf> {
     let top = directory.canonicalize()?;
     let whole = top.join(path);
     let on_the_way = whole.ancestors().find(|part| part.symlink_metadata().is_ok());
-    // A link to nowhere has no canonical form either: it is refused.
+    // A dangling link has no canonical path either, so it is refused.
     let real = on_the_way.unwrap_or(&top).canonicalize()?;
     if real.starts_with(&top) {
         return Ok(whole);

@@ -1,4 +1,4 @@
-//! YAML as a tree of nodes that know where they stand. The one place that knows the YAML library.
+//! YAML as a tree of nodes with positions. This is the only module that uses the YAML library.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, Options, Spanned};
 
-/// A value, and the bytes where it begins.
+/// A value and its position in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) value: Value,
@@ -27,7 +27,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// What it is, for people.
+    /// Describes the type for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -40,14 +40,14 @@ impl Value {
     }
 }
 
-/// How deep lists and mappings may stand in each other. Replies never do as much; without optimisation
+/// The maximum depth of nested lists and mappings. Replies need far less, and without optimisation
 /// each level takes 32 KiB of the stack.
 const DEEPEST: usize = 16;
 
-/// Reads a document.
 pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     let mut options = Options::default();
     options.with_snippet = false;
+    // Otherwise `no` and `on` would become booleans instead of texts.
     options.strict_booleans = true;
     if let Some(budget) = &mut options.budget {
         budget.max_depth = DEEPEST;
@@ -56,11 +56,12 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         let span = error.location().map_or(0..0, |location| span(text, location));
         let message = match error.without_snippet() {
             Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
-                format!("lists and mappings stand more than {DEEPEST} deep in each other")
+                format!("lists and mappings are nested more than {DEEPEST} levels deep")
             }
             error => error.to_string(),
         };
-        // The place stands before the message already, and options are no advice to authors.
+        // The diagnostic already shows the position, and options of the library do not help
+        // authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();
         let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
@@ -68,8 +69,9 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     })
 }
 
-/// The bytes of a location; errors of the scanner know only line and column.
+/// Returns the bytes of a location.
 fn span(text: &str, location: Location) -> Range<usize> {
+    // Errors of the scanner have only a line and a column.
     if location.span().byte_offset().is_some() {
         return bytes(location);
     }
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_know_what_they_are_and_where() {
+    fn nodes_have_type_and_position() {
         let text = "A: \"x\"\nB:\n  - yes\n  - 1: 0.5\n    '2': ~\n  - true\n";
         let Value::Map(entries) = read(text).unwrap().value else {
             panic!("no mapping");
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_yaml_is_told_with_its_place() {
+    fn invalid_yaml_is_reported_with_position() {
         let check = |text: &str, expected: &str| {
             let found = read(text).unwrap_err().in_file("r.yaml").to_string();
             assert_eq!(found, expected);

@@ -1,26 +1,28 @@
-//! Schemas by name, in directories of a workspace.
+//! Finding schemas by name in directories of a workspace.
+//!
+//! The caller passes the JSON parser, so that every document is read in the same way.
 
 use serde_json::Value;
 
-use super::{Fault, Why, Workspace};
+use super::{Workspace, WorkspaceError, WorkspaceErrorKind};
 
-/// The directories in which schemas are looked for, in order.
+/// The directories in which schemas are searched, in order.
 #[derive(Debug, Clone)]
 pub struct SchemaFiles<'a> {
     workspace: &'a Workspace,
-    /// Each with its slash.
+    /// Each with a trailing slash.
     directories: Vec<String>,
     parse: fn(&[u8]) -> Result<Value, String>,
 }
 
 impl Workspace {
-    /// The schemas in these directories, each relative and inside; every one that is not is told with
-    /// its index. A directory that does not exist holds nothing.
+    /// Returns the schemas in these directories, which must be relative and inside. The error lists
+    /// every invalid directory with its index. A directory that does not exist contains nothing.
     pub fn schema_files(
         &self,
         directories: &[String],
         parse: fn(&[u8]) -> Result<Value, String>,
-    ) -> Result<SchemaFiles<'_>, Vec<(usize, Fault)>> {
+    ) -> Result<SchemaFiles<'_>, Vec<(usize, WorkspaceError)>> {
         let checked = directories.iter().map(|directory| self.check(directory)).enumerate();
         let faults = checked.filter_map(|(index, checked)| Some((index, checked.err()?)));
         let faults: Vec<_> = faults.collect();
@@ -37,21 +39,24 @@ impl Workspace {
 }
 
 impl SchemaFiles<'_> {
-    /// Where schemas are looked for, in words.
-    pub fn places(&self) -> String {
+    /// Describes the searched directories for messages.
+    pub fn display_directories(&self) -> String {
         let name = |directory: &String| match directory.trim_end_matches('/') {
             "" => ".".to_owned(),
             directory => directory.to_owned(),
         };
         match self.directories.iter().map(name).collect::<Vec<_>>().as_slice() {
-            [] => "no directory is named: --schema-path DIR, `ref.schemaPaths`".to_owned(),
+            [] => {
+                "no schema directory is set: use --schema-path DIR or `ref.schemaPaths`".to_owned()
+            }
             some => format!("looked in: {}", some.join(", ")),
         }
     }
 
-    /// The document in the first file called `name` or `name.json`; an error says which file cannot be
-    /// read, and why.
+    /// Returns the document in the first file called `name` or `name.json`. The error names a file
+    /// that cannot be read, and the reason.
     pub fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        // A name with a separator could reach files outside the schema directories.
         if matches!(name, "" | "." | "..") || name.contains(['/', '\\']) {
             return Err(format!("`{name}` is not a file name"));
         }
@@ -63,7 +68,11 @@ impl SchemaFiles<'_> {
                         let parsed = (self.parse)(&bytes);
                         return parsed.map(Some).map_err(|why| format!("{path}: {why}"));
                     }
-                    Err(Fault { why: Why::Missing | Why::NotAFile, .. }) => {}
+                    // Every other error must not be skipped: a later directory could hide it.
+                    Err(WorkspaceError {
+                        why: WorkspaceErrorKind::Missing | WorkspaceErrorKind::NotAFile,
+                        ..
+                    }) => {}
                     Err(fault) => return Err(fault.to_string()),
                 }
             }

@@ -127,7 +127,7 @@ impl RequestedOptions {
                 problems.into_iter().filter_map(option).collect()
             }
             codex::NAME => {
-                use codex::preflight::Problem;
+                use codex::preflight::PreflightProblem;
                 let (model, cap) = (self.model.as_deref(), self.cap);
                 let requested = codex::preflight::Wish { permissions, effort, extras, model, cap };
                 let problems = requested.problems(prices);

@@ -8,7 +8,7 @@ mod already_ended;
 mod edits;
 mod preflight;
 
-use raymond_backends::contract::Attached;
+use raymond_backends::contract::AttachResult;
 use raymond_backends::process::{Identity, Leftover};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
@@ -320,10 +320,10 @@ fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Res
     for turn in in_flight(run) {
         let found = owned::find(run, &paths, turn, &backends);
         match &found {
-            Attached::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
-            Attached::Running => fates.push((turn.id.clone(), Fate::Adopted)),
-            Attached::Absent { .. } => {}
-            Attached::Unreadable { why } => {
+            AttachResult::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
+            AttachResult::Running => fates.push((turn.id.clone(), Fate::Adopted)),
+            AttachResult::Absent { .. } => {}
+            AttachResult::Unreadable { why } => {
                 return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use raymond_backends::claude::DEFAULT_MODE;
-use raymond_backends::headless::Clocks;
+use raymond_backends::headless::ClientTimeouts;
 use raymond_core::budget::Micros;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
@@ -43,7 +43,8 @@ impl Row {
 /// Returns all settings in the order of the documentation.
 pub(crate) fn rows(config: &Layer) -> Vec<Row> {
     let default = Settings::default();
-    let idle = Span(Duration::as_millis(&Clocks::default().idle).try_into().unwrap_or(u64::MAX));
+    let idle =
+        Span(Duration::as_millis(&ClientTimeouts::default().idle).try_into().unwrap_or(u64::MAX));
     let span = |span: &Span| json!(span.to_string());
     let mut rows = vec![
         budget(config.budget.as_ref(), default.budget),

@@ -153,7 +153,7 @@ fn a_long_line_is_survived() {
     let memory = stage.warnings();
     assert_eq!(memory.len(), 1, "{memory:?}");
     let transcript = stage.project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl");
-    assert!(transcript.len() < 100_000 && transcript.contains("[cut here: the line has"));
+    assert!(transcript.len() < 100_000 && transcript.contains("[shortened: the line had"));
 }
 
 // proves: S25

@@ -69,7 +69,7 @@ fn callee_in_the_callers_session_is_rejected() {
         ("DEEPER", "fake: say <result>found</result>"),
         ("BACK", "fake: say <result>{{result}}!</result>"),
     ]);
-    stage.run("").mentions(1, &["the client was to branch session ", ", and went on in it"]);
+    stage.run("").mentions(1, &["the client should have branched session ", " but continued it"]);
     let call = "START, <call return='BACK'>SUB</call>";
     let branched = ["new A | START".to_owned(), format!("branch A to B | {call}, SUB")];
     assert_eq!(stage.told(), branched);

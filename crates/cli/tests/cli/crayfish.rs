@@ -83,7 +83,7 @@ fn mistakes_have_file_line_and_pointer() {
         project.raymond("crayfish validate flow.json bad.json broken.json good.json nope.json");
     check.says(
         2,
-        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` (no directory is named: --schema-path DIR, `ref.schemaPaths`) [missing_schema]
+        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` (no schema directory is set: use --schema-path DIR or `ref.schemaPaths`) [missing_schema]
         raymond: the document has a mistake
         bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [missing_key]
         bad.json:4:3: error: /steps/1: a step is an object, not a number [wrong_type]

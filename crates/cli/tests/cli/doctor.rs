@@ -84,14 +84,14 @@ fn codex_is_named_when_it_is_found_or_asked_for() {
     };
     let found = ("ok", "codex 0.166.0 (/project/bin/codex)");
     check(&with_codex("0.166.0"), "client", &[claude, found]);
-    let old = "the client codex (/project/bin/codex) is version 0.55.0, and this needs 0.166.0";
+    let old = "the client codex (/project/bin/codex) is version 0.55.0, but Raymond needs 0.166.0 or later";
     check(&with_codex("0.55.0"), "client", &[claude, ("warn", old)]);
     let chosen = with_codex("0.55.0").with("RAYMOND_BACKEND", "codex");
     check(&chosen, "client", &[claude, ("fail", old)]);
     let missing = |name, value| with_client("echo 2.1.325").with(name, value);
     check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude, NO_CODEX]);
     // What was said wrongly is told as a run would tell it.
-    let nowhere = ("warn", "there is no program at /nowhere");
+    let nowhere = ("warn", "could not find a program at /nowhere");
     check(&missing("RAYMOND_CODEX", "/nowhere"), "client", &[claude, nowhere]);
     let misspelt = ("warn", "cannot find the client codexx on PATH");
     check(&missing("RAYMOND_CODEX", "codexx"), "client", &[claude, misspelt]);
@@ -105,7 +105,7 @@ fn missing_codex_home_is_reported() {
     let project = with_client("echo 2.1.325");
     let codex = program(&project, "codex", "echo codex-cli 0.166.0");
     let project = project.with("RAYMOND_CODEX", codex).with("CODEX_HOME", "/nowhere");
-    let told = ("warn", "CODEX_HOME is /nowhere, and there is no such directory");
+    let told = ("warn", "CODEX_HOME is /nowhere, but that directory does not exist");
     check(&project, "client", &[claude, told]);
     let chosen = project.with("RAYMOND_BACKEND", "codex");
     check(&chosen, "client", &[claude, ("fail", told.1)]);

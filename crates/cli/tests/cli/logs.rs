@@ -245,7 +245,7 @@ fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
     };
     let huge = format!("{INIT}\n\"{}\"\n{TEXT}", "x".repeat(17 << 20));
     project.write(path, huge);
-    let too_long = "    ~ a line of 17825794 bytes was too long to be read";
+    let too_long = "    ~ a line of 17825794 bytes was too long to read";
     check(&[too_long, "    | I will look.", "    | Carefully."]);
     let raw = project.raymond("logs --raw");
     let left_out = r#"{"bytes":17825794,"raymond":"omitted a line"}"#;

@@ -56,13 +56,13 @@ go";
         ("wf/LOST.md", "---\nbackend: codex\npermission_mode: auto\n---\ngo"),
         ("r.yaml", "START: hello"),
     ]);
-    let told = "wf/LOST.md:3:1: warning: codex has nothing like the permission mode \"auto\" (nothing leads here) [backend-lacks]
+    let told = "wf/LOST.md:3:1: warning: codex has no equivalent of the permission mode \"auto\" (nothing leads here) [backend-lacks]
         hint: the modes are acceptEdits, default, plan
-        wf/OTHER.md:3:1: error: codex takes no mcp_config [backend-lacks]
-        hint: name the servers in its own config.toml, or use another backend
+        wf/OTHER.md:3:1: error: codex does not support mcp_config [backend-lacks]
+        hint: configure the servers in its own config.toml, or use another backend
         wf/OTHER.md:4:1: error: codex has no effort \"hgih\" [backend-lacks]
         hint: the efforts are none, minimal, low, medium, high, xhigh, max, ultra
-        wf/START.md:3:1: error: \"cargo test\" is no rule for a tool [backend-lacks]
+        wf/START.md:3:1: error: \"cargo test\" is not a tool rule [backend-lacks]
         hint: rules look like `Edit` or `Bash(cargo test:*)`
         raymond: the workflow has 3 mistakes";
     project.raymond("run wf").prints("").says(2, told);
@@ -76,7 +76,7 @@ fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
     let project = Project::of(&[("wf/START.md", CODEX), ("wf/OWN.md", own)]);
     project.raymond("run wf --effort hgih --permission-mode auto").prints("").says(
         2,
-        "wf: error: codex has nothing like the permission mode \"auto\" (codex answers OWN.md, START.md) [backend-lacks]
+        "wf: error: codex has no equivalent of the permission mode \"auto\" (codex answers OWN.md, START.md) [backend-lacks]
         hint: the modes are acceptEdits, default, plan
         wf: error: codex has no effort \"hgih\" (codex answers OWN.md, START.md) [backend-lacks]
         hint: the efforts are none, minimal, low, medium, high, xhigh, max, ultra
@@ -104,7 +104,7 @@ fn words_are_checked_in_a_played_run_as_in_a_real_one() {
     };
     check("", "", "");
     check("", "--effort huge", "wf: error: claude has no effort \"huge\"");
-    let no_mode = "wf/START.md:2:1: error: codex has nothing like the permission mode \"auto\"";
+    let no_mode = "wf/START.md:2:1: error: codex has no equivalent of the permission mode \"auto\"";
     check("backend = 'codex'", "", no_mode);
     check("backend = 'codex'", "--backend scripted", no_mode);
     check("backend = 'scripted'", "--effort huge", "claude has no effort \"huge\"");
@@ -144,7 +144,7 @@ fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
         &format!(
             "wf: error: codex keeps no lists of allowed and denied tools, and the run denies WebFetch (codex answers OTHER.md) [backend-lacks]
             hint: leave out `deny` and set `permission_mode`, or let another backend answer; {}
-            wf: error: codex has nothing like the permission mode \"auto\" (codex answers OTHER.md) [backend-lacks]
+            wf: error: codex has no equivalent of the permission mode \"auto\" (codex answers OTHER.md) [backend-lacks]
             hint: the modes are acceptEdits, default, plan; {}
             wf: error: the model \"house\" has no price, so codex cannot be held to a budget (codex answers OTHER.md) [backend-lacks]
             hint: put [prices.\"house\"] into the configuration, or run it with --budget none and no `budget` in the state; {}
@@ -247,8 +247,8 @@ fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
         let told = format!("raymond: could not use claude for START.md: {told}\n");
         project.raymond("run wf").prints("").mentions(7, &[&told]);
     };
-    check("/nowhere/claude", "there is no program at /nowhere/claude");
-    check("./bin/claude", "there is no program at /project/bin/claude");
+    check("/nowhere/claude", "could not find a program at /nowhere/claude");
+    check("./bin/claude", "could not find a program at /project/bin/claude");
     check("./plain", "cannot run the client /project/plain: it is not an executable file");
     check("no-such", "cannot find the client no-such on PATH");
 }

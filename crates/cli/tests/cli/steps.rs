@@ -367,7 +367,7 @@ fn replies_know_steps_by_their_ids_and_their_keys() {
         &[
             "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
             "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
-            "r.yaml: warning: no reply for judge, should it be reached [no-reply]",
+            "r.yaml: warning: no reply for judge, if it is reached [no-reply]",
             "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / attempt 1 of each[0].judge in r.yaml: add one under each[0].judge",
         ],
     );

@@ -188,7 +188,7 @@ fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
         1,
         &[
             "bad.yaml:1:1: warning: no state is called \"STRAT\" [unknown-state]\n  hint: did you mean \"START\"?\n",
-            "bad.yaml: warning: no reply for START, should it be reached [no-reply]\n",
+            "bad.yaml: warning: no reply for START, if it is reached [no-reply]\n",
             "START.md: failed: could not start: no reply for main / START.md / visit 1 / turn 1 in bad.yaml: add one under START",
         ],
     );

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::conformance::{Bench, Situation};
-use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
-use raymond_backends::headless::Settings;
+use raymond_backends::conformance::{Harness, Situation};
+use raymond_backends::contract::{Answer, Backend, Request, StartedTurn, TurnObserver};
+use raymond_backends::headless::ClientSettings;
 use raymond_backends::{claude, codex};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
@@ -43,13 +43,13 @@ pub(crate) struct Alone {
 impl Alone {
     pub(crate) fn claude() -> Self {
         let stage = Stage::new();
-        let backend = claude::client(Settings::of(wrapped(&stage, &clients::claude())));
+        let backend = claude::client(ClientSettings::of(wrapped(&stage, &clients::claude())));
         Self { stage, backend, prompts: contract::prompts, config_home: None, asked: Cell::new(0) }
     }
 
     pub(crate) fn codex() -> Self {
         let stage = Stage::new();
-        let backend = codex::client(Settings::of(wrapped(&stage, &clients::codex())));
+        let backend = codex::client(ClientSettings::of(wrapped(&stage, &clients::codex())));
         let config_home = Some(stage.home().join("codex"));
         let prompts = codex_contract::prompts;
         Self { stage, backend, prompts, config_home, asked: Cell::new(0) }
@@ -60,7 +60,7 @@ impl Alone {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
         Request {
-            started: Started {
+            started: StartedTurn {
                 nonce: Nonce::new(format!("alone{}", std::process::id())),
                 turn: format!("main.{number}.1").parse::<TurnId>().unwrap(),
                 attempt: 1,
@@ -86,11 +86,11 @@ impl Alone {
     }
 
     pub(crate) fn ask(&self, request: Request) -> Answer {
-        finished(self.backend.answer(request, Watch::unseen(CancellationToken::new())))
+        finished(self.backend.answer(request, TurnObserver::silent(CancellationToken::new())))
     }
 }
 
-impl Bench for Alone {
+impl Harness for Alone {
     fn backend(&self) -> &dyn Backend {
         self.backend.as_ref()
     }

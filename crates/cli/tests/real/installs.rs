@@ -74,7 +74,7 @@ fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
 }
 
 const MISSING: &str = "cannot find the client no-such-client on PATH";
-const TOO_OLD: &str = ") is version 2.1.308, and this needs 2.1.309";
+const TOO_OLD: &str = ") is version 2.1.308, but Raymond needs 2.1.309 or later";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
@@ -93,7 +93,11 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     };
     let missing = |_: &Stage| "RAYMOND_CLAUDE=no-such-client".to_owned();
     check(missing, MISSING, "hint: install Claude Code (npm install -g");
-    check(|stage| of_version(stage, "2.1.308"), TOO_OLD, "hint: install a newer one (npm install");
+    check(
+        |stage| of_version(stage, "2.1.308"),
+        TOO_OLD,
+        "hint: install a newer version (npm install",
+    );
     let mixed_up = |_: &Stage| format!("RAYMOND_CLAUDE={}", clients::codex().display());
     let codex = clients::codex().display().to_string();
     let told = format!(

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_backends::contract::{Answer, Attached, Started};
+use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::restarted_since;
 use raymond_core::budget::Cost;
 use raymond_core::ids::{BackendName, TurnId};
@@ -109,10 +109,10 @@ impl Clues {
         traced.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
-    fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
+    fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> StartedTurn {
         let (turn, number) = attempt;
         let plan = self.plans.get(attempt).cloned();
-        Started {
+        StartedTurn {
             nonce: run.nonce.clone(),
             turn: turn.clone(),
             attempt: *number,
@@ -133,8 +133,8 @@ fn attempt_of(name: &str) -> Option<Attempt> {
 }
 
 /// Returns what a turn in flight spent whose client is gone; none if it still runs.
-pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
-    if let Attached::Running = found {
+pub fn spent(paths: &RunPaths, turn: &Turn, found: AttachResult) -> Option<TranscriptCost> {
+    if let AttachResult::Running = found {
         return None;
     }
     let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
@@ -144,12 +144,14 @@ pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<Transcrip
     Some(told(found, machine))
 }
 
-fn told(found: Attached, machine: Machine) -> TranscriptCost {
+fn told(found: AttachResult, machine: Machine) -> TranscriptCost {
     match (found, machine) {
-        (Attached::Finished(answer), _) => traced(&answer),
-        (Attached::Absent { cost, .. }, Machine::RanOn) => cost.into(),
-        (Attached::Absent { cost, .. }, Machine::Restarted) => recovery::after_restart(cost).into(),
-        (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown.into(),
+        (AttachResult::Finished(answer), _) => traced(&answer),
+        (AttachResult::Absent { cost, .. }, Machine::RanOn) => cost.into(),
+        (AttachResult::Absent { cost, .. }, Machine::Restarted) => {
+            recovery::after_restart(cost).into()
+        }
+        (AttachResult::Running | AttachResult::Unreadable { .. }, _) => Cost::Unknown.into(),
     }
 }
 

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Answer, Started};
+use raymond_backends::contract::{self, Answer, StartedTurn};
 use raymond_backends::process::{
-    Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
+    Files, Grace, Identity, Leftover, Marker, leftovers, release_reserved_space, restarted_since,
 };
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::RunId;
@@ -66,14 +66,16 @@ impl Owned {
             let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
             let found = if lived && !transcript.exists() { doubted(found) } else { found };
-            if !matches!(found, contract::Attached::Running) {
+            if !matches!(found, contract::AttachResult::Running) {
                 gone.insert(marker);
             }
             match found {
-                contract::Attached::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                contract::AttachResult::Unreadable { why }
+                    if on_unreadable == OnUnreadable::Refuse =>
+                {
                     Err(OwnError::Unreadable { why })
                 }
-                contract::Attached::Finished(answer) if run.flow.is_some() => {
+                contract::AttachResult::Finished(answer) if run.flow.is_some() => {
                     answers.push((turn.clone(), answer));
                     // To weigh it by its schema may take a while: that is done below.
                     Ok(Attached::Running)
@@ -92,7 +94,7 @@ impl Owned {
         for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
             // Space that stays reserved does no other harm.
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            release_room(&Files::of_turn(&transcript)).ok();
+            release_reserved_space(&Files::for_turn(&transcript)).ok();
         }
         Ok(inputs)
     }
@@ -102,7 +104,7 @@ impl Owned {
         let run = &self.head.run;
         let unreadable =
             in_flight(run).find_map(|turn| match find(run, &self.paths, turn, backends) {
-                contract::Attached::Unreadable { why } => Some(OwnError::Unreadable { why }),
+                contract::AttachResult::Unreadable { why } => Some(OwnError::Unreadable { why }),
                 _ => None,
             });
         unreadable.map_or(Ok(()), Err)
@@ -117,10 +119,10 @@ impl Owned {
 }
 
 /// A client whose processes lived was started. Without its transcript, nothing tells what it cost.
-fn doubted(found: contract::Attached) -> contract::Attached {
+fn doubted(found: contract::AttachResult) -> contract::AttachResult {
     match found {
-        contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
-            contract::Attached::Absent { cost: Cost::Unknown, progressed: true, session }
+        contract::AttachResult::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
+            contract::AttachResult::Absent { cost: Cost::Unknown, progressed: true, session }
         }
         found => found,
     }
@@ -130,12 +132,12 @@ fn doubted(found: contract::Attached) -> contract::Attached {
 fn attached(
     owned: &Owned,
     turn: &Turn,
-    found: contract::Attached,
+    found: contract::AttachResult,
 ) -> Result<Attached, blobs::Error> {
     let run = &owned.head.run;
     Ok(match found {
-        contract::Attached::Running => Attached::Running,
-        contract::Attached::Absent { cost, progressed, session } => {
+        contract::AttachResult::Running => Attached::Running,
+        contract::AttachResult::Absent { cost, progressed, session } => {
             let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
             // The journal may have been written since: another agent's turn, or a stop.
             let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
@@ -143,10 +145,10 @@ fn attached(
             Attached::Absent { cost, progressed, session }
         }
         // It may have written anything.
-        contract::Attached::Unreadable { .. } => {
+        contract::AttachResult::Unreadable { .. } => {
             Attached::Absent { cost: Cost::Unknown, progressed: true, session: None }
         }
-        contract::Attached::Finished(answer) => {
+        contract::AttachResult::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
             let (source, by) = (run.settings.program.messages(), Interruption::Crash);
             Attached::Finished(answered(answer, source, by, cwd.as_ref(), &owned.blobs)?)
@@ -180,8 +182,13 @@ async fn judged(
 
 /// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
 /// never outlives its owner.
-pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
-    let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
+pub fn find(
+    run: &Run,
+    paths: &RunPaths,
+    turn: &Turn,
+    backends: &Backends,
+) -> contract::AttachResult {
+    let absent = |cost| contract::AttachResult::Absent { cost, progressed: false, session: None };
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
     let former = backends.former(name);
     let is_replaced = former.is_some();
@@ -189,7 +196,7 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
     else {
         return absent(Cost::Unknown);
     };
-    let found = backend.attach(&Started {
+    let found = backend.attach(&StartedTurn {
         nonce: run.nonce.clone(),
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -202,7 +209,7 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
     });
     match found {
         // Its client is ended, and another backend takes the turn.
-        contract::Attached::Running if is_replaced => absent(Cost::Unknown),
+        contract::AttachResult::Running if is_replaced => absent(Cost::Unknown),
         found => found,
     }
 }

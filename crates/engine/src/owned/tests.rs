@@ -109,7 +109,7 @@ fn start_stubborn(bench: &Bench, owned: &Owned) {
     };
     let file = |name| bench.cwd.path().join(name);
     let files = Files { stdout: file("out"), stderr: file("err") };
-    start_client(spec, &files).unwrap().leave();
+    start_client(spec, &files).unwrap().keep_running();
 }
 
 async fn appears(bench: &Bench, name: &str) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Sign};
+use raymond_backends::contract::{self, Progress};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
@@ -39,7 +39,7 @@ impl Report {
 }
 
 /// What was seen of a turn while it runs.
-pub(crate) type Seen = (TurnId, Sign);
+pub(crate) type Seen = (TurnId, Progress);
 
 /// Starts what the driver releases.
 pub(crate) struct Hands<'w> {
@@ -138,10 +138,10 @@ impl<'w> Hands<'w> {
         }
     }
 
-    fn watch_over(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
+    fn watch_over(&self, turn: &TurnId, cancel: CancellationToken) -> contract::TurnObserver {
         let (turn, signs) = (turn.clone(), self.signs.clone());
         let listener = move |sign| drop(signs.send((turn.clone(), sign)));
-        contract::Watch { cancel, listener: Arc::new(listener) }
+        contract::TurnObserver { cancel, listener: Arc::new(listener) }
     }
 
     /// Every task reports, whatever becomes of it.

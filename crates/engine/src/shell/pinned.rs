@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use raymond_backends::script::{LastWords, Spoken, Told};
+use raymond_backends::script::{ScriptEnd, ScriptOutput, ScriptSuccess};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::settings::Pinning;
@@ -31,22 +31,27 @@ pub(super) struct Runnable {
 impl Runnable {
     /// Names the script and its neighbours in the messages of the script by their own paths: a person
     /// who reads `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
-    pub(super) fn with_own_paths(&self, told: Told) -> Told {
+    pub(super) fn with_own_paths(&self, told: ScriptEnd) -> ScriptEnd {
         let own = |text: String| self.own_paths(text);
         match told {
-            Told::Spoken(spoken) => Told::Spoken(Spoken { stderr: own(spoken.stderr), ..spoken }),
-            Told::Failed { failure, last } => {
+            ScriptEnd::Succeeded(spoken) => {
+                ScriptEnd::Succeeded(ScriptSuccess { stderr: own(spoken.stderr), ..spoken })
+            }
+            ScriptEnd::Failed { failure, output } => {
                 let failure = match failure {
                     TurnFailure::Script { status, stderr } => {
                         TurnFailure::Script { status, stderr: own(stderr) }
                     }
                     other => other,
                 };
-                Told::Failed { failure, last: LastWords { stderr: own(last.stderr), ..last } }
+                ScriptEnd::Failed {
+                    failure,
+                    output: ScriptOutput { stderr: own(output.stderr), ..output },
+                }
             }
-            Told::Interrupted { progressed, last } => {
-                let last = LastWords { stderr: own(last.stderr), ..last };
-                Told::Interrupted { progressed, last }
+            ScriptEnd::Interrupted { progressed, output } => {
+                let output = ScriptOutput { stderr: own(output.stderr), ..output };
+                ScriptEnd::Interrupted { progressed, output }
             }
         }
     }
@@ -127,8 +132,8 @@ const MOST_KEPT: usize = 64 * 1024;
 
 /// Keeps the end of what a script said beside where a client's transcript would be. It is for a person's eyes, so a
 /// run does not fail where it cannot be written.
-pub(super) fn keep(transcript: &Path, last: &LastWords) {
-    for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
+pub(super) fn keep(transcript: &Path, output: &ScriptOutput) {
+    for (said, extension) in [(&output.stdout, "stdout"), (&output.stderr, "stderr")] {
         let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT))..];
         if let (false, Some(folder)) = (end.is_empty(), transcript.parent()) {
             let kept = transcript.with_extension(extension);

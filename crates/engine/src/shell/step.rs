@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::exec::{self, Command, End, Ran};
+use raymond_backends::exec::{self, ExecCommand, ExecEnd, ExecResult};
 use raymond_backends::process::{Inherit, Input, Marker};
 use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
@@ -100,7 +100,7 @@ pub(crate) async fn step(
         Err(GivenUp::Cancelled) => return Ok(interrupted()),
     }
     let ran = exec::run(doing.attempt(&kit, &effect), &cancel).await;
-    if ran.end == End::Cancelled {
+    if ran.end == ExecEnd::Cancelled {
         return Ok(interrupted());
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
@@ -177,9 +177,9 @@ impl Doing {
 
     fn attempt(&self, kit: &Kit, effect: &StepEffect) -> exec::Exec {
         let command = match &self.call.program {
-            Program::Shell(text) => Command::Shell(text.clone()),
+            Program::Shell(text) => ExecCommand::Shell(text.clone()),
             Program::Cmd { cmd, args } => {
-                Command::Program { program: cmd.clone(), arguments: args.clone() }
+                ExecCommand::Program { program: cmd.clone(), arguments: args.clone() }
             }
         };
         exec::Exec {
@@ -227,7 +227,7 @@ impl Doing {
     fn judge(
         &self,
         workspace: &Workspace,
-        ran: &Ran,
+        ran: &ExecResult,
         result: &mut Map<String, Json>,
     ) -> Result<(), Fault> {
         if !matches!(self.exec.io, Io::Stream { .. }) {
@@ -314,17 +314,17 @@ fn whole((list, contracts): (&str, &[Contract]), paths: &[String]) -> Result<(),
     }
 }
 
-fn ended(end: &End) -> Result<(), Fault> {
+fn ended(end: &ExecEnd) -> Result<(), Fault> {
     let why = match end {
-        End::Succeeded => return Ok(()),
-        End::Failed { status } => status.clone(),
-        End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
-        End::TooLarge { limit } => {
+        ExecEnd::Succeeded => return Ok(()),
+        ExecEnd::Failed { status } => status.clone(),
+        ExecEnd::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
+        ExecEnd::TooLarge { limit } => {
             let why = format!("more than {} MiB of output", limit >> 20);
             return Err(Fault::of_output(Wrong::at("", ProblemCode::TooLarge, why)));
         }
-        End::NotStarted { why } => why.clone(),
-        End::Cancelled => "it was cancelled".to_owned(),
+        ExecEnd::NotStarted { why } => why.clone(),
+        ExecEnd::Cancelled => "it was cancelled".to_owned(),
     };
     Err(Fault::of_output(why))
 }

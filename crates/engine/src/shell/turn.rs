@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::contract::{Answer, Backend, Capability, Request, Started, Watch};
+use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_backends::process::{Inherit, Limits, Marker};
-use raymond_backends::script::{self, Script, Spoken, Told};
+use raymond_backends::script::{self, Script, ScriptEnd, ScriptSuccess};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, StateName, TurnId};
@@ -96,7 +96,7 @@ pub(crate) async fn prompt(
     kit: Arc<Kit>,
     effect: Box<PromptEffect>,
     subject: Box<Subject>,
-    watch: Watch,
+    watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
     let Sending { backend, request, judging } = match sending(&kit, effect, subject)? {
         Ok(sending) => sending,
@@ -188,7 +188,7 @@ pub(crate) async fn follow(
     kit: Arc<Kit>,
     effect: Box<PromptEffect>,
     asking: Option<Box<Asking>>,
-    watch: Watch,
+    watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = kit.backends.get(&effect.backend) else {
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
@@ -200,8 +200,8 @@ pub(crate) async fn follow(
     judging.judge(&kit, answer).await
 }
 
-fn started(kit: &Kit, effect: &PromptEffect) -> Started {
-    Started {
+fn started(kit: &Kit, effect: &PromptEffect) -> StartedTurn {
+    StartedTurn {
         nonce: kit.nonce.clone(),
         turn: effect.turn.clone(),
         attempt: effect.attempt,
@@ -283,20 +283,20 @@ pub(crate) async fn script(
     let words = transcript(&kit.transcripts, &effect.turn, effect.attempt);
     let ended = script::run(script, &limits, &cancel).await;
     Ok(match runnable.with_own_paths(ended) {
-        Told::Spoken(spoken) => told(&kit, &effect.cwd, spoken)?,
-        Told::Failed { failure, last } => {
-            pinned::keep(&words, &last);
+        ScriptEnd::Succeeded(spoken) => told(&kit, &effect.cwd, spoken)?,
+        ScriptEnd::Failed { failure, output } => {
+            pinned::keep(&words, &output);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
         }
-        Told::Interrupted { progressed, last } => {
-            pinned::keep(&words, &last);
+        ScriptEnd::Interrupted { progressed, output } => {
+            pinned::keep(&words, &output);
             let (by, cost) = (Interruption::Stop, Cost::Free);
             Outcome::Interrupted { by, cost, progressed, session: None }
         }
     })
 }
 
-fn told(kit: &Kit, cwd: &str, spoken: Spoken) -> Result<Outcome, blobs::Error> {
+fn told(kit: &Kit, cwd: &str, spoken: ScriptSuccess) -> Result<Outcome, blobs::Error> {
     let cwd = Path::new(cwd);
     let mut finished = observe::finished(&spoken.text, Source::Script, cwd, &kit.blobs)?;
     finished.stderr = spoken.stderr;

@@ -5,11 +5,11 @@ use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::Extras;
 
 use super::*;
-use crate::contract::Started;
+use crate::contract::StartedTurn;
 
 fn request() -> Request {
     Request {
-        started: Started {
+        started: StartedTurn {
             nonce: Nonce::new("n"),
             turn: "main.1.1".parse::<TurnId>().unwrap(),
             attempt: 1,
@@ -34,16 +34,16 @@ fn request() -> Request {
     }
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new("S"))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new("S"))
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+fn list(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// What follows the flags that are always there.
-fn check(request: &Request, step: &Step, expected: &[&str]) {
+/// Checks the arguments after the flags that are always there.
+fn check(request: &Request, step: &SessionStep, expected: &[&str]) {
     let found = arguments(request, step);
     let (always, rest) = found.split_at(4);
     assert_eq!(always, ["-p", "--output-format", "stream-json", "--verbose"]);
@@ -54,13 +54,13 @@ fn check(request: &Request, step: &Step, expected: &[&str]) {
 fn each_step_gets_its_conversation() {
     let (from, to) = (SessionId::new("FROM"), SessionId::new("TO"));
     let mode = ["--permission-mode=acceptEdits"];
-    let check = |step: Step, session: &[&str]| {
+    let check = |step: SessionStep, session: &[&str]| {
         check(&request(), &step, &[session, &mode].concat());
     };
     check(open(), &["--session-id=S"]);
-    check(Step::Resume(to.clone()), &["--resume=TO"]);
+    check(SessionStep::Resume(to.clone()), &["--resume=TO"]);
     let branch = ["--resume=FROM", "--fork-session", "--session-id=TO"];
-    check(Step::Branch { from, to }, &branch);
+    check(SessionStep::Branch { from, to }, &branch);
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn permissions_are_flags_and_lists_swallow_nothing() {
     let skipped = Permissions { checks: Checks::Skipped, mode: Some("plan".into()), ..base() };
     check(skipped, &["--dangerously-skip-permissions"]);
     let lists = Permissions {
-        allow: words(&["Bash(git commit -m \"a, b\":*)", "Read"]),
-        deny: words(&["WebFetch"]),
+        allow: list(&["Bash(git commit -m \"a, b\":*)", "Read"]),
+        deny: list(&["WebFetch"]),
         ..base()
     };
     check(
@@ -91,13 +91,13 @@ fn permissions_are_flags_and_lists_swallow_nothing() {
 }
 
 #[test]
-fn everything_else_that_a_state_says_is_a_flag() {
+fn every_option_of_a_state_is_a_flag() {
     let all = Request {
         model: Some("opus".into()),
         effort: Some("high".into()),
-        started: Started { cap: Some(Micros(1_250_000)), ..request().started },
+        started: StartedTurn { cap: Some(Micros(1_250_000)), ..request().started },
         extras: Extras {
-            add_dirs: words(&["../lib", "/data"]),
+            add_dirs: list(&["../lib", "/data"]),
             mcp_config: Some(r#"{"mcpServers":{}}"#.into()),
             append_system_prompt: Some("- be brief".into()),
         },
@@ -116,7 +116,7 @@ fn everything_else_that_a_state_says_is_a_flag() {
     check(&all, &open(), &[&["--session-id=S"], &common[..]].concat());
     // A session keeps its system prompt otherwise.
     let off = ["--system-prompt-snapshot", "off"];
-    let resume = Step::Resume(SessionId::new("S"));
+    let resume = SessionStep::Resume(SessionId::new("S"));
     check(&all, &resume, &[&["--resume=S"], &common[..], &off].concat());
 }
 
@@ -143,14 +143,18 @@ fn no_value_can_be_taken_for_a_flag() {
         ..request()
     };
     let id = || SessionId::new(FLAG);
-    for step in [Step::Open(id()), Step::Resume(id()), Step::Branch { from: id(), to: id() }] {
-        let words = arguments(&request, &step);
-        assert!(words.iter().all(|word| word != FLAG), "{words:?}");
+    for step in [
+        SessionStep::Open(id()),
+        SessionStep::Resume(id()),
+        SessionStep::Branch { from: id(), to: id() },
+    ] {
+        let list = arguments(&request, &step);
+        assert!(list.iter().all(|word| word != FLAG), "{list:?}");
     }
 }
 
 #[test]
-fn a_cap_is_an_amount_in_dollars_and_never_nothing() {
+fn cap_is_a_positive_amount_in_dollars() {
     let check = |cap: u64, expected: &str| assert_eq!(dollars(Micros(cap)), expected);
     check(0, "0.000001");
     check(50_000, "0.050000");
@@ -159,7 +163,7 @@ fn a_cap_is_an_amount_in_dollars_and_never_nothing() {
 }
 
 #[test]
-fn the_environment_has_few_retries_unless_somebody_set_them() {
+fn retries_are_limited_unless_the_user_sets_them() {
     let check = |request: &Request, inherited: &[&str], expected: &[(&str, &str)]| {
         let found = environment(request, |name| inherited.contains(&name));
         let expected: Vec<(OsString, OsString)> =
@@ -169,18 +173,18 @@ fn the_environment_has_few_retries_unless_somebody_set_them() {
     let retries = ("CLAUDE_CODE_MAX_RETRIES", "2");
     check(&request(), &[], &[retries]);
     check(&request(), &["CLAUDE_CODE_MAX_RETRIES"], &[]);
-    let listed = Request { environment: Some(words(&["PATH"])), ..request() };
+    let listed = Request { environment: Some(list(&["PATH"])), ..request() };
     check(&listed, &["CLAUDE_CODE_MAX_RETRIES"], &[retries]);
-    let named = Request { environment: Some(words(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
+    let named = Request { environment: Some(list(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
     check(&named, &["CLAUDE_CODE_MAX_RETRIES"], &[]);
     let config_home = Some("/run/home".into());
-    let home = Request { started: Started { config_home, ..request().started }, ..request() };
+    let home = Request { started: StartedTurn { config_home, ..request().started }, ..request() };
     check(&home, &[], &[retries, ("CLAUDE_CONFIG_DIR", "/run/home")]);
 }
 
 #[test]
-fn what_tells_of_another_turn_or_client_is_not_handed_on() {
+fn foreign_variables_are_not_inherited() {
     let names = ["PATH", "RAYMOND_STATE", "RAYMOND_TURN", "CLAUDECODE", "CLAUDE_CONFIG_DIR"];
-    let found = foreign(names.into_iter().map(OsString::from));
+    let found = foreign_variables(names.into_iter().map(OsString::from));
     assert_eq!(found, ["RAYMOND_STATE", "CLAUDECODE"]);
 }

@@ -1,5 +1,5 @@
 use super::super::sample;
-use super::super::shape::{
+use super::super::wire::{
     Answers, Block, Count, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Report,
     Server, Tokens, ToolInput, ToolResult,
 };
@@ -10,7 +10,7 @@ fn check(text: &str, expected: &Line) {
 }
 
 #[test]
-fn lines_are_told_apart_by_type_wherever_it_stands() {
+fn line_type_is_found_at_any_position() {
     let retry = Retry {
         attempt: 1,
         max_retries: 2,
@@ -44,7 +44,7 @@ fn lines_are_told_apart_by_type_wherever_it_stands() {
 }
 
 #[test]
-fn what_a_line_holds_is_read_and_the_rest_left() {
+fn known_fields_are_read_and_others_ignored() {
     let server = Server { name: "x".into(), status: "failed".into() };
     let text = r#"{"type":"system","subtype":"init","session_id":"s","model":"m","tools":["Bash"],"mcp_servers":[{"name":"x","status":"failed","source":"dynamic"}]}"#;
     let init =
@@ -145,7 +145,7 @@ fn a_result_is_read_as_it_was_seen() {
 }
 
 #[test]
-fn a_field_of_another_shape_does_not_cost_its_line() {
+fn unexpected_field_type_keeps_the_rest_of_line() {
     let text = r#"{"type":"result","subtype":"success","result":"ok","is_error":"no","permission_denials":null,"errors":{},"session_id":[1],"model_usage_since_last_result":7,"api_error_status":70000}"#;
     let conclusion = Conclusion {
         subtype: "success".into(),

@@ -9,24 +9,24 @@ use raymond_core::time::{Span, Timestamp};
 
 use super::super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
-use crate::process::Heard;
+use crate::process::StreamEvent;
 
 const MODEL: &str = "claude-opus-5-5";
 const REPORTED: Cost = Cost::Reported(Micros(2800));
 const FREE: Cost = Cost::Reported(Micros::ZERO);
 
-fn exited() -> End {
-    End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr: String::new() }
+fn exited() -> ClientEnd {
+    ClientEnd::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr: String::new() }
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new(SESSION))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new(SESSION))
 }
 
-fn after(lines: &[String], end: End, step: &Step) -> Answer {
+fn after(lines: &[String], end: ClientEnd, step: &SessionStep) -> Answer {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
     answer(turn, end, step, &Prices::default())
 }
@@ -62,10 +62,10 @@ fn a_success_is_the_whole_final_message() {
         assert_eq!(after(lines, exited(), &open()), replied(expected), "{lines:?}");
     };
     check(&[init(), text("m", "done"), success("done")], "done");
-    // The result holds the last block only.
+    // The result contains only the last block.
     check(&[init(), text("m", "one "), text("m", "two"), success("two")], "one two");
     check(&[init(), bash("m1", "ls"), text("m2", "done"), success("done")], "done");
-    // What a local command says comes from no message.
+    // The output of a local command comes from no message.
     check(&[init(), text("m", "said"), success("other")], "other");
     check(&[init(), bash("m1", "ls"), success("")], "");
     let silent = sample::result("success", &format!(r#""is_error":false,{}"#, sample::USAGE));
@@ -73,7 +73,7 @@ fn a_success_is_the_whole_final_message() {
 }
 
 #[test]
-fn a_reply_says_all_that_the_client_said() {
+fn reply_contains_all_client_fields() {
     let result = sample::result(
         "success",
         &format!(
@@ -94,30 +94,36 @@ fn a_reply_says_all_that_the_client_said() {
 
 // proves: S33
 #[test]
-fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
+fn wrong_session_fails_the_turn() {
     let ends = || {
         let after = Span::seconds(1);
-        [exited(), End::Settled, End::Cancelled, End::TimedOut { clock: Clock::Idle, after }]
+        [
+            exited(),
+            ClientEnd::Settled,
+            ClientEnd::Cancelled,
+            ClientEnd::TimedOut { clock: Clock::Idle, after },
+        ]
     };
-    let check = |step: &Step, why: &str| {
+    let check = |step: &SessionStep, why: &str| {
         for (lines, cost) in [(vec![init(), success("x")], REPORTED), (vec![init()], Cost::Unknown)]
         {
             for end in ends() {
                 assert_eq!(after(&lines, end, step), failed(task(why), cost), "{lines:?}");
             }
         }
-        // The result says it, and nothing before.
-        let lines = [init().replace(SESSION, step.writes().as_str()), success("x")];
+        // Only the result reports it.
+        let lines = [init().replace(SESSION, step.written_session().as_str()), success("x")];
         assert_eq!(after(&lines, exited(), step), failed(task(why), REPORTED));
     };
     let (own, another) = (SessionId::new(SESSION), SessionId::new("another"));
-    let strayed = format!("the client was to write session another, and names session {SESSION}");
-    check(&Step::Open(another.clone()), &strayed);
-    check(&Step::Resume(another.clone()), &strayed);
+    let wrong_session_failure =
+        format!("the client should have written session another but reports session {SESSION}");
+    check(&SessionStep::Open(another.clone()), &wrong_session_failure);
+    check(&SessionStep::Resume(another.clone()), &wrong_session_failure);
     let from = SessionId::new("from");
-    check(&Step::Branch { from, to: another.clone() }, &strayed);
-    let stayed = format!("the client was to branch session {SESSION}, and went on in it");
-    check(&Step::Branch { from: own, to: another }, &stayed);
+    check(&SessionStep::Branch { from, to: another.clone() }, &wrong_session_failure);
+    let stayed = format!("the client should have branched session {SESSION} but continued it");
+    check(&SessionStep::Branch { from: own, to: another }, &stayed);
 }
 
 #[test]
@@ -152,13 +158,13 @@ fn errors_of_the_api_have_their_kinds() {
     for kind in ["model_not_found", "invalid_request"] {
         check(&by_kind(kind), task(said));
     }
-    // An error that the client got over is not that of the result.
+    // An error from which the client recovered does not belong to the result.
     let nothing = r#""model_usage_since_last_result":{"claude-opus-5-5":{"costUSD":0}}"#;
     let last = sample::api_error("null").replace(sample::NO_USAGE, nothing);
     check(&[init(), sample::error("invalid_request"), text("m", "x"), last], transient(said));
 }
 
-/// The message by which the client tells of a limit, at noon of 2030-01-01.
+/// The message with which the client reports a limit, at noon of 2030-01-01.
 fn limit(more: &str) -> String {
     sample::error("rate_limit").replacen(
         '{',
@@ -184,10 +190,10 @@ fn a_limit_is_lifted_when_the_server_says() {
     let reached = r#","api_error":"usage_limit_reached","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1900000001}}"#;
     check(&[limit("")], None);
     check(&[event("rejected"), limit("")], Some(1_900_000_000_000));
-    // The answer to the very request comes first, and no later event takes it back.
+    // The answer to the request itself comes first, and no later event changes it.
     check(&[event("rejected"), limit(reached)], Some(1_900_000_001_000));
     check(&[limit(reached), event("allowed")], Some(1_900_000_001_000));
-    // The client waited as long as it was told to, twice, and came too early again.
+    // The client waited for the delay of the server twice, and was too early again.
     let retry = |attempt: u64, delay: u64| {
         let told = format!(r#""attempt":{attempt},"max_retries":2,"retry_delay_ms":{delay}"#);
         sample::system("api_retry", &format!(r#"{told},"error_status":429,"error":"rate_limit""#))
@@ -195,15 +201,15 @@ fn a_limit_is_lifted_when_the_server_says() {
     check(&[retry(1, 20_000), retry(2, 30_000), limit("")], Some(NOON + 30_000));
     check(&[retry(1, 1000), retry(2, 1000), limit("")], Some(NOON + 1000));
     check(&[retry(1, 20_000), limit(reached)], Some(1_900_000_001_000));
-    // Nobody told it: these waits are its own.
+    // These delays are the client's own.
     check(&[retry(1, 500), retry(2, 1249), limit("")], None);
     check(&[retry(1, 625), retry(6, 20_000), retry(40, 40_000), limit("")], None);
-    // Nobody knows when that was.
+    // The time of the message is unknown.
     check(&[retry(1, 20_000), sample::error("rate_limit")], None);
 }
 
 #[test]
-fn a_limit_that_only_money_lifts_waits_for_a_person() {
+fn limit_that_needs_payment_is_auth_failure() {
     let lines = [
         init(),
         limit(r#","api_error":"long_context_credits_required""#),
@@ -235,7 +241,7 @@ fn a_refusal_is_final() {
 }
 
 #[test]
-fn a_cap_that_is_reached_leaves_a_finished_answer() {
+fn reached_cap_keeps_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
@@ -267,15 +273,15 @@ fn other_ends_of_the_client_have_their_kinds() {
     };
     let turns = "the client stopped at its own limit of turns";
     check("error_max_turns", "\"Reached maximum number of turns (3)\"", transient(turns));
-    let cut = "the client was cut off: a; b";
+    let cut = "the client was interrupted: a; b";
     check("error_during_execution", r#""a","b""#, transient(cut));
-    let silent = "the client was cut off: it does not say why";
+    let silent = "the client was interrupted: no reason given";
     check("error_during_execution", "", transient(silent));
-    check("error_new", "", task("it does not say why"));
+    check("error_new", "", task("no reason given"));
 }
 
 #[test]
-fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_reply_without() {
+fn structured_output_exists_only_if_schema_was_followed() {
     let check = |lines: &[String], text: &str, structured: Option<serde_json::Value>| {
         let expected = Answer::Replied(Box::new(Reply { structured, ..reply(text) }));
         assert_eq!(after(lines, exited(), &open()), expected);
@@ -295,100 +301,107 @@ fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_rep
 }
 
 #[test]
-fn a_session_is_lost_only_where_one_was_needed() {
+fn session_is_lost_only_if_required() {
     let (from, to) = (SessionId::new("from"), SessionId::new(SESSION));
-    let check = |step: &Step, expected: TurnFailure| {
+    let check = |step: &SessionStep, expected: TurnFailure| {
         let lines = [sample::lost("from")];
         assert_eq!(after(&lines, exited(), step), failed(expected, FREE));
     };
     let lost = TurnFailure::LostSession { session: from.clone() };
-    check(&Step::Resume(from.clone()), lost.clone());
-    check(&Step::Branch { from, to }, lost);
-    let said = "the client was cut off: No conversation found with session ID: from";
+    check(&SessionStep::Resume(from.clone()), lost.clone());
+    check(&SessionStep::Branch { from, to }, lost);
+    let said = "the client was interrupted: No conversation found with session ID: from";
     check(&open(), transient(said));
 }
 
 #[test]
 fn a_client_without_a_result_died() {
-    let check = |end: End, lines: &[String], why: &str, cost: Cost| {
+    let check = |end: ClientEnd, lines: &[String], why: &str, cost: Cost| {
         assert_eq!(after(lines, end, &open()), failed(transient(why), cost));
     };
-    let died = "the client died without a result";
+    let death_message = "the client died without a result";
     let stderr = "error: unknown option '--x'\n\nsee --help".to_owned();
-    let bad_flag = End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr };
-    let why = format!("{died}, with exit status 1: error: unknown option '--x' / see --help");
+    let bad_flag = ClientEnd::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr };
+    let why =
+        format!("{death_message}, with exit status 1: error: unknown option '--x' / see --help");
     check(bad_flag, &[], &why, FREE);
-    let killed = || End::Exited { status: Some(ExitStatus::from_raw(9)), stderr: String::new() };
-    let why = format!("{died}, with signal 9 (SIGKILL)");
+    let killed =
+        || ClientEnd::Exited { status: Some(ExitStatus::from_raw(9)), stderr: String::new() };
+    let why = format!("{death_message}, with signal 9 (SIGKILL)");
     check(killed(), &[init()], &why, Cost::Unknown);
     let terminated =
-        End::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
+        ClientEnd::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
     let lines = [init(), text("m", "x")];
     // 100 tokens at $4 and one at $20 for a million, and the same for the request in flight.
     let estimated = Cost::Estimated(Micros(2 * 420));
-    check(terminated, &lines, &format!("{died}, with exit status 143"), estimated);
-    let unseen = End::Exited { status: None, stderr: String::new() };
-    check(unseen, &lines, died, estimated);
+    check(terminated, &lines, &format!("{death_message}, with exit status 143"), estimated);
+    let unseen = ClientEnd::Exited { status: None, stderr: String::new() };
+    check(unseen, &lines, death_message, estimated);
 }
 
 #[test]
-fn what_ended_a_client_counts_unless_its_result_was_complete() {
-    let idle = || End::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
+fn complete_result_outranks_the_client_end() {
+    let idle = || ClientEnd::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
     let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
     let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed, session: None };
-    let check = |lines: &[String], end: End, expected: Answer| {
+    let check = |lines: &[String], end: ClientEnd, expected: Answer| {
         assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
     };
     let working = || vec![init(), bash("m", "ls")];
-    let cut = || vec![init(), bash("m", "ls"), sample::cut_off()];
+    let cut = || vec![init(), bash("m", "ls"), sample::interrupted()];
     let done = || vec![init(), text("m", "x"), success("x")];
     let later = || [done(), cut()].concat();
     let twice =
         || Answer::Replied(Box::new(Reply { cost: Cost::Reported(Micros(5600)), ..reply("x") }));
-    check(&[], End::Cancelled, interrupted(FREE, false));
-    check(&[init()], End::Cancelled, interrupted(Cost::Unknown, false));
-    check(&cut(), End::Cancelled, interrupted(REPORTED, true));
-    check(&done(), End::Cancelled, replied("x"));
-    check(&later(), End::Cancelled, twice());
+    check(&[], ClientEnd::Cancelled, interrupted(FREE, false));
+    check(&[init()], ClientEnd::Cancelled, interrupted(Cost::Unknown, false));
+    check(&cut(), ClientEnd::Cancelled, interrupted(REPORTED, true));
+    check(&done(), ClientEnd::Cancelled, replied("x"));
+    check(&later(), ClientEnd::Cancelled, twice());
     check(&cut(), idle(), failed(timeout.clone(), REPORTED));
     check(&[], idle(), failed(timeout, FREE));
     check(&done(), idle(), replied("x"));
-    check(&done(), End::Settled, replied("x"));
+    check(&done(), ClientEnd::Settled, replied("x"));
     check(&later(), exited(), twice());
     let retry = sample::retry("401", "authentication_failed");
     let login = auth("authentication_failed (401)");
-    check(&[init(), retry.clone()], End::Hopeless, failed(login, FREE));
-    check(&[done(), vec![retry]].concat(), End::Hopeless, replied("x"));
+    check(&[init(), retry.clone()], ClientEnd::Aborted, failed(login, FREE));
+    check(&[done(), vec![retry]].concat(), ClientEnd::Aborted, replied("x"));
     assert!(matches!(
-        after(&working(), End::Cancelled, &open()),
+        after(&working(), ClientEnd::Cancelled, &open()),
         Answer::Interrupted { cost: Cost::Estimated(_), progressed: true, session: None }
     ));
 }
 
 #[test]
-fn too_much_output_is_told_as_such() {
-    let check = |heard: &[Heard], end: End, expected: Answer| {
+fn too_much_output_is_its_own_failure() {
+    let check = |event: &[StreamEvent], end: ClientEnd, expected: Answer| {
         let mut turn = Turn::default();
-        for heard in heard {
-            turn.hear(heard);
+        for event in event {
+            turn.read_event(event);
         }
         assert_eq!(answer(turn, end, &open(), &Prices::default()), expected);
     };
-    let line = |text: String| Heard::Line(text.into_bytes());
-    let (flood, cut) = (Heard::Flooded { limit: 1000 }, Heard::Cut { length: 50_000_000 });
-    check(std::slice::from_ref(&flood), End::Flooded, failed(too_large(1000), Cost::Unknown));
+    let line = |text: String| StreamEvent::Line(text.into_bytes());
+    let (flood, cut) =
+        (StreamEvent::TooLarge { limit: 1000 }, StreamEvent::LongLine { length: 50_000_000 });
+    check(
+        std::slice::from_ref(&flood),
+        ClientEnd::Flooded,
+        failed(output_too_large(1000), Cost::Unknown),
+    );
     let unread = Reply { cost: Cost::AtLeast(Micros(2800)), ..reply("x") };
-    let heard = [line(init()), line(success("x")), flood];
-    check(&heard, End::Flooded, Answer::Replied(Box::new(unread)));
+    let event = [line(init()), line(success("x")), flood];
+    check(&event, ClientEnd::Flooded, Answer::Replied(Box::new(unread)));
     let lost = [line(init()), cut.clone()];
-    check(&lost, exited(), failed(too_large(LINE_MAX as u64), Cost::Unknown));
+    check(&lost, exited(), failed(output_too_large(LINE_MAX as u64), Cost::Unknown));
     check(
         &lost,
-        End::Cancelled,
+        ClientEnd::Cancelled,
         Answer::Interrupted { cost: Cost::Unknown, progressed: false, session: None },
     );
-    let message = "a line of 50000000 bytes was too long to be read".into();
+    let message = "a line of 50000000 bytes was too long to read".into();
     let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
-    let heard = [line(init()), cut, line(success("x"))];
-    check(&heard, exited(), Answer::Replied(Box::new(warned)));
+    let event = [line(init()), cut, line(success("x"))];
+    check(&event, exited(), Answer::Replied(Box::new(warned)));
 }

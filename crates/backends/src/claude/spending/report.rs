@@ -1,21 +1,20 @@
-//! The report of a result: what each model used and cost since the last one.
+//! The report of a result: the usage and cost of each model since the last result.
 
 use std::collections::BTreeMap;
 
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 
-use super::super::shape::{Conclusion, CostBasis, Count, ModelUsage};
-use super::message::{Known, Rest};
+use super::super::wire::{Conclusion, CostBasis, Count, ModelUsage};
+use super::message::{KnownCost, Remainder};
 
-/// What a result reports about one model.
+/// The reported usage of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Account {
-    /// Its cost.
     Cost(Micros),
-    /// A guess of its cost, which does not count, and its tokens, which do.
+    /// The tokens, because the reported cost is only a guess.
     Tokens(Tokens),
-    /// Nothing that counts.
+    /// Nothing usable.
     Nothing,
 }
 
@@ -23,24 +22,24 @@ pub(super) enum Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tokens {
     usage: Usage,
-    /// Web searches have a price of their own.
-    rest: Rest,
+    /// Unknown if there were web searches, which have their own price.
+    rest: Remainder,
 }
 
 impl Tokens {
-    /// Returns the price of the tokens.
-    pub(super) fn price(&self, model: &str, prices: &Prices) -> Known {
+    pub(super) fn price(&self, model: &str, prices: &Prices) -> KnownCost {
         match prices.estimate(model, &self.usage) {
-            Some(amount) => Known { amount, rest: self.rest },
-            None => Known { amount: Micros::ZERO, rest: Rest::Unknown },
+            Some(amount) => KnownCost { amount, rest: self.rest },
+            None => KnownCost { amount: Micros::ZERO, rest: Remainder::Unknown },
         }
     }
 }
 
-/// Returns the accounts of a result by model; none if it has no report.
+/// Returns the accounts of a result by model, or `None` if it has no report.
 pub(super) fn accounts(conclusion: &Conclusion) -> Option<BTreeMap<String, Account>> {
     let report = conclusion.model_usage_since_last_result.as_ref()?;
     let accounts = report.0.iter().map(|(model, usage)| {
+        // Either of the two fields marks a guess.
         let is_guess = [conclusion.cost_basis, usage.cost_basis].contains(&CostBasis::Unknown);
         let account = if is_guess { guessed(usage) } else { reported(usage) };
         (model.clone(), account)
@@ -48,14 +47,14 @@ pub(super) fn accounts(conclusion: &Conclusion) -> Option<BTreeMap<String, Accou
     Some(accounts.collect())
 }
 
-/// The reported cost, if it is an amount of money.
+/// Returns the reported cost if it is a plausible amount of money.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "checked to be positive and far below the largest amount"
 )]
 fn reported(model: &ModelUsage) -> Account {
-    // In dollars. Nothing costs more, and the sum of all models stays far from the largest amount.
+    // In dollars. No turn costs more, and the sum over all models cannot overflow.
     const MOST: f64 = 1e9;
     match model.cost_usd.filter(|dollars| (0.0..=MOST).contains(dollars)) {
         Some(dollars) => Account::Cost(Micros((dollars * 1e6).round() as u64)),
@@ -69,13 +68,14 @@ fn guessed(model: &ModelUsage) -> Account {
     let (Count::Known(input), Count::Known(output)) = (input, output) else {
         return Account::Nothing;
     };
+    // Missing cache counts are zero, but unreadable ones are unknown.
     if [write, read].contains(&Count::Unreadable) {
         return Account::Nothing;
     }
     let usage = Usage { input, output, cache_write: write.at_least(), cache_read: read.at_least() };
     let rest = match model.web_search_requests {
-        Count::Absent | Count::Known(0) => Rest::Nothing,
-        Count::Known(_) | Count::Unreadable => Rest::Unknown,
+        Count::Absent | Count::Known(0) => Remainder::Nothing,
+        Count::Known(_) | Count::Unreadable => Remainder::Unknown,
     };
     Account::Tokens(Tokens { usage, rest })
 }

@@ -1,10 +1,10 @@
 use raymond_core::prices::Price;
 
-use super::super::sample::{self, aborted, bash, init, of_agent, success, text};
+use super::super::sample::{self, aborted, bash, init, subagent_line, success, text};
 use super::super::turn::Turn;
 use super::*;
-use crate::headless::Fold as _;
-use crate::process::Heard;
+use crate::headless::TurnReader as _;
+use crate::process::StreamEvent;
 
 /// One dollar for a million tokens read, two for a million written.
 fn prices() -> Prices {
@@ -20,7 +20,7 @@ fn zero() -> Price {
 fn after(lines: &[String]) -> Cost {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
     turn.spending.cost(&prices())
 }
@@ -65,16 +65,16 @@ fn results_report_the_cost_since_the_last_result() {
     check(&[init(), sample::api_error("529")], FREE);
     check(&[init(), text("m", "a"), done()], reported(REPORT));
     check(&[init(), text("m", "a"), done(), init(), done()], reported(2 * REPORT));
-    check(&[init(), bash("m", "ls"), sample::cut_off()], reported(REPORT));
+    check(&[init(), bash("m", "ls"), sample::interrupted()], reported(REPORT));
     // The client holds a result back while a subagent works, and begins the next round before it.
-    let late = [init(), text("m", "a"), init(), text("n", "b"), done()];
-    check(&late, at_least(REPORT + SMALL));
+    let suspended_for = [init(), text("m", "a"), init(), text("n", "b"), done()];
+    check(&suspended_for, at_least(REPORT + SMALL));
     let nothing = || sample::result("success", sample::NO_USAGE);
-    check(&[&late[..], &[nothing()]].concat(), reported(REPORT));
+    check(&[&suspended_for[..], &[nothing()]].concat(), reported(REPORT));
 }
 
 #[test]
-fn a_turn_is_free_only_if_no_request_was_possible() {
+fn turn_is_free_only_if_no_request_possible() {
     check(&[String::new()], FREE);
     check(&[sample::lost("s")], FREE);
     check(&[sample::lost("s"), sample::lost("t")], FREE);
@@ -106,15 +106,16 @@ fn a_turn_is_free_only_if_no_request_was_possible() {
 
 #[test]
 fn unread_output_makes_a_cost_incomplete() {
-    let check = |heard: &[Heard], expected: Cost| {
+    let check = |event: &[StreamEvent], expected: Cost| {
         let mut turn = Turn::default();
-        for heard in heard {
-            turn.hear(heard);
+        for event in event {
+            turn.read_event(event);
         }
-        assert_eq!(turn.spending.cost(&prices()), expected, "{heard:?}");
+        assert_eq!(turn.spending.cost(&prices()), expected, "{event:?}");
     };
-    let line = |text: String| Heard::Line(text.into_bytes());
-    let (long, flood) = (Heard::Cut { length: 50_000_000 }, Heard::Flooded { limit: 1000 });
+    let line = |text: String| StreamEvent::Line(text.into_bytes());
+    let (long, flood) =
+        (StreamEvent::LongLine { length: 50_000_000 }, StreamEvent::TooLarge { limit: 1000 });
     check(std::slice::from_ref(&long), Cost::Unknown);
     check(std::slice::from_ref(&flood), Cost::Unknown);
     check(&[line(init()), line(text("m", "a")), long.clone()], at_least(2 * SMALL));
@@ -168,7 +169,7 @@ fn hidden_thoughts_and_missing_input_are_unknown() {
 }
 
 #[test]
-fn an_interrupted_turn_pays_for_the_request_in_flight() {
+fn interrupted_turn_pays_for_request_in_flight() {
     check(&[init(), text("m", "hello")], estimated(2 * SMALL));
     check(&[init(), bash("m", "ls"), sample::user()], estimated(100 + 16 + 100 + 16));
     // Like the most expensive message so far, wherever that was.
@@ -192,7 +193,7 @@ fn an_interrupted_turn_pays_for_the_request_in_flight() {
 
 #[test]
 fn every_subagent_may_have_a_request_in_flight() {
-    let agent = |call: &str, tokens: &str| of_agent(call, &reading("s", tokens));
+    let agent = |call: &str, tokens: &str| subagent_line(call, &reading("s", tokens));
     let two = [init(), text("m", "a"), agent("c", "1000"), agent("d", "3000")];
     let streamed = SMALL + 1002 + 3002;
     check(&two, estimated(streamed + 3002 + 1002 + 3002));
@@ -205,7 +206,7 @@ fn every_subagent_may_have_a_request_in_flight() {
     let answer = sample::user().replace(r#""tool_use_id":"t""#, r#""tool_use_id":"call-t""#);
     let ended = [&started[..], &[killed, answer]].concat();
     check(&ended, estimated(3 * SMALL));
-    check(&[&ended[..], &[sample::cut_off()]].concat(), estimated(REPORT + SMALL));
+    check(&[&ended[..], &[sample::interrupted()]].concat(), estimated(REPORT + SMALL));
     check(&[&ended[..], &[sample::capped()]].concat(), estimated(REPORT + SMALL));
     check(&[&ended[..], &[success("x")]].concat(), reported(REPORT));
     // A result comes while a subagent works in the background.
@@ -243,7 +244,7 @@ fn a_model_without_a_price_is_unknown() {
 
 // proves: A11
 #[test]
-fn a_result_without_a_complete_report_is_incomplete() {
+fn result_without_complete_report_is_incomplete() {
     let silent = |more: &str| sample::result("success", &format!(r#""result":"x"{more}"#));
     let usage = |usage: &str| silent(&format!(r#","model_usage_since_last_result":{usage}"#));
     for report in ["null", "{}", "[]", "17", r#""much""#, r#"{"a":17}"#, r#"{"a":null}"#] {
@@ -265,7 +266,7 @@ fn a_result_without_a_complete_report_is_incomplete() {
 
 // proves: A39
 #[test]
-fn an_estimate_includes_what_is_visible() {
+fn estimate_includes_visible_output() {
     let using = |more: &str| {
         let usage = r#""cache_creation_input_tokens":0,"#;
         text("m", "x").replace(usage, &format!("{more},"))
@@ -294,7 +295,7 @@ fn an_estimate_includes_what_is_visible() {
 // proves: A40
 #[test]
 fn a_finished_subagent_pays_for_its_last_message() {
-    let agent = of_agent("t", &reading("s", "1000"));
+    let agent = subagent_line("t", &reading("s", "1000"));
     let finished = |totals: &str| {
         let answer = sample::user();
         let end = answer.len() - 1;
@@ -330,7 +331,7 @@ fn a_compaction_is_a_request() {
 
 // proves: A33
 #[test]
-fn a_guess_of_the_client_is_no_report() {
+fn guess_of_the_client_is_not_a_report() {
     const TOKENS: &str = r#""inputTokens":1000,"outputTokens":500,"costUSD":99"#;
     let usage = |model: &str, usage: &str| {
         let report = format!(r#""model_usage_since_last_result":{{"{model}":{{{usage}}}}}"#);
@@ -403,7 +404,7 @@ fn only_lines_of_one_message_are_merged() {
     let odd = |line: &str| line.replace(r#""id":"m""#, r#""id":17"#);
     check(&[init(), odd(&text("m", "a")), odd(&text("m", "b"))], estimated(3 * SMALL));
     // One id in two conversations, in two rounds, and for two requests.
-    check(&[init(), text("m", "a"), of_agent("c", &text("m", "b"))], estimated(4 * SMALL));
+    check(&[init(), text("m", "a"), subagent_line("c", &text("m", "b"))], estimated(4 * SMALL));
     let rounds = [init(), text("m", "a"), success("x"), init(), text("m", "b")];
     check(&rounds, estimated(REPORT + 2 * SMALL));
     let requests = [init(), reading("m", "100"), reading("m", "300")];
@@ -416,7 +417,7 @@ fn more_output_never_lowers_the_known_cost() {
         init(),
         text("m", "a"),
         foreign(&text("n", "b")),
-        of_agent("c", &reading("s", "5000")),
+        subagent_line("c", &reading("s", "5000")),
         reading("m", "1.5"),
         text("", "x"),
         sample::user(),

@@ -5,48 +5,48 @@ use raymond_core::prices::Prices;
 use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
 use super::*;
-use crate::contract::Sign;
+use crate::contract::Progress;
 use crate::headless::Warnings;
-use crate::headless::{End, Step};
-use crate::process::Heard;
+use crate::headless::{ClientEnd, SessionStep};
+use crate::process::StreamEvent;
 
-fn heard(line: &str) -> Heard {
-    Heard::Line(line.as_bytes().to_vec())
+fn event(line: &str) -> StreamEvent {
+    StreamEvent::Line(line.as_bytes().to_vec())
 }
 
 fn after(lines: &[String]) -> Turn {
     let mut turn = Turn::default();
     for line in lines {
-        turn.hear(&heard(line));
+        turn.read_event(&event(line));
     }
     turn
 }
 
 fn warnings(lines: &[String]) -> Vec<String> {
-    after(lines).hearing.warnings.into_vec().iter().map(ToString::to_string).collect()
+    after(lines).health.warnings.into_vec().iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn what_is_worth_showing_is_told_line_by_line() {
-    let check = |line: &str, expected: &[Sign]| {
-        let said = Turn::default().hear(&heard(line));
-        let signs: Vec<Sign> = said.iter().filter_map(Said::sign).collect();
+fn every_line_gives_its_items() {
+    let check = |line: &str, expected: &[Progress]| {
+        let said = Turn::default().read_event(&event(line));
+        let signs: Vec<Progress> = said.iter().filter_map(TranscriptItem::progress).collect();
         assert_eq!(signs, expected, "{line}");
     };
     check(&init(), &[]);
-    check(&text("m", "hello"), &[Sign::Text]);
-    check(&bash("m", "cargo test"), &[Sign::Tool { name: "Bash(cargo test)".into() }]);
+    check(&text("m", "hello"), &[Progress::Text]);
+    check(&bash("m", "cargo test"), &[Progress::Tool { name: "Bash(cargo test)".into() }]);
     let two = r#"{"type":"text","text":"a"},{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}"#;
-    check(&sample::block("m", two), &[Sign::Text, Sign::Tool { name: "Read(/x)".into() }]);
+    check(&sample::block("m", two), &[Progress::Text, Progress::Tool { name: "Read(/x)".into() }]);
     let why = "overloaded (529), retry 1 of 2".to_owned();
-    check(&sample::retry("529", "overloaded"), &[Sign::Retries { why }]);
+    check(&sample::retry("529", "overloaded"), &[Progress::Retries { why }]);
     check(&sample::error("server_error"), &[]);
     check(&user(), &[]);
     check(&success("x"), &[]);
 }
 
 #[test]
-fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
+fn last_message_is_joined_from_its_lines() {
     let check = |lines: &[String], expected: Option<&str>| {
         let ended = after(lines).result.expect("a result");
         assert_eq!(ended.message.as_deref(), expected, "{lines:?}");
@@ -57,7 +57,7 @@ fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
     check(&[text("m1", "one"), text("m2", "two"), done()], Some("two"));
     check(&[text("m1", "one"), bash("m1", "ls"), done()], None);
     check(&[text("m1", "one"), bash("m1", "ls"), user(), text("m2", "two"), done()], Some("two"));
-    // Neither a subagent nor the client itself speaks for the model.
+    // Text of a subagent or of the client itself is not the model's answer.
     let subagent =
         text("s1", "sub").replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"t""#);
     check(&[text("m1", "one"), subagent, done()], Some("one"));
@@ -67,7 +67,7 @@ fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
 }
 
 #[test]
-fn the_last_result_counts_unless_it_was_cut_off() {
+fn last_result_counts_unless_interrupted() {
     let check = |lines: &[String], expected: Option<&str>| {
         let result = after(lines).result.map(|ended| ended.conclusion.subtype);
         assert_eq!(result.as_deref(), expected, "{lines:?}");
@@ -76,16 +76,16 @@ fn the_last_result_counts_unless_it_was_cut_off() {
     check(&[init()], None);
     check(&[success("x"), sample::capped()], Some("error_max_budget_usd"));
     check(&[success("x"), init()], Some("success"));
-    check(&[success("x"), init(), sample::cut_off()], Some("success"));
+    check(&[success("x"), init(), sample::interrupted()], Some("success"));
     check(&[sample::lost("s")], Some(cut));
-    check(&[sample::lost("s"), sample::cut_off()], Some(cut));
-    // The next client is not the one that found no session.
+    check(&[sample::lost("s"), sample::interrupted()], Some(cut));
+    // The next client is not the client that found no session.
     check(&[sample::lost("s"), init()], None);
     check(&[sample::lost("s"), init(), success("x")], Some("success"));
 }
 
 #[test]
-fn a_turn_is_done_when_it_has_a_result_and_nothing_runs() {
+fn turn_is_done_after_result_without_tasks() {
     let check = |lines: &[String], expected: Stage| {
         assert_eq!(after(lines).stage(), expected, "{lines:?}");
     };
@@ -125,7 +125,7 @@ fn a_turn_is_done_when_it_has_a_result_and_nothing_runs() {
 }
 
 #[test]
-fn a_login_that_is_missing_is_known_from_the_first_sign() {
+fn missing_login_is_known_at_first_retry() {
     let check = |status: &str, error: &str, expected: Option<&str>| {
         let turn = after(&[init(), sample::retry(status, error)]);
         assert_eq!(turn.login(), expected, "{status} {error}");
@@ -154,7 +154,7 @@ fn denied_calls_are_the_union_over_all_results() {
     let check = |lines: &[String], expected: &[&str]| {
         let turn = after(lines);
         let found: Vec<_> =
-            turn.denied.iter().map(|d| tools::permission(&d.tool, &d.input)).collect();
+            turn.denied.iter().map(|d| tools::permission_rule(&d.tool, &d.input)).collect();
         assert_eq!(found, expected);
     };
     check(&[success("x")], &[]);
@@ -169,12 +169,12 @@ fn denied_calls_are_the_union_over_all_results() {
 
 // proves: S33
 #[test]
-fn a_session_is_heard_when_it_can_be_named() {
+fn session_is_kept_only_if_id_is_safe() {
     let check = |id: &str, expected: Option<&str>| {
         let lines = [system("init", &format!(r#""session_id":"{id}""#))];
         let turn = after(&lines);
         assert_eq!(turn.session.as_ref().map(SessionId::as_str), expected, "{id}");
-        let warned = turn.hearing.warnings.into_vec().len();
+        let warned = turn.health.warnings.into_vec().len();
         assert_eq!(warned, usize::from(expected.is_none()), "{id}");
         let told = success("x").replace(sample::SESSION, id);
         let named = after(&[init(), told]).session;
@@ -191,7 +191,7 @@ fn a_session_is_heard_when_it_can_be_named() {
 }
 
 #[test]
-fn names_that_are_recorded_are_no_longer_than_names_are() {
+fn recorded_names_are_shortened() {
     let long = "\u{e4}".repeat(5000);
     let line = text("m", "x").replace("claude-opus-5-5", &long);
     assert_eq!(after(&[init(), line]).model, Some("\u{e4}".repeat(100) + "…"));
@@ -200,7 +200,7 @@ fn names_that_are_recorded_are_no_longer_than_names_are() {
     assert!(told[0].ends_with('…') && told[0].len() <= 503, "{told:?}");
     let denied = format!(r#""permission_denials":[{{"tool_name":"{long}"}}]"#);
     let turn = after(&[sample::result("success", &denied)]);
-    assert_eq!(tools::permission(&turn.denied[0].tool, &turn.denied[0].input).len(), 2000);
+    assert_eq!(tools::permission_rule(&turn.denied[0].tool, &turn.denied[0].input).len(), 2000);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn no_number_of_denied_calls_is_too_large() {
     let more = format!(r#""permission_denials":[{}]"#, calls.join(","));
     let turn = after(&[sample::result("success", &more)]);
     assert_eq!(turn.denied.len(), 1000);
-    let warned: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let warned: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
     assert_eq!(warned, ["more than 1000 calls were denied; the rest is not listed"]);
 }
 
@@ -230,7 +230,7 @@ fn a_usage_limit_counts_when_it_is_reached() {
 }
 
 #[test]
-fn each_kind_of_nonsense_is_told_once() {
+fn each_unknown_type_warns_once() {
     let check = |lines: &[String], expected: &[&str]| assert_eq!(warnings(lines), expected);
     let novelty = |kind: &str| format!(r#"{{"type":"{kind}"}}"#);
     check(&[init(), text("m", "x"), success("x")], &[]);
@@ -244,28 +244,30 @@ fn each_kind_of_nonsense_is_told_once() {
     );
     let servers = r#""mcp_servers":[{"name":"a","status":"failed"},{"name":"b","status":"connected"},{"name":"c","status":"needs-auth"}]"#;
     let init = system("init", servers);
-    let expected =
-        ["the MCP server a is not there: failed", "the MCP server c is not there: needs-auth"];
+    let expected = [
+        "the MCP server a is not available: failed",
+        "the MCP server c is not available: needs-auth",
+    ];
     check(&[init.clone(), init], &expected);
     let mut turn = Turn::default();
-    turn.hear(&Heard::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
-    turn.hear(&Heard::Cut { length: 50_000_000 });
-    let found: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
-    let long = "a line of 50000000 bytes was too long to be read";
+    turn.read_event(&StreamEvent::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
+    turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
+    let found: Vec<_> = turn.health.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let long = "a line of 50000000 bytes was too long to read";
     assert_eq!(found, ["the output was not UTF-8; bad bytes were replaced", long]);
     let many: Vec<String> = (0..100).map(|n| novelty(&n.to_string())).collect();
-    assert_eq!(warnings(&many).len(), Warnings::MOST);
+    assert_eq!(warnings(&many).len(), Warnings::MAX);
 }
 
 #[test]
-fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() {
+fn unread_line_may_be_result_until_next_line() {
     let check = |lines: &[String], expected: bool| {
         let mut turn = Turn::default();
-        turn.hear(&Heard::Cut { length: 50_000_000 });
+        turn.read_event(&StreamEvent::LongLine { length: 50_000_000 });
         for line in lines {
-            turn.hear(&heard(line));
+            turn.read_event(&event(line));
         }
-        assert_eq!(turn.hearing.unread, expected, "{lines:?}");
+        assert_eq!(turn.health.unread, expected, "{lines:?}");
     };
     check(&[], true);
     check(&[system("task_notification", r#""task_id":"b1""#)], true);
@@ -281,7 +283,7 @@ const KEYS: &str = "type subtype message content id model usage input text tasks
     errors result is_error resetsAt rate_limit_info permission_denials \
     model_usage_since_last_result costUSD input_tokens mcp_servers name";
 
-/// JSON of any shape under the names that lines have.
+/// JSON of any shape under the names of stream fields.
 fn json() -> impl Strategy<Value = String> {
     let word = prop::sample::select(WORDS.split(' ').collect::<Vec<_>>());
     let leaf = prop_oneof![
@@ -307,16 +309,16 @@ fn json() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_lines_can_be_heard(lines in prop::collection::vec(json(), 0..12)) {
+    fn any_lines_can_be_read(lines in prop::collection::vec(json(), 0..12)) {
         let turn = after(&lines);
         turn.stage();
-        let step = Step::Resume(SessionId::new("s"));
-        outcome::answer(turn, End::Settled, &step, &Prices::default());
+        let step = SessionStep::Resume(SessionId::new("s"));
+        outcome::answer(turn, ClientEnd::Settled, &step, &Prices::default());
     }
 
     // proves: S32
     #[test]
-    fn any_bytes_can_be_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        Turn::default().hear(&Heard::Line(bytes));
+    fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        Turn::default().read_event(&StreamEvent::Line(bytes));
     }
 }

@@ -4,11 +4,11 @@ use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::Extras;
 
 use super::*;
-use crate::contract::Started;
+use crate::contract::StartedTurn;
 
 fn request() -> Request {
     Request {
-        started: Started {
+        started: StartedTurn {
             nonce: Nonce::new("n"),
             turn: "main.1.1".parse::<TurnId>().unwrap(),
             attempt: 1,
@@ -34,29 +34,29 @@ fn request() -> Request {
 }
 
 #[track_caller]
-fn check(request: &Request, step: &Step, schema: Option<&Path>, expected: &str) {
-    let words = arguments(request, step, schema);
-    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
+fn check(request: &Request, step: &SessionStep, schema: Option<&Path>, expected: &str) {
+    let list = arguments(request, step, schema);
+    let list: Vec<&str> = list.iter().map(|word| word.to_str().unwrap()).collect();
     let usual = "exec --json --color never --skip-git-repo-check -c features.goals=false --cd=/w ";
-    assert_eq!(words.join(" "), format!("{usual}{expected}"));
+    assert_eq!(list.join(" "), format!("{usual}{expected}"));
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new("s"))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new("s"))
 }
 
 #[test]
-fn a_plan_is_a_subcommand_and_the_prompt_comes_through_stdin() {
+fn plan_is_subcommand_and_prompt_is_stdin() {
     let kept = "--sandbox workspace-write -c approval_policy=\"never\"";
-    let resume = Step::Resume(SessionId::new("s"));
-    let branch = Step::Branch { from: SessionId::new("s"), to: SessionId::new("t") };
+    let resume = SessionStep::Resume(SessionId::new("s"));
+    let branch = SessionStep::Branch { from: SessionId::new("s"), to: SessionId::new("t") };
     check(&request(), &open(), None, &format!("{kept} -"));
     check(&request(), &resume, None, &format!("{kept} resume -- s -"));
     check(&request(), &branch, None, &format!("{kept} fork -- s -"));
 }
 
 #[test]
-fn what_a_client_may_do_is_a_sandbox() {
+fn permissions_are_a_sandbox() {
     let plan = Permissions { mode: Some("plan".into()), ..Permissions::default() };
     let skipped = Permissions { checks: Checks::Skipped, ..Permissions::default() };
     let check = |permissions, expected: &str| {
@@ -67,7 +67,7 @@ fn what_a_client_may_do_is_a_sandbox() {
 }
 
 #[test]
-fn everything_else_that_a_state_says_is_told_before_the_subcommand() {
+fn options_of_a_state_precede_the_subcommand() {
     let all = Request {
         model: Some("gpt-5.5".into()),
         effort: Some("high".into()),
@@ -102,22 +102,22 @@ fn no_value_can_be_taken_for_a_flag() {
         },
         ..request()
     };
-    let resume = Step::Resume(SessionId::new(FLAG));
-    let branch = Step::Branch { from: SessionId::new(FLAG), to: SessionId::new("t") };
+    let resume = SessionStep::Resume(SessionId::new(FLAG));
+    let branch = SessionStep::Branch { from: SessionId::new(FLAG), to: SessionId::new("t") };
     for step in [open(), resume, branch] {
-        let words = arguments(&request, &step, Some(Path::new(FLAG)));
-        let mut flags = words.iter().take_while(|word| *word != "--");
-        assert!(flags.all(|word| word != FLAG), "{words:?}");
+        let list = arguments(&request, &step, Some(Path::new(FLAG)));
+        let mut flags = list.iter().take_while(|word| *word != "--");
+        assert!(flags.all(|word| word != FLAG), "{list:?}");
     }
 }
 
 #[test]
 fn a_configured_text_is_one_string_of_toml() {
     let check = |text: &str, expected: &str| {
-        let mut words = Words::default();
-        configured(&mut words, "developer_instructions", text);
+        let mut list = ArgumentList::default();
+        configured(&mut list, "developer_instructions", text);
         let word = format!("developer_instructions={expected}");
-        assert_eq!(words.finish(), [OsString::from("-c"), word.into()]);
+        assert_eq!(list.finish(), [OsString::from("-c"), word.into()]);
     };
     check("brief", r#""brief""#);
     check("a\"\nsandbox_mode=\"danger-full-access", r#""a\"\nsandbox_mode=\"danger-full-access""#);
@@ -128,8 +128,8 @@ fn a_configured_text_is_one_string_of_toml() {
 #[test]
 fn a_client_sees_nothing_of_another_one() {
     let names = ["PATH", "CODEX_HOME", "CODEX_THREAD_ID", "CODEX_SANDBOX", "RAYMOND_STATE"];
-    let foreign = foreign(names.iter().map(OsString::from));
-    assert_eq!(foreign, ["CODEX_THREAD_ID", "CODEX_SANDBOX", "RAYMOND_STATE"]);
+    let foreign_variables = foreign_variables(names.iter().map(OsString::from));
+    assert_eq!(foreign_variables, ["CODEX_THREAD_ID", "CODEX_SANDBOX", "RAYMOND_STATE"]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn every_line_that_was_seen_is_read() {
     check(&sample::completed(), Line::Completed(Some(all)));
     check(r#"{"type":"turn.completed"}"#, Line::Completed(None));
     check(&sample::failed("no"), Line::Failed("no".into()));
-    check(&sample::trouble("no"), Line::Trouble("no".into()));
+    check(&sample::error_notice("no"), Line::Error("no".into()));
     let tool = r#"{"type":"item.completed","item":{"type":"mcp_tool_call","server":"db","tool":"run","error":{"message":"gone"}}}"#;
     let call = Item::Tool { name: "mcp__db__run".into(), failed: Some("gone".into()) };
     check(tool, Line::Done(call));
@@ -34,7 +34,7 @@ fn every_line_that_was_seen_is_read() {
 }
 
 #[test]
-fn what_is_not_known_is_nothing_to_act_on() {
+fn unknown_lines_are_ignored() {
     let check = |line: &str, expected: Line| assert_eq!(read(line), expected, "{line}");
     check("", Line::Ignored);
     check("Segmentation fault", Line::NotJson);

@@ -9,46 +9,49 @@ use raymond_core::run::event::Warning;
 use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
-use super::super::books::Books;
-use super::super::past::Past;
+use super::super::prior_turns::PriorTurns;
 use super::super::sample::{self, FOLLOWED, MODEL, THREAD, USED};
-use super::super::turn::{PATIENCE, SETTLED};
+use super::super::thread_usage::ThreadUsage;
+use super::super::turn::{SETTLE_TIME, USAGE_FILE_WAIT};
 use super::*;
-use crate::process::Heard;
+use crate::process::StreamEvent;
 
 const FREE: Cost = Cost::Reported(Micros::ZERO);
 const PAID: Cost = Cost::Estimated(Micros(USED));
 
-fn exited(stderr: &str) -> End {
+fn exited(stderr: &str) -> ClientEnd {
     let status = Some(ExitStatus::from_raw(1 << 8));
-    End::Exited { status, stderr: stderr.to_owned() }
+    ClientEnd::Exited { status, stderr: stderr.to_owned() }
 }
 
-fn open() -> Step {
-    Step::Open(SessionId::new("chosen"))
+fn open() -> SessionStep {
+    SessionStep::Open(SessionId::new("chosen"))
 }
 
 fn own() -> SessionId {
     SessionId::new(THREAD)
 }
 
-/// A turn of which these lines and this rollout are all that there is.
-fn heard(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
+/// Returns a turn with these lines and this rollout.
+fn turn_of(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
     let home = tempfile::tempdir().unwrap();
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
     sample::write(home.path(), THREAD, &entries);
-    let mut turn =
-        Turn::new(Books::new(home.path(), Arc::new(Prices::default()), Past::default()), cap, form);
+    let mut turn = Turn::new(
+        ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default()),
+        cap,
+        form,
+    );
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
-    turn.look();
+    turn.poll();
     turn
 }
 
-fn after(lines: &[String], entries: &[String], end: End) -> Answer {
-    answer(heard(lines, entries, None, Form::Text), end, &open())
+fn after(lines: &[String], entries: &[String], end: ClientEnd) -> Answer {
+    answer(turn_of(lines, entries, None, Form::Text), end, &open())
 }
 
 fn said(more: &[String]) -> Vec<String> {
@@ -64,7 +67,7 @@ fn failed(failure: TurnFailure, cost: Cost) -> Answer {
 }
 
 #[test]
-fn the_last_message_is_the_answer_and_the_thread_is_named() {
+fn last_message_is_answer_and_thread_is_named() {
     let lines = said(&[
         sample::text("first"),
         sample::command("item.completed", "ls", "completed"),
@@ -74,14 +77,15 @@ fn the_last_message_is_the_answer_and_the_thread_is_named() {
     let entries = [sample::used("a")];
     let answer = after(&lines, &entries, exited(""));
     assert_eq!(answer, Answer::Replied(Box::new(reply("last"))));
-    let turn = heard(&lines, &entries, None, Form::Text);
-    let resumed = super::answer(turn, End::Settled, &Step::Resume(SessionId::new(THREAD)));
+    let turn = turn_of(&lines, &entries, None, Form::Text);
+    let resumed =
+        super::answer(turn, ClientEnd::Settled, &SessionStep::Resume(SessionId::new(THREAD)));
     let expected = Reply { session: None, ..reply("last") };
     assert_eq!(resumed, Answer::Replied(Box::new(expected)));
 }
 
 #[test]
-fn a_warning_that_is_called_an_error_fails_nothing() {
+fn warning_called_error_fails_nothing() {
     let lines = said(&[sample::note("no metadata"), sample::text("fine"), sample::completed()]);
     let message = "the client says: no metadata".to_owned();
     let expected = Reply { warnings: vec![Warning::Other { message }], ..reply("fine") };
@@ -90,26 +94,26 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 }
 
 #[test]
-fn json_that_was_asked_for_is_read_whatever_its_shape() {
+fn requested_json_is_read_in_any_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
-        let turn = heard(&lines, &[sample::used("a")], None, form);
+        let turn = turn_of(&lines, &[sample::used("a")], None, form);
         let Answer::Replied(reply) = answer(turn, exited(""), &open()) else {
             panic!("it replied")
         };
         assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Form::Json, Some(json!({ "a": 1 })));
-    // Whoever asked for a shape looks whether it is one.
+    // The caller that asked for a shape validates it.
     check(r#"["another", "shape"]"#, Form::Json, Some(json!(["another", "shape"])));
     check("no", Form::Json, None);
     check(r#"{"a":1}"#, Form::Text, None);
 }
 
 #[test]
-fn failures_have_kinds_by_what_the_rollout_says() {
+fn rollout_decides_the_kind_of_failure() {
     let check = |info: Value, message: &str, cost: Cost, expected: TurnFailure| {
-        let lines = said(&[sample::trouble(message), sample::failed(message)]);
+        let lines = said(&[sample::error_notice(message), sample::failed(message)]);
         let answer = after(&lines, &[sample::ended(&info)], exited(""));
         assert_eq!(answer, failed(expected, cost), "{info} {message}");
     };
@@ -117,24 +121,24 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     let (unknown, task) = (Cost::Unknown, |said| TurnFailure::Task { why: why(said) });
     let transient = |said| TurnFailure::Transient { why: why(said) };
     check(json!("internal_server_error"), "busy", FREE, transient("busy"));
-    check(json!("other"), "", unknown, task("it does not say why"));
+    check(json!("other"), "", unknown, task("no reason given"));
     check(json!("model_not_found"), "no", FREE, task("no"));
     let broke = "stream disconnected before completion: x";
     check(json!("other"), broke, unknown, transient(broke));
     let missing = "Missing environment variable: `GATEWAY_KEY`.";
-    check(json!("other"), missing, FREE, login(missing));
+    check(json!("other"), missing, FREE, login_failure(missing));
     let refused = json!({ "http_connection_failed": { "http_status_code": 401 } });
-    check(refused, "no", FREE, login("no"));
+    check(refused, "no", FREE, login_failure("no"));
     let quota = TurnFailure::Quota { until: None, why: why("enough") };
     check(json!("usage_limit_exceeded"), "enough", FREE, quota);
 }
 
 // proves: A31, A43
 #[test]
-fn a_failed_turn_is_free_only_if_it_was_refused() {
+fn failed_turn_is_free_only_if_refused() {
     let check = |info: Value, message: &str, expected: Cost| {
         let lines = said(&[sample::failed(message)]);
-        let turn = heard(&lines, &[sample::ended(&info)], None, Form::Text);
+        let turn = turn_of(&lines, &[sample::ended(&info)], None, Form::Text);
         assert_eq!(turn.cost(), expected, "{info} {message}");
     };
     let status = |kind: &str, status: u16| json!({ kind: { "http_status_code": status } });
@@ -171,11 +175,11 @@ fn a_failed_turn_is_free_only_if_it_was_refused() {
 
 // proves: A31
 #[test]
-fn a_request_that_failed_is_paid_unless_it_was_refused() {
+fn failed_request_is_paid_unless_refused() {
     let check = |info: &str, expected: u64| {
         let entries = [sample::calls(), sample::used("a"), sample::returned()];
         let entries = [&entries[..], &[sample::ended(&json!(info))]].concat();
-        let turn = heard(&said(&[sample::failed("no")]), &entries, None, Form::Text);
+        let turn = turn_of(&said(&[sample::failed("no")]), &entries, None, Form::Text);
         assert_eq!(turn.cost(), Cost::Estimated(Micros(expected)), "{info}");
     };
     check("unauthorized", USED);
@@ -185,16 +189,16 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
 
 // proves: A43
 #[test]
-fn a_refusal_after_a_broken_request_is_not_free() {
+fn refusal_after_broken_request_is_not_free() {
     let check = |why: &str, expected: Cost| {
         let limited = "exceeded retry limit, last status: 429 Too Many Requests";
-        let notice = sample::trouble(&format!("Reconnecting... 1/5 ({why})"));
+        let notice = sample::error_notice(&format!("Reconnecting... 1/5 ({why})"));
         let lines = said(&[notice.clone(), sample::failed(limited)]);
         let ended = sample::ended(&json!("other"));
-        assert_eq!(heard(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
-        let again = sample::trouble(&format!("Reconnecting... 2/5 ({limited})"));
-        let turn = heard(&said(&[notice, again]), &[], None, Form::Text);
-        assert!(turn.is_hopeless());
+        assert_eq!(turn_of(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
+        let again = sample::error_notice(&format!("Reconnecting... 2/5 ({limited})"));
+        let turn = turn_of(&said(&[notice, again]), &[], None, Form::Text);
+        assert!(turn.should_abort());
         assert_eq!(turn.cost(), expected, "{why}, then a limit");
     };
     check("stream disconnected before completion: x", Cost::Unknown);
@@ -213,16 +217,16 @@ fn a_limit_says_until_when() {
 }
 
 #[test]
-fn a_client_that_would_wait_in_vain_is_ended() {
+fn client_with_useless_retries_is_ended() {
     let check = |notice: &str, expected: Option<TurnFailure>| {
-        let turn = heard(&said(&[sample::trouble(notice)]), &[], None, Form::Text);
-        assert_eq!(turn.is_hopeless(), expected.is_some(), "{notice}");
+        let turn = turn_of(&said(&[sample::error_notice(notice)]), &[], None, Form::Text);
+        assert_eq!(turn.should_abort(), expected.is_some(), "{notice}");
         if let Some(failure) = expected {
-            assert_eq!(answer(turn, End::Hopeless, &open()), failed(failure, FREE));
+            assert_eq!(answer(turn, ClientEnd::Aborted, &open()), failed(failure, FREE));
         }
     };
     let notice = "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)";
-    check(notice, Some(login(notice)));
+    check(notice, Some(login_failure(notice)));
     let notice = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
     check(notice, Some(TurnFailure::Quota { until: None, why: notice.to_owned() }));
     check("Reconnecting... 1/5 (stream disconnected before completion: x)", None);
@@ -230,10 +234,10 @@ fn a_client_that_would_wait_in_vain_is_ended() {
 }
 
 #[test]
-fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
+fn turn_over_its_share_may_finish() {
     let check = |share: u64, entries: &[String], expected: bool| {
-        let turn = heard(&said(&[]), entries, Some(Micros(share)), Form::Text);
-        assert_eq!(turn.is_hopeless(), expected, "{share}");
+        let turn = turn_of(&said(&[]), entries, Some(Micros(share)), Form::Text);
+        assert_eq!(turn.should_abort(), expected, "{share}");
         turn
     };
     let (calls, used) = (sample::calls(), sample::used("a"));
@@ -243,38 +247,38 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     let turn = check(USED, &[calls, used.clone()], true);
     let capped =
         Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
-    assert_eq!(answer(turn, End::Hopeless, &open()), capped);
-    // It was done before it could be ended.
+    assert_eq!(answer(turn, ClientEnd::Aborted, &open()), capped);
+    // The turn finished before it could be ended.
     let lines = said(&[sample::text("done"), sample::completed()]);
-    let turn = heard(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
-    assert_eq!(answer(turn, End::Hopeless, &open()), Answer::Replied(Box::new(reply("done"))));
+    let turn = turn_of(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
+    assert_eq!(answer(turn, ClientEnd::Aborted, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
 #[test]
-fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
+fn unpriced_model_ends_turn_with_share() {
     let named = [sample::began("b").join("\n").replace(MODEL, "house-model")];
     let asked = [named[0].clone(), sample::calls(), sample::used("b")];
     let done = said(&[sample::text("done"), sample::completed()]);
     let check = |lines: &[String], entries: &[String]| {
-        let turn = heard(lines, entries, Some(Micros(1_000_000)), Form::Text);
-        let expected = failed(unpriced("house-model"), Cost::Unknown);
-        assert_eq!(answer(turn, End::Hopeless, &open()), expected);
-        let free = heard(lines, entries, None, Form::Text);
-        assert!(!free.is_hopeless(), "nothing is to be kept");
+        let turn = turn_of(lines, entries, Some(Micros(1_000_000)), Form::Text);
+        let expected = failed(unpriced_failure("house-model"), Cost::Unknown);
+        assert_eq!(answer(turn, ClientEnd::Aborted, &open()), expected);
+        let free = turn_of(lines, entries, None, Form::Text);
+        assert!(!free.should_abort(), "nothing is to be kept");
     };
-    assert!(heard(&said(&[]), &named, Some(Micros(1)), Form::Text).is_hopeless());
+    assert!(turn_of(&said(&[]), &named, Some(Micros(1)), Form::Text).should_abort());
     check(&said(&[]), &named);
     check(&said(&[]), &asked);
-    // It was done before it could be ended; the next one would be, too.
+    // The turn finished before it could be ended; the next one would be ended.
     check(&done, &asked);
-    // What an earlier turn was answered by does not matter.
+    // The answers of an earlier turn do not matter.
     let later = [asked.as_slice(), &sample::began("c"), &[sample::used("c")]].concat();
-    let turn = heard(&done, &later, Some(Micros(1_000_000)), Form::Text);
-    assert_eq!(answer(turn, End::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
+    let turn = turn_of(&done, &later, Some(Micros(1_000_000)), Form::Text);
+    assert_eq!(answer(turn, ClientEnd::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
 #[test]
-fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
+fn own_budget_of_client_ends_turn_as_capped() {
     let entries = [sample::used("a"), sample::ended(&json!("session_budget_exceeded"))];
     let capped =
         Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
@@ -282,24 +286,28 @@ fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
 }
 
 #[test]
-fn only_a_thread_that_was_asked_for_can_be_lost() {
+fn only_a_required_thread_can_be_lost() {
     let id = SessionId::new("00000000-0000-8000-8000-000000000000");
     let stderr = format!("Error: thread/resume failed: no rollout found for thread id {id} (code)");
-    let check = |step: &Step, expected: TurnFailure| {
-        let turn = heard(&[], &[], None, Form::Text);
+    let check = |step: &SessionStep, expected: TurnFailure| {
+        let turn = turn_of(&[], &[], None, Form::Text);
         let expected =
             Answer::Failed { failure: expected, cost: FREE, denied: Vec::new(), session: None };
         assert_eq!(answer(turn, exited(&stderr), step), expected);
     };
     let lost = TurnFailure::LostSession { session: id.clone() };
-    check(&Step::Resume(id.clone()), lost.clone());
-    check(&Step::Branch { from: id.clone(), to: SessionId::new("t") }, lost);
-    let why = died(&exited(&stderr));
+    check(&SessionStep::Resume(id.clone()), lost.clone());
+    check(&SessionStep::Branch { from: id.clone(), to: SessionId::new("t") }, lost);
+    let why = death_message(&exited(&stderr));
     check(&open(), TurnFailure::Transient { why: why.clone() });
-    check(&Step::Resume(SessionId::new("another")), TurnFailure::Transient { why: why.clone() });
-    // One that asked the model is not followed by another client with the same share.
-    let asked = heard(&[sample::begins()], &[], None, Form::Text);
-    let Answer::Failed { failure, cost, .. } = answer(asked, exited(&stderr), &Step::Resume(id))
+    check(
+        &SessionStep::Resume(SessionId::new("another")),
+        TurnFailure::Transient { why: why.clone() },
+    );
+    // A client that asked the model is not followed by another client with the same share.
+    let asked = turn_of(&[sample::begins()], &[], None, Form::Text);
+    let Answer::Failed { failure, cost, .. } =
+        answer(asked, exited(&stderr), &SessionStep::Resume(id))
     else {
         panic!("it has no answer");
     };
@@ -307,35 +315,35 @@ fn only_a_thread_that_was_asked_for_can_be_lost() {
 }
 
 #[test]
-fn a_client_that_says_no_more_has_died_or_was_ended() {
+fn client_without_result_died_or_was_ended() {
     let entries = [sample::calls(), sample::used("a")];
     let begun = said(&[sample::command("item.started", "ls", "in_progress")]);
-    let why = died(&exited("oh"));
+    let why = death_message(&exited("oh"));
     let answer = after(&begun, &entries, exited("oh"));
     assert_eq!(answer, failed(TurnFailure::Transient { why }, PAID));
     let interrupted = Answer::Interrupted { cost: PAID, progressed: true, session: Some(own()) };
-    assert_eq!(after(&begun, &entries, End::Cancelled), interrupted);
+    assert_eq!(after(&begun, &entries, ClientEnd::Cancelled), interrupted);
     let asking = [&entries[..], &[sample::returned()]].concat();
     let cost = Cost::Estimated(Micros(USED + FOLLOWED));
     let interrupted = Answer::Interrupted { cost, progressed: true, session: Some(own()) };
-    assert_eq!(after(&begun, &asking, End::Cancelled), interrupted);
+    assert_eq!(after(&begun, &asking, ClientEnd::Cancelled), interrupted);
     let (clock, after_time) = (Clock::Idle, Span::minutes(30));
     let timeout = TurnFailure::Timeout { clock, after: after_time };
-    let end = End::TimedOut { clock, after: after_time };
+    let end = ClientEnd::TimedOut { clock, after: after_time };
     assert_eq!(after(&begun, &entries, end), failed(timeout, PAID));
 }
 
 #[test]
-fn what_may_have_cost_something_is_never_free() {
+fn possibly_paid_turn_is_never_free() {
     let check = |lines: &[String], entries: &[String], expected: Cost| {
-        assert_eq!(heard(lines, entries, None, Form::Text).cost(), expected);
+        assert_eq!(turn_of(lines, entries, None, Form::Text).cost(), expected);
     };
     check(&[sample::thread(THREAD)], &[], FREE);
     check(&said(&[]), &[], Cost::Unknown);
     check(&said(&[sample::completed()]), &[], Cost::Unknown);
     check(&said(&[sample::failed("no")]), &[], Cost::Unknown);
     check(&said(&[sample::failed("no")]), &[sample::used("a")], PAID);
-    // Whether the books have got as far as this turn cannot be told.
+    // The rollout may not contain this turn yet.
     check(&said(&[]), &[sample::used("a"), sample::ended(&Value::Null)], Cost::Unknown);
 }
 
@@ -354,43 +362,44 @@ fn calls_that_were_declined_are_listed() {
 }
 
 #[test]
-fn a_message_that_could_not_be_read_is_no_answer() {
-    let mut turn = heard(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
-    turn.hear(&Heard::Cut { length: 20_000_000 });
-    turn.hear(&Heard::Line(sample::completed().into_bytes()));
-    let expected = failed(too_large(LINE_MAX as u64), PAID);
+fn unreadable_message_is_not_an_answer() {
+    let mut turn = turn_of(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
+    turn.read_event(&StreamEvent::LongLine { length: 20_000_000 });
+    turn.read_event(&StreamEvent::Line(sample::completed().into_bytes()));
+    let expected = failed(output_too_large(LINE_MAX as u64), PAID);
     assert_eq!(answer(turn, exited(""), &open()), expected);
 }
 
-/// A turn of which these lines are all that there is; the client keeps no books.
+/// Returns a turn with these lines and without a rollout.
 fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
-    let nowhere = Books::new("/nowhere".as_ref(), Arc::new(Prices::default()), Past::default());
+    let nowhere =
+        ThreadUsage::new("/nowhere".as_ref(), Arc::new(Prices::default()), PriorTurns::default());
     let mut turn = Turn::new(nowhere, cap, Form::Text);
     for line in lines {
-        turn.hear(&Heard::Line(line.clone().into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.clone().into_bytes()));
     }
-    turn.look();
+    turn.poll();
     turn
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
+async fn invisible_spending_ends_turn_with_share() {
     let share = Some(Micros(1_000_000));
     let mut turn = unseen_turn(&said(&[]), share);
-    assert!(!turn.is_hopeless(), "the client may be about to open its books");
-    tokio::time::advance(PATIENCE).await;
-    turn.look();
-    assert!(turn.is_hopeless());
-    let answer = answer(turn, End::Hopeless, &open());
+    assert!(!turn.should_abort(), "the client may be about to open its books");
+    tokio::time::advance(USAGE_FILE_WAIT).await;
+    turn.poll();
+    assert!(turn.should_abort());
+    let answer = answer(turn, ClientEnd::Aborted, &open());
     let Answer::Failed { failure: TurnFailure::Task { why }, cost: Cost::Unknown, .. } = answer
     else {
         panic!("{answer:?}")
     };
     assert!(
-        why.contains("keeps no file of its thread that could be read in /nowhere/sessions"),
+        why.contains("the client writes no readable file of its thread in /nowhere/sessions"),
         "{why}"
     );
-    // One that was quicker is no better, and one without a share is let be.
+    // A faster client fails in the same way, but a turn without a share continues.
     let lines = said(&[sample::text("done"), sample::completed()]);
     let answer = super::answer(unseen_turn(&lines, share), exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
@@ -398,23 +407,23 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
         panic!("{answer:?}")
     };
-    assert!(why.contains(": oh; the client keeps no file"), "{why}");
+    assert!(why.contains(": oh; could not watch the cost"), "{why}");
     let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
-    // A client that has not begun has nothing to write down.
+    // A client that has not started has nothing to write.
     let mut turn = unseen_turn(&[sample::thread(THREAD)], share);
-    tokio::time::advance(PATIENCE).await;
-    turn.look();
-    assert!(!turn.is_hopeless());
+    tokio::time::advance(USAGE_FILE_WAIT).await;
+    turn.poll();
+    assert!(!turn.should_abort());
 }
 
 #[test]
-fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
+fn new_thread_without_rollout_is_priced_by_stream() {
     let completed = sample::completed().replace("9000000", "1000");
     let lines = said(&[sample::text("done"), completed]);
     let check = |opens: Option<&str>, expected: Cost| {
         let mut turn = unseen_turn(&lines, Some(Micros(1)));
-        turn.opens = opens.map(str::to_owned);
+        turn.opened_model = opens.map(str::to_owned);
         assert_eq!(turn.cost(), expected);
         let answer = answer(turn, exited(""), &open());
         assert_eq!(matches!(answer, Answer::Replied(_)), expected != Cost::Unknown);
@@ -425,15 +434,15 @@ fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
 }
 
 #[test]
-fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
+fn turn_without_start_line_is_paid_and_watched() {
     let entries = [sample::calls(), sample::used("a")];
     let check = |lines: &[String], entries: &[String], expected: Cost| {
         let thread = sample::thread(THREAD);
         let lines: Vec<String> = [thread].iter().chain(lines).cloned().collect();
-        let turn = heard(&lines, entries, Some(Micros(USED)), Form::Text);
+        let turn = turn_of(&lines, entries, Some(Micros(USED)), Form::Text);
         assert_eq!(turn.cost(), expected, "{lines:?}");
-        assert_eq!(turn.is_hopeless(), expected == PAID && !turn.is_complete(), "{lines:?}");
-        assert!(turn.look_every().is_some());
+        assert_eq!(turn.should_abort(), expected == PAID && !turn.is_complete(), "{lines:?}");
+        assert!(turn.poll_interval().is_some());
     };
     check(&[], &[], FREE);
     check(&[sample::note("careful")], &[], FREE);
@@ -446,13 +455,13 @@ fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
 
 // proves: S33
 #[test]
-fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both() {
+fn wrong_thread_is_a_failure_naming_both() {
     let other = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
-    let check = |lines: &[String], step: &Step, expected: Option<&str>| {
+    let check = |lines: &[String], step: &SessionStep, expected: Option<&str>| {
         let lines: Vec<String> =
             lines.iter().cloned().chain([sample::text("hi"), sample::completed()]).collect();
         let answer =
-            answer(heard(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
+            answer(turn_of(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
         match (answer, expected) {
             (Answer::Replied(_), None) => {}
             (Answer::Failed { failure, session: None, .. }, Some(why)) => {
@@ -462,43 +471,43 @@ fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both()
         }
     };
     let (own, foreign) = (sample::thread(THREAD), sample::thread(other));
-    let strayed = |from: &str, to: &str| {
-        format!("the client was to write thread {from}, and names thread {to}")
+    let wrong_session_failure = |from: &str, to: &str| {
+        format!("the client should have written thread {from} but reports thread {to}")
     };
-    let resume = Step::Resume(SessionId::new(THREAD));
+    let resume = SessionStep::Resume(SessionId::new(THREAD));
     check(&[own.clone(), own.clone()], &resume, None);
-    check(std::slice::from_ref(&foreign), &resume, Some(&strayed(THREAD, other)));
-    check(&[own.clone(), foreign.clone()], &resume, Some(&strayed(THREAD, other)));
-    check(&[own.clone(), foreign], &open(), Some(&strayed(THREAD, other)));
-    let branch = Step::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
-    let why = format!("the client was to branch thread {THREAD}, and went on in it");
+    check(std::slice::from_ref(&foreign), &resume, Some(&wrong_session_failure(THREAD, other)));
+    check(&[own.clone(), foreign.clone()], &resume, Some(&wrong_session_failure(THREAD, other)));
+    check(&[own.clone(), foreign], &open(), Some(&wrong_session_failure(THREAD, other)));
+    let branch = SessionStep::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
+    let why = format!("the client should have branched thread {THREAD} but continued it");
     check(&[own], &branch, Some(&why));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_used_up_its_share_and_does_not_end_is_ended() {
-    let mut turn = heard(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
-    assert!(!turn.is_hopeless(), "it may have said its last word");
-    tokio::time::advance(SETTLED).await;
-    turn.look();
-    assert!(turn.is_hopeless());
+async fn turn_over_its_share_is_ended_after_delay() {
+    let mut turn = turn_of(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
+    assert!(!turn.should_abort(), "it may have said its last word");
+    tokio::time::advance(SETTLE_TIME).await;
+    turn.poll();
+    assert!(turn.should_abort());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
+async fn missing_token_counts_end_turn_with_share() {
     let entries = [sample::calls(), sample::returned()];
-    let mut turn = heard(&said(&[]), &entries, Some(Micros(1)), Form::Text);
-    assert!(!turn.is_hopeless(), "the tokens may follow");
-    tokio::time::advance(SETTLED).await;
-    turn.look();
-    let answer = answer(turn, End::Hopeless, &open());
+    let mut turn = turn_of(&said(&[]), &entries, Some(Micros(1)), Form::Text);
+    assert!(!turn.should_abort(), "the tokens may follow");
+    tokio::time::advance(SETTLE_TIME).await;
+    turn.poll();
+    let answer = answer(turn, ClientEnd::Aborted, &open());
     let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
         panic!("{answer:?}")
     };
-    assert!(why.starts_with("the client does not count the tokens of its requests"), "{why}");
-    // Neither is one that was done before anybody noticed.
+    assert!(why.contains("the client writes no readable token counts"), "{why}");
+    // The same applies to a turn that ended before the check.
     let lines = said(&[sample::text("done"), sample::completed().replace("9000000", "null")]);
-    let turn = heard(&lines, &[], Some(Micros(1)), Form::Text);
+    let turn = turn_of(&lines, &[], Some(Micros(1)), Form::Text);
     let answer = super::answer(turn, exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
 }
@@ -507,64 +516,65 @@ async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
 #[tokio::test(start_paused = true)]
 async fn a_request_in_flight_is_never_free() {
     let entries = [sample::calls(), sample::used("a"), sample::returned()];
-    let asking = |cap| heard(&said(&[]), &entries, cap, Form::Text);
+    let asking = |cap| turn_of(&said(&[]), &entries, cap, Form::Text);
     let both = Cost::Estimated(Micros(USED + FOLLOWED));
-    // However young it is.
+    // The age of the request does not matter.
     let mut at_once = asking(None);
-    at_once.ends();
+    at_once.before_end();
     assert_eq!(at_once.cost(), both);
-    // A share that is used up is charged in full, whether a next request had been sent or not.
+    // A used-up share is charged in full, whether a next request was sent or not.
     let mut capped = asking(Some(Micros(USED)));
-    assert!(capped.is_hopeless());
-    capped.ends();
+    assert!(capped.should_abort());
+    capped.before_end();
     assert_eq!(capped.cost(), PAID);
     let mut later = asking(Some(Micros(USED)));
-    tokio::time::advance(SETTLED).await;
-    later.ends();
+    tokio::time::advance(SETTLE_TIME).await;
+    later.before_end();
     assert_eq!(later.cost(), both);
-    // The client tries again: the next request may be under way.
-    let notice = || sample::trouble("Reconnecting... 1/5 (unexpected status 503 Busy)");
+    // The client retries: the next request may be open.
+    let notice = || sample::error_notice("Reconnecting... 1/5 (unexpected status 503 Busy)");
     let mut again = asking(None);
-    again.hear(&Heard::Line(notice().into_bytes()));
-    assert!(again.is_getting_nowhere());
-    again.ends();
+    again.read_event(&StreamEvent::Line(notice().into_bytes()));
+    assert!(again.is_stalled());
+    again.before_end();
     assert_eq!(again.cost(), both);
-    let cost = |notice: String| heard(&said(&[notice]), &[], None, Form::Text).cost();
+    let cost = |notice: String| turn_of(&said(&[notice]), &[], None, Form::Text).cost();
     assert_eq!(cost(notice()), Cost::Unknown);
-    // The model answers nobody who is not logged in.
-    let refused = sample::trouble("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
+    // A client that is not logged in gets no answer.
+    let refused = sample::error_notice("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
     assert_eq!(cost(refused), FREE);
 }
 
 #[test]
-fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
+fn unread_output_may_be_start_of_turn() {
     for line in ["{\"type\":\"turn.sta", "{\"type\":\"novelty\"}", "noise"] {
         let lines = [sample::thread(THREAD), line.to_owned()];
-        assert_eq!(heard(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
+        assert_eq!(turn_of(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
     }
 }
 
 #[test]
-fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
+fn partly_read_rollout_gives_a_lower_bound() {
     let home = tempfile::tempdir().unwrap();
     let mut entries = sample::began("a");
     entries.push(sample::used("a"));
     sample::write(home.path(), THREAD, &entries);
-    let books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
-    let mut turn = Turn::new(books, Some(Micros(100_000_000)), Form::Text);
+    let thread_usage =
+        ThreadUsage::new(home.path(), Arc::new(Prices::default()), PriorTurns::default());
+    let mut turn = Turn::new(thread_usage, Some(Micros(100_000_000)), Form::Text);
     for line in said(&[]) {
-        turn.hear(&Heard::Line(line.into_bytes()));
+        turn.read_event(&StreamEvent::Line(line.into_bytes()));
     }
-    turn.look();
+    turn.poll();
     assert_eq!(turn.cost(), PAID);
     let mut place = home.path().join("sessions");
     while place.is_dir() {
         place = std::fs::read_dir(&place).unwrap().flatten().next().unwrap().path();
     }
-    // Too long to be read while the client waits, like one that reports an error.
+    // Too long to read while the client waits, like a file with a read error.
     let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
     file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
-    turn.look();
+    turn.poll();
     assert_eq!(turn.cost(), Cost::AtLeast(Micros(USED)));
-    assert!(turn.is_unseen(), "what it costs cannot be watched any more");
+    assert!(turn.is_spending_unknown(), "what it costs cannot be watched any more");
 }

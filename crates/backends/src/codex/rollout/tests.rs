@@ -4,7 +4,7 @@ use super::super::sample::{self, THREAD};
 use super::*;
 
 fn read(text: &str) -> Entry {
-    entry(text.as_bytes())
+    parse_entry(text.as_bytes())
 }
 
 #[test]
@@ -16,8 +16,9 @@ fn requests_errors_and_limits_are_read() {
     check(&sample::calls(), Entry::Calls);
     let usage = Some(Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 });
     check(&sample::used("a"), Entry::Used { root_turn: Some("a".into()), usage });
-    let problem =
-        |kind: &str, status| Entry::Ends { error: Some(Problem { kind: kind.into(), status }) };
+    let problem = |kind: &str, status| Entry::Ends {
+        error: Some(RolloutError { kind: kind.into(), status }),
+    };
     check(&sample::ended(&Value::Null), Entry::Ends { error: None });
     check(&sample::ended(&json!("server_overloaded")), problem("server_overloaded", None));
     let with_status = json!({ "http_connection_failed": { "http_status_code": 401 } });
@@ -34,7 +35,7 @@ fn requests_errors_and_limits_are_read() {
 #[test]
 fn tokens_in_the_cache_are_counted_once() {
     let check = |value: Value, [input, output, cache_write, cache_read]: [u64; 4]| {
-        assert_eq!(usage(&value), Some(Usage { input, output, cache_write, cache_read }));
+        assert_eq!(parse_usage(&value), Some(Usage { input, output, cache_write, cache_read }));
     };
     let all = json!({ "input_tokens": 100, "cached_input_tokens": 30, "cache_write_input_tokens": 20, "output_tokens": 7 });
     check(all, [50, 7, 20, 30]);
@@ -46,8 +47,8 @@ fn tokens_in_the_cache_are_counted_once() {
 
 // proves: S36
 #[test]
-fn tokens_that_are_no_numbers_are_not_zero() {
-    let check = |value: Value| assert_eq!(usage(&value), None, "{value}");
+fn unreadable_token_counts_are_not_zero() {
+    let check = |value: Value| assert_eq!(parse_usage(&value), None, "{value}");
     check(json!({ "input_tokens": "many", "output_tokens": 1 }));
     check(json!({ "input_tokens": 10.5, "output_tokens": 1 }));
     check(json!({ "input_tokens": 10, "output_tokens": -1 }));
@@ -58,13 +59,13 @@ fn tokens_that_are_no_numbers_are_not_zero() {
 }
 
 #[test]
-fn a_last_record_counts_once_it_is_whole_and_only_once() {
+fn last_record_counts_once_when_complete() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(home.path(), THREAD);
     let mut check = |text: &str, expected: &[Entry]| {
         sample::write_raw(home.path(), THREAD, text);
         let mut found = Vec::new();
-        rollout.read_on(&mut |entry| found.push(entry));
+        rollout.read_new(&mut |entry| found.push(entry));
         found.retain(|entry| *entry != Entry::Other);
         assert_eq!(found, expected, "{text}");
     };
@@ -76,23 +77,23 @@ fn a_last_record_counts_once_it_is_whole_and_only_once() {
 }
 
 #[test]
-fn a_thread_is_filed_by_the_day_in_its_id() {
+fn thread_is_found_by_day_in_id() {
     let check =
-        |days: i64, expected: &str| assert_eq!(born(THREAD, days).as_deref(), Some(expected));
+        |days: i64, expected: &str| assert_eq!(day_of(THREAD, days).as_deref(), Some(expected));
     check(0, "2026/11/15");
     check(-1, "2026/11/14");
     check(1, "2026/11/16");
-    assert_eq!(born("", 0), None);
-    assert_eq!(born("ffffffff-ffff-7fff-8000-000000000000", 0), None);
+    assert_eq!(day_of("", 0), None);
+    assert_eq!(day_of("ffffffff-ffff-7fff-8000-000000000000", 0), None);
 }
 
 #[test]
-fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
+fn growing_rollout_is_found_and_read() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(home.path(), THREAD);
     let mut check = |expected: &[Entry]| {
         let mut found = Vec::new();
-        rollout.read_on(&mut |entry| found.push(entry));
+        rollout.read_new(&mut |entry| found.push(entry));
         assert_eq!(found, expected);
     };
     check(&[]);
@@ -106,13 +107,13 @@ fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
 }
 
 #[test]
-fn a_rollout_that_is_too_large_is_not_waited_for() {
+fn too_large_rollout_is_not_read() {
     let home = tempfile::tempdir().unwrap();
     sample::write(home.path(), THREAD, &[sample::used("a")]);
     let mut rollout = Rollout::new(home.path(), THREAD);
     let told = |rollout: &mut Rollout| {
         let mut entries = 0;
-        rollout.read_on(&mut |_| entries += 1);
+        rollout.read_new(&mut |_| entries += 1);
         (entries, rollout.is_open())
     };
     assert_eq!(told(&mut rollout), (1, true));

@@ -1,19 +1,19 @@
-use super::super::said::Recount;
 use super::super::sample::{self, THREAD};
+use super::super::transcript_parser::TranscriptParser;
 use super::*;
-use crate::contract::Sign;
-use crate::process::Heard;
+use crate::contract::Progress;
+use crate::process::StreamEvent;
 
-fn told(lines: &[String]) -> Vec<Said> {
-    let mut recount = Recount::default();
-    let heard = lines.iter().map(|line| Heard::Line(line.clone().into_bytes()));
-    heard.flat_map(|heard| recount.hear(&heard)).collect()
+fn reported_cost(lines: &[String]) -> Vec<TranscriptItem> {
+    let mut parser = TranscriptParser::default();
+    let event = lines.iter().map(|line| StreamEvent::Line(line.clone().into_bytes()));
+    event.flat_map(|event| parser.read_event(&event)).collect()
 }
 
 #[test]
-fn everything_that_was_said_is_told_once_and_in_order() {
-    let tool = |name: &str| Said::Tool { name: name.into() };
-    let retries = "Reconnecting... 1/5 (unexpected status 502 Bad Gateway)";
+fn every_item_appears_once_and_in_order() {
+    let tool = |name: &str| TranscriptItem::Tool { name: name.into() };
+    let is_retrying = "Reconnecting... 1/5 (unexpected status 502 Bad Gateway)";
     let lines = [
         sample::thread(THREAD),
         sample::begins(),
@@ -21,29 +21,32 @@ fn everything_that_was_said_is_told_once_and_in_order() {
         sample::command("item.started", "cargo test", "in_progress"),
         sample::command("item.completed", "cargo test", "failed"),
         sample::files("completed"),
-        sample::trouble(retries),
+        sample::error_notice(is_retrying),
         sample::text("done"),
-        sample::trouble("no"),
+        sample::error_notice("no"),
         sample::failed("no"),
     ];
     let expected = [
-        Said::Unread { what: "careful".into() },
+        TranscriptItem::Unread { what: "careful".into() },
         tool("Bash(cargo test)"),
-        Said::ToolFailed { why: "no such file\n".into() },
+        TranscriptItem::ToolFailed { why: "no such file\n".into() },
         tool("Edit(/w/a.rs, /w/b.rs)"),
-        Said::Retries { why: retries.into() },
-        Said::Text { by: Speaker::Agent, text: "done".into() },
-        Said::Final { by: Speaker::Client, text: "no".into() },
+        TranscriptItem::Retries { why: is_retrying.into() },
+        TranscriptItem::Text { by: Speaker::Agent, text: "done".into() },
+        TranscriptItem::Final { by: Speaker::Client, text: "no".into() },
     ];
-    assert_eq!(told(&lines), expected);
-    let signs: Vec<Sign> = expected.iter().filter_map(Said::sign).collect();
+    assert_eq!(reported_cost(&lines), expected);
+    let signs: Vec<Progress> = expected.iter().filter_map(TranscriptItem::progress).collect();
     assert_eq!(signs.len(), 4);
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_such() {
+fn unreadable_lines_are_items() {
     let check = |line: &str, expected: &str| {
-        assert_eq!(told(&[line.to_owned()]), [Said::Unread { what: expected.into() }]);
+        assert_eq!(
+            reported_cost(&[line.to_owned()]),
+            [TranscriptItem::Unread { what: expected.into() }]
+        );
     };
     check("Segmentation fault", "not JSON: Segmentation fault");
     check(r#"{"type":"novelty"}"#, "a line of unknown type \"novelty\"");

@@ -1,43 +1,43 @@
-//! How a client is found again that an earlier owner started.
+//! Finding a client that an earlier owner started.
 //!
-//! A number alone proves nothing: the boot, the start time and the marker must agree. The file that
-//! names them is written right after the start; when there was no time for it, the process table is
-//! searched for the leader of a group that carries the marker and writes to the transcript.
+//! A pid alone proves nothing: boot id, start time and marker must match. The identity file with
+//! these values is written right after the start. If the owner died before that, the process table
+//! is searched for a group leader that carries the marker and writes to the transcript.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::disk_reservation::DiskReservations;
 use super::exit::Exit;
-use super::followed::{Followed, Unreadable};
+use super::followed::{FollowedFile, Unreadable};
 use super::regular::{open_regular, read_regular, remove_if_exists};
-use super::room::Rooms;
 use super::start::private;
 use super::{Client, Files};
 use crate::process::Marker;
 use crate::process::table::{self, Entry, Identity};
 use crate::process::tree::Tree;
 
-/// The client of this marker that an earlier owner started, when it still runs. It is heard from the
-/// beginning of the transcript. Without a transcript no client was started; one that cannot be opened
+/// Returns the running client with this marker, if there is one. It is read from the beginning of
+/// the transcript. Without a transcript no client was started; a transcript that cannot be opened
 /// is an error.
 pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadable> {
     match open(files) {
-        Ok((followed, rooms)) => Ok(running(marker, files, followed, rooms)),
+        Ok((followed, reservations)) => Ok(running(marker, files, followed, reservations)),
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Returns whether the machine restarted since the client of this transcript started. None if no file names
-/// the client.
+/// Returns whether the machine restarted since the client of this transcript started, or `None` if
+/// no identity file exists.
 pub fn restarted_since(transcript: &Path) -> Option<bool> {
     IdentityFile::beside(transcript).read().map(|named| named.boot != table::boot())
 }
 
-/// Whether the client of these files may have been started. Its owner creates the file for stderr
-/// last before the start, and writes the identity right after it. A file that cannot be looked for
-/// may exist.
+/// Whether the client of these files may have been started. Its owner creates the stderr file last
+/// before the start and writes the identity file right after it. A file whose existence cannot be
+/// checked may exist.
 pub fn was_started(files: &Files) -> bool {
     let may_exist = |path: &Path| match fs::symlink_metadata(path) {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -46,41 +46,44 @@ pub fn was_started(files: &Files) -> bool {
     may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
 }
 
-fn open(files: &Files) -> Result<([Followed; 2], Rooms), Unreadable> {
+fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadable> {
     let open_both = |path: &Path| {
         let unreadable = |source| Unreadable { path: path.to_owned(), source };
+        // Opened for appending, too, because reserving disk space needs a writable descriptor.
         let appended = open_regular(OpenOptions::new().append(true), path);
-        let opened = appended.and_then(|file| Ok((file, Followed::from_start(path)?)));
+        let opened = appended.and_then(|file| Ok((file, FollowedFile::from_start(path)?)));
         opened.map_err(unreadable)
     };
-    let (stdout, heard) = open_both(&files.stdout)?;
-    let (stderr, errors) = open_both(&files.stderr)?;
-    let rooms = Rooms::of([&stdout, &stderr], files);
+    let (stdout, followed_stdout) = open_both(&files.stdout)?;
+    let (stderr, followed_stderr) = open_both(&files.stderr)?;
+    let reservations = DiskReservations::of([&stdout, &stderr], files);
     let unreadable = |source| Unreadable { path: files.stdout.clone(), source };
-    Ok(([heard, errors], rooms.map_err(unreadable)?))
+    Ok(([followed_stdout, followed_stderr], reservations.map_err(unreadable)?))
 }
 
 fn running(
     marker: &Marker,
     files: &Files,
-    [stdout, stderr]: [Followed; 2],
-    rooms: Rooms,
+    [stdout, stderr]: [FollowedFile; 2],
+    reservations: DiskReservations,
 ) -> Option<Client> {
     let identity = match IdentityFile::beside(&files.stdout).read() {
+        // A pid from before a restart has no meaning.
         Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
         None => search(marker, &stdout)?,
     };
-    // The descriptor is held before anything is compared, so all is of one process.
-    let descriptor = table::watch(identity.pid)?;
+    // The descriptor is opened before the comparison, so all values belong to one process.
+    let descriptor = table::exit_descriptor(identity.pid)?;
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
-    let tree = Tree::of_stranger(entry, marker.clone());
-    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr], rooms))
+    let tree = Tree::for_adopted(entry, marker.clone());
+    Some(Client::new(Exit::Adopted(descriptor), identity, tree, [stdout, stderr], reservations))
 }
 
-/// The oldest process that can only be the client. One that leads a session is a daemon of the
-/// client: whoever leads a group from the start cannot make a session.
-fn search(marker: &Marker, transcript: &Followed) -> Option<Identity> {
+/// Returns the oldest process that can only be the client.
+fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
+    // A session leader is a daemon of the client, because a process that leads a group from its
+    // start cannot create a session.
     let transcript = transcript.file().metadata().ok()?;
     let is_client = |entry: &Entry| {
         let Entry { identity, group, session, .. } = *entry;
@@ -93,15 +96,15 @@ fn search(marker: &Marker, transcript: &Followed) -> Option<Identity> {
     found.map(|entry| entry.identity).min_by_key(|identity| (identity.start_time, identity.pid))
 }
 
-/// Whether this very turn started it, and not a run that it started in turn.
+/// Whether this turn started the process, and not a run inside this turn.
 fn is_marked(identity: Identity, marker: &Marker) -> bool {
     table::marks(identity).innermost().as_ref() == Some(marker)
 }
 
-/// Says which process a client is: `<pid> <start time> <boot id>`.
+/// The file that identifies a client: `<pid> <start time> <boot id>`.
 pub(super) struct IdentityFile(PathBuf);
 
-struct Named {
+struct RecordedIdentity {
     identity: Identity,
     boot: String,
 }
@@ -115,20 +118,20 @@ impl IdentityFile {
         remove_if_exists(&self.0)
     }
 
-    /// Not synced: after a crash of the machine no client runs.
+    /// Writes the file without a sync, because no client survives a crash of the machine.
     pub(super) fn write(&self, identity: Identity) -> io::Result<()> {
         let Identity { pid, start_time } = identity;
         let mut file = private(OpenOptions::new().write(true).truncate(true), &self.0)?;
         file.write_all(format!("{pid} {start_time} {}\n", table::boot()).as_bytes())
     }
 
-    /// Nothing when there is none, or when it was not written to its end.
-    fn read(&self) -> Option<Named> {
+    /// Reads the file; returns `None` if it is missing or incomplete.
+    fn read(&self) -> Option<RecordedIdentity> {
         let text = String::from_utf8(read_regular(&self.0).ok()?).ok()?;
         let mut words = text.strip_suffix('\n')?.split(' ');
         let pid = words.next()?.parse().ok()?;
         let start_time = words.next()?.parse().ok()?;
         let boot = words.next()?.to_owned();
-        Some(Named { identity: Identity { pid, start_time }, boot })
+        Some(RecordedIdentity { identity: Identity { pid, start_time }, boot })
     }
 }

@@ -1,4 +1,4 @@
-//! How the exit of a client is seen: a child is waited for, any other process is watched.
+//! Waiting for the exit of a client: own children are waited for, adopted clients are polled.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -11,19 +11,20 @@ use crate::process::child::Child;
 
 #[derive(Debug)]
 pub(super) enum Exit {
-    OfChild(Child),
-    /// A descriptor that becomes readable with the exit.
-    OfStranger(OwnedFd),
+    Child(Child),
+    /// A descriptor that becomes readable when the process exits.
+    Adopted(OwnedFd),
 }
 
 impl Exit {
-    /// Waits for the exit. The status is unknown of a stranger, and of a child that somebody else
-    /// has waited for.
+    /// Waits for the exit. The status is unknown for an adopted client, and for a child whose
+    /// status was taken elsewhere.
     pub(super) async fn seen(&mut self) -> Option<ExitStatus> {
         match self {
-            Self::OfChild(child) => child.wait().await.ok(),
-            Self::OfStranger(descriptor) => {
-                // Strangers are few, and the runtime has no safe way to wait for a descriptor.
+            Self::Child(child) => child.wait().await.ok(),
+            Self::Adopted(descriptor) => {
+                // Adopted clients are few, and the runtime has no safe way to wait for a foreign
+                // descriptor.
                 const PAUSE: Duration = Duration::from_millis(50);
                 while !is_readable(descriptor) {
                     sleep(PAUSE).await;

@@ -1,4 +1,4 @@
-//! A file that somebody else appends to, read from where it was left.
+//! A file to which another process appends, read from the last position.
 
 use std::fs::File;
 use std::io;
@@ -7,36 +7,34 @@ use std::path::{Path, PathBuf};
 
 use super::{cause, open_to_read};
 
-/// A file that is there and cannot be read.
+/// The error of an existing file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {}", path.display(), cause(source))]
 pub struct Unreadable {
-    /// The file.
     pub path: PathBuf,
-    /// Why it cannot be read.
     pub source: io::Error,
 }
 
 #[derive(Debug)]
-pub(in super::super) struct Followed {
+pub(in super::super) struct FollowedFile {
     file: File,
     path: PathBuf,
     offset: u64,
 }
 
-impl Followed {
+impl FollowedFile {
     pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
         Ok(Self { file: open_to_read(path)?, path: path.to_owned(), offset: 0 })
     }
 
-    /// A file that can be opened and not be read.
+    /// Creates a file that can be opened but not read.
     #[cfg(test)]
     pub(super) fn unreadable_directory(path: &Path) -> Self {
         let file = File::open(path).unwrap();
         Self { file, path: path.to_owned(), offset: 0 }
     }
 
-    /// What the file holds now is left out.
+    /// Opens the file and skips its current content.
     pub(super) fn from_end(path: &Path) -> io::Result<Self> {
         let file = open_to_read(path)?;
         let offset = file.metadata()?.len();
@@ -47,14 +45,15 @@ impl Followed {
         &self.file
     }
 
-    /// How long the file is. When somebody has cut it short, what is appended from now on is heard.
+    /// Returns the length of the file. If the file was truncated, reading continues at its new end.
     pub(in super::super) fn length(&mut self) -> Result<u64, Unreadable> {
         let length = self.file.metadata().map_err(self.unreadable())?.len();
+        // Without this, output after a truncation would never be read.
         self.offset = self.offset.min(length);
         Ok(length)
     }
 
-    /// Reads on, but not beyond `end`; empty when there is nothing more.
+    /// Reads the next bytes, but not beyond `end`; empty if there are none.
     pub(in super::super) fn read<'a>(
         &mut self,
         end: u64,
@@ -66,6 +65,7 @@ impl Followed {
             return Ok(&[]);
         }
         let length = loop {
+            // Reading by offset does not move a file position that another process may share.
             match self.file.read_at(&mut buffer[..room], self.offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read.map_err(self.unreadable())?,
@@ -80,7 +80,7 @@ impl Followed {
         |source| Unreadable { path, source }
     }
 
-    /// Leaves out all but the last `length` bytes before `end`.
+    /// Skips to the last `length` bytes before `end`.
     pub(super) fn skip_to_last(&mut self, end: u64, length: u64) {
         self.offset = self.offset.max(end.saturating_sub(length));
     }

@@ -1,7 +1,7 @@
-//! Files of a client, opened without waiting for anybody.
+//! Opening the files of a client without blocking.
 //!
-//! Somebody may have put something else in the place of a file: to open a FIFO waits until another
-//! process opens its other end, and a device may never end. Both are refused.
+//! Another process may have replaced a file. Opening a FIFO blocks until its other end is opened,
+//! and reading a device may never end. Both are refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -11,30 +11,30 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 
-/// Opens a regular file; anything else is an error.
+/// Opens a regular file; every other kind is an error.
 pub(in crate::process) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
     let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
-        // A FIFO that nobody reads, or a socket.
+        // A FIFO without a reader, or a socket.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
             return Err(not_regular());
         }
         opened => opened?,
     };
+    // Checked after opening: the path could be replaced between a check and the opening.
     if !file.metadata()?.is_file() {
         return Err(not_regular());
     }
-    // A client inherits it, and expects that its writes wait.
+    // The client inherits this descriptor and expects blocking writes.
     ioctl_fionbio(&file, false)?;
     Ok(file)
 }
 
-/// Opens a regular file to read it.
 pub(in crate::process) fn open_to_read(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path)
 }
 
-/// Reads a small regular file; one beyond 16 MiB is cut.
+/// Reads a small regular file, at most its first 16 MiB.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     const MOST: u64 = 16 * 1024 * 1024;
     let mut bytes = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Removes a file; it is no error that there is none.
+/// Removes a file if it exists.
 pub(super) fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,7 @@
-//! How a client is started so that nothing of its owner is needed afterwards.
+//! Starting a client so that it needs nothing from its owner afterwards.
+//!
+//! All files exist and the whole stdin is written before the client starts. The order of these
+//! steps matters for recovery; see `adopted`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, PipeReader, Write as _};
@@ -10,33 +13,32 @@ use rustix::io::Errno;
 
 use super::Client;
 use super::adopted::IdentityFile;
+use super::disk_reservation::{DiskReservations, cause, forget_untouched, reserve_transcript};
 use super::exit::Exit;
-use super::followed::Followed;
+use super::followed::FollowedFile;
 use super::regular::{open_regular, remove_if_exists};
-use super::room::{Rooms, cause, forget_untouched, reserve_transcript};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
 
-/// Where the words of a client go. Its stdout is its transcript.
+/// The output files of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// Its stdout. The file with the extension `pid` beside it says which process the client is.
+    /// The transcript. The file beside it with the extension `pid` identifies the process.
     pub stdout: PathBuf,
-    /// Its stderr.
     pub stderr: PathBuf,
 }
 
 impl Files {
-    /// The files of the client that writes this transcript.
-    pub fn of_turn(transcript: &Path) -> Self {
+    /// Returns the files of the client that writes this transcript.
+    pub fn for_turn(transcript: &Path) -> Self {
         Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }
     }
 }
 
-/// Why a client was not started.
+/// The reason for which a client was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The machine lacks something that every client needs: room for its files, or a free process.
+    /// The machine lacks something that every client needs: disk space, or a free process.
     #[error("{0}")]
     Environment(String),
     /// The program cannot be run.
@@ -44,8 +46,9 @@ pub enum StartError {
     Program(io::Error),
 }
 
-/// Starts a client that leads its own group. Files that exist are appended to, and what they hold is
-/// not heard again. No client is started without room for its files. Needs a runtime with IO and time.
+/// Starts a client that leads its own group. Existing files are appended to, and their old content
+/// is not read again. Without disk space for its files no client is started. Needs a runtime with
+/// IO and time.
 pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
     let prepared = Prepared::new(&spec.stdin, files)?;
     let mut command = spec.command(outer_markers());
@@ -53,50 +56,50 @@ pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
     command.stdout(prepared.stdout).stderr(prepared.stderr);
     let child = child::spawn(command).map_err(not_spawned)?;
     let identity = child.identity();
-    // Without it, the client is found by a search.
+    // Without the identity file, a later owner finds the client by a search.
     let _full_disk = prepared.identity_file.write(identity);
-    let tree = Tree::of_group(identity.pid, spec.marker);
-    Ok(Client::new(Exit::OfChild(child), identity, tree, prepared.followed, prepared.rooms))
+    let tree = Tree::for_group(identity.pid, spec.marker);
+    Ok(Client::new(Exit::Child(child), identity, tree, prepared.followed, prepared.reservations))
 }
 
-/// The files of a client that is about to start.
 struct Prepared {
     identity_file: IdentityFile,
     stdin: Stdio,
     stdout: File,
     stderr: File,
-    followed: [Followed; 2],
-    rooms: Rooms,
+    followed: [FollowedFile; 2],
+    reservations: DiskReservations,
 }
 
 impl Prepared {
     fn new(stdin: &Input, files: &Files) -> Result<Self, StartError> {
         let Files { stdout, stderr } = files;
         let identity_file = IdentityFile::beside(stdout);
-        // The one of an earlier client would be believed rather than the table searched.
+        // The identity file of an earlier client would be trusted, and the process table not
+        // searched.
         identity_file.remove().map_err(unwritable(stdout))?;
         forget_untouched(stdout).map_err(unwritable(stdout))?;
         let out = append(stdout).map_err(unwritable(stdout))?;
-        // A file for stderr tells that the transcript has its space: see `is_untouched`.
+        // The stderr file proves that the space of the transcript was reserved: see `is_untouched`.
         reserve_transcript(&out, stdout).map_err(StartError::Environment)?;
         let err = append(stderr).map_err(unwritable(stderr))?;
-        // After a power failure, files without a word tell that a client was started.
+        // After a power failure, empty files prove that a client was started.
         sync_directory_of(stdout).map_err(unwritable(stdout))?;
-        let rooms = Rooms::of([&out, &err], files).map_err(unwritable(stdout))?;
+        let reservations = DiskReservations::of([&out, &err], files).map_err(unwritable(stdout))?;
         let mut prepared = Self {
             identity_file,
             stdin: Stdio::null(),
             stdout: out,
             stderr: err,
             followed: [
-                Followed::from_end(stdout).map_err(unwritable(stdout))?,
-                Followed::from_end(stderr).map_err(unwritable(stderr))?,
+                FollowedFile::from_end(stdout).map_err(unwritable(stdout))?,
+                FollowedFile::from_end(stderr).map_err(unwritable(stderr))?,
             ],
-            rooms,
+            reservations,
         };
-        let checked = prepared.rooms.check().map_err(StartError::Environment);
+        let checked = prepared.reservations.check().map_err(StartError::Environment);
         let input = checked.and_then(|()| input(stdin, stdout).map_err(unwritable(stdout)));
-        prepared.stdin = input.inspect_err(|_| prepared.rooms.release())?;
+        prepared.stdin = input.inspect_err(|_| prepared.reservations.release())?;
         Ok(prepared)
     }
 }
@@ -112,8 +115,9 @@ fn unwritable(path: &Path) -> impl Fn(io::Error) -> StartError + '_ {
     }
 }
 
-/// A limit of the machine or of the user is nothing that another turn would not meet.
+/// Returns the error of a failed spawn.
 fn not_spawned(error: io::Error) -> StartError {
+    // Limits of the machine or of the user would affect every other turn, too.
     const LIMITS: [Errno; 6] =
         [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::NOSPC, Errno::IO];
     let limit = error.raw_os_error().map(Errno::from_raw_os_error);
@@ -123,38 +127,40 @@ fn not_spawned(error: io::Error) -> StartError {
     StartError::Program(error)
 }
 
-/// A private file to append to.
+/// Opens a private file to append to.
 pub(in crate::process) fn append(path: &Path) -> io::Result<File> {
     private(OpenOptions::new().append(true), path)
 }
 
-/// A file that nobody else can read, created where there is none.
+/// Opens a file that only this user can read, and creates it if it is missing.
 pub(in crate::process) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     open_regular(options.create(true).mode(0o600), path)
 }
 
-/// The whole input, written before there is a client: an owner that dies cannot cut it short.
+/// Writes the whole stdin before the client starts, so that the death of the owner cannot truncate
+/// it.
 fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
     let bytes = match input {
         Input::Null => return Ok(Stdio::null()),
         Input::Bytes(bytes) => bytes,
     };
-    Ok(match in_pipe(bytes) {
+    Ok(match stdin_pipe(bytes) {
         Some(pipe) => pipe.into(),
-        None => in_file(bytes, transcript)?.into(),
+        None => stdin_file(bytes, transcript)?.into(),
     })
 }
 
-/// In a pipe, if one holds all of it; most do, and a file that is created and removed costs more than all the rest.
-fn in_pipe(bytes: &[u8]) -> Option<PipeReader> {
+/// Puts the input into a pipe if it fits.
+fn stdin_pipe(bytes: &[u8]) -> Option<PipeReader> {
+    // Most prompts fit, and creating and removing a file is far more expensive.
     let (reader, mut writer) = io::pipe().ok()?;
     rustix::io::ioctl_fionbio(&writer, true).ok()?;
     let length = writer.write(bytes).ok()?;
     (length == bytes.len()).then_some(reader)
 }
 
-/// In a file without a name.
-fn in_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
+/// Puts the input into a file without a name.
+fn stdin_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
     let path = transcript.with_extension("stdin");
     remove_if_exists(&path)?;
     let mut file = private(OpenOptions::new().write(true).create_new(true), &path)?;

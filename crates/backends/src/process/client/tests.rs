@@ -1,4 +1,4 @@
-//! Real clients. What an owner that is killed leaves behind is tested by killing one.
+//! Tests with real clients. Tests of a killed owner kill a real owner.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,110 +8,113 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::process::bench::{Bench, IMPATIENT, PATIENT, hear, line, peak_memory, trapping};
+use crate::process::test_fixture::{
+    Fixture, IMPATIENT, PATIENT, hear, line, peak_memory, trapping,
+};
 use crate::process::{Input, Limits, Spec, Transcript, leftovers, reap_orphans, start, table};
 
-mod rooms;
+mod disk_reservation;
 
-/// The client of an earlier owner.
-fn found(bench: &Bench) -> Option<Client> {
-    adopt(&bench.marker(), &bench.files()).unwrap()
+/// Returns the client of an earlier owner.
+fn found(fixture: &Fixture) -> Option<Client> {
+    adopt(&fixture.marker(), &fixture.files()).unwrap()
 }
 
-fn exited(code: i32) -> Heard {
-    Heard::Exited(Some(ExitStatus::from_raw(code << 8)))
+fn exited(code: i32) -> StreamEvent {
+    StreamEvent::Exited(Some(ExitStatus::from_raw(code << 8)))
 }
 
 #[tokio::test]
-async fn a_client_is_heard_line_by_line_until_its_exit() {
-    let check = async |bash: &str, expected: &[Heard], stderr: &str| {
-        let bench = Bench::new();
-        let mut client = bench.client(bash);
-        let mut heard = hear(&mut client).await;
-        heard.dedup_by(|one, other| *one == Heard::Stderr && one == other);
-        assert_eq!(heard, expected, "{bash}");
+async fn client_is_read_by_lines_until_exit() {
+    let check = async |bash: &str, expected: &[StreamEvent], stderr: &str| {
+        let fixture = Fixture::new();
+        let mut client = fixture.client(bash);
+        let mut event = hear(&mut client).await;
+        event.dedup_by(|one, other| *one == StreamEvent::Stderr && one == other);
+        assert_eq!(event, expected, "{bash}");
         assert_eq!(client.stderr(), stderr);
         assert_eq!(client.next(Some(Instant::now())).await, *expected.last().unwrap());
     };
-    let half = Heard::Line(b"half \xe2\x82".to_vec());
+    let half = StreamEvent::Line(b"half \xe2\x82".to_vec());
     check("true", &[exited(0)], "").await;
     check("echo one; echo; echo two", &[line("one"), line(""), line("two"), exited(0)], "").await;
     check("printf 'one\\ntwo'; exit 3", &[line("one"), line("two"), exited(3)], "").await;
     check("printf 'half \\xe2\\x82'", &[half, exited(0)], "").await;
-    check("kill -9 $$", &[Heard::Exited(Some(ExitStatus::from_raw(9)))], "").await;
-    check("echo oops >&2; exit 1", &[Heard::Stderr, exited(1)], "oops").await;
+    check("kill -9 $$", &[StreamEvent::Exited(Some(ExitStatus::from_raw(9)))], "").await;
+    check("echo oops >&2; exit 1", &[StreamEvent::Stderr, exited(1)], "oops").await;
     check("exec >&- 2>&-; true", &[exited(0)], "").await;
     let long = format!("…{}end", "x".repeat(2045));
-    check("printf 'x%.0s' {1..9000} >&2; printf end >&2", &[Heard::Stderr, exited(0)], &long).await;
+    check("printf 'x%.0s' {1..9000} >&2; printf end >&2", &[StreamEvent::Stderr, exited(0)], &long)
+        .await;
 }
 
 #[tokio::test]
-async fn what_is_said_piece_by_piece_is_heard_in_lines() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let mut client = bench.client("echo one; printf tw; echo > fifo; read < go; echo o");
+async fn pieces_are_joined_into_lines() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let mut client = fixture.client("echo one; printf tw; echo > fifo; read < go; echo o");
     ready.await.unwrap();
     assert_eq!(client.next(Some(Instant::now())).await, line("one"));
-    assert_eq!(client.next(Some(Instant::now())).await, Heard::Deadline);
-    bench.go().await.unwrap();
+    assert_eq!(client.next(Some(Instant::now())).await, StreamEvent::Deadline);
+    fixture.go().await.unwrap();
     assert_eq!(hear(&mut client).await, [line("two"), exited(0)]);
 }
 
 #[tokio::test]
-async fn a_large_input_is_a_whole_private_file_that_nobody_else_can_open() {
-    let bench = Bench::new();
+async fn large_input_is_a_private_unlinked_file() {
+    let fixture = Fixture::new();
     let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; read < go; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
-    let spec = Spec { stdin: Input::Bytes(input), ..bench.spec(bash) };
-    // One that an owner left that died before it could start its client.
-    fs::write(bench.path("turn.stdin"), "old").unwrap();
-    let mut client = start_client(spec, &bench.files()).unwrap();
-    bench.go().await.unwrap();
-    let deleted = format!("{} (deleted)", bench.path("turn.stdin").display());
+    let spec = Spec { stdin: Input::Bytes(input), ..fixture.spec(bash) };
+    // The files of an owner that died before it could start its client.
+    fs::write(fixture.path("turn.stdin"), "old").unwrap();
+    let mut client = start_client(spec, &fixture.files()).unwrap();
+    fixture.go().await.unwrap();
+    let deleted = format!("{} (deleted)", fixture.path("turn.stdin").display());
     let said = ["600", &deleted, "3145728", "fifo", "go", "turn.err", "turn.jsonl", "turn.pid"];
     let said: Vec<_> = said.into_iter().map(line).chain([exited(0)]).collect();
     assert_eq!(hear(&mut client).await, said);
-    let mut client = bench.client("readlink /proc/self/fd/0");
+    let mut client = fixture.client("readlink /proc/self/fd/0");
     assert_eq!(hear(&mut client).await, [line("/dev/null"), exited(0)]);
 }
 
 #[tokio::test]
 async fn a_small_input_is_whole_in_a_pipe() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let bash = "readlink /proc/self/fd/0 | cut -c 1-5; wc -c";
-    let spec = Spec { stdin: Input::Bytes(vec![b'x'; 4000]), ..bench.spec(bash) };
-    let mut client = start_client(spec, &bench.files()).unwrap();
+    let spec = Spec { stdin: Input::Bytes(vec![b'x'; 4000]), ..fixture.spec(bash) };
+    let mut client = start_client(spec, &fixture.files()).unwrap();
     assert_eq!(hear(&mut client).await, [line("pipe:"), line("4000"), exited(0)]);
 }
 
 #[tokio::test]
 async fn the_files_of_a_client_are_private() {
-    let bench = Bench::new();
-    hear(&mut bench.client("echo out; echo err >&2")).await;
+    let fixture = Fixture::new();
+    hear(&mut fixture.client("echo out; echo err >&2")).await;
     for name in ["turn.jsonl", "turn.err", "turn.pid"] {
-        assert_eq!(fs::metadata(bench.path(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(fs::metadata(fixture.path(name)).unwrap().mode() & 0o777, 0o600, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_second_client_appends_and_only_it_is_heard() {
-    let bench = Bench::new();
-    hear(&mut bench.client("echo first; echo first error >&2")).await;
-    let mut client = bench.client("echo second; echo error >&2");
-    assert_eq!(hear(&mut client).await, [line("second"), Heard::Stderr, exited(0)]);
+async fn second_client_appends_and_is_read_alone() {
+    let fixture = Fixture::new();
+    hear(&mut fixture.client("echo first; echo first error >&2")).await;
+    let mut client = fixture.client("echo second; echo error >&2");
+    assert_eq!(hear(&mut client).await, [line("second"), StreamEvent::Stderr, exited(0)]);
     assert_eq!(client.stderr(), "error");
-    assert_eq!(fs::read_to_string(bench.files().stdout).unwrap(), "first\nsecond\n");
+    assert_eq!(fs::read_to_string(fixture.files().stdout).unwrap(), "first\nsecond\n");
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_started_is_an_error() {
-    let bench = Bench::new();
-    let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
-    let error = start_client(missing, &bench.files()).unwrap_err();
+async fn failed_start_is_an_error() {
+    let fixture = Fixture::new();
+    let missing = Spec { program: "/no/such/program".into(), ..fixture.spec("") };
+    let error = start_client(missing, &fixture.files()).unwrap_err();
     let StartError::Program(error) = error else { panic!("it blames the machine: {error}") };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-    let nowhere = Files { stdout: "/no/such/file".into(), ..bench.files() };
-    let error = start_client(bench.spec("true"), &nowhere).unwrap_err();
+    let nowhere = Files { stdout: "/no/such/file".into(), ..fixture.files() };
+    let error = start_client(fixture.spec("true"), &nowhere).unwrap_err();
     let StartError::Environment(why) = error else { panic!("it blames the program: {error}") };
     assert_eq!(why, "could not write /no/such/file: No such file or directory (os error 2)");
 }
@@ -119,87 +122,87 @@ async fn a_client_that_cannot_be_started_is_an_error() {
 // proves: S32
 #[tokio::test]
 async fn a_line_of_any_length_costs_bounded_memory() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let before = peak_memory();
-    let mut client = bench.client("head -c 50000000 /dev/zero; echo; echo after");
-    let expected = [Heard::Cut { length: 50_000_000 }, line("after"), exited(0)];
+    let mut client = fixture.client("head -c 50000000 /dev/zero; echo; echo after");
+    let expected = [StreamEvent::LongLine { length: 50_000_000 }, line("after"), exited(0)];
     assert_eq!(hear(&mut client).await, expected);
     let grown = peak_memory() - before;
     assert!(grown < 40 * 1024, "grew by {grown} KiB");
 }
 
 #[tokio::test]
-async fn a_flood_is_told_once() {
-    let check = async |bash: &str, expected: &[Heard]| {
-        let bench = Bench::new();
-        let mut client = bench.client(bash);
+async fn too_much_output_is_reported_once() {
+    let check = async |bash: &str, expected: &[StreamEvent]| {
+        let fixture = Fixture::new();
+        let mut client = fixture.client(bash);
         let found = hear(&mut client).await;
         assert_eq!(found, expected, "{bash}");
     };
-    let flooded = Heard::Flooded { limit: TRANSCRIPT_MAX };
+    let flooded = StreamEvent::TooLarge { limit: TRANSCRIPT_MAX };
     let length = 257 * 1024 * 1024;
-    let cut = Heard::Cut { length };
+    let cut = StreamEvent::LongLine { length };
     check("truncate -s 257M turn.jsonl", &[flooded.clone(), cut, exited(0)]).await;
-    check("truncate -s 257M turn.err", &[flooded, Heard::Stderr, exited(0)]).await;
-    check("truncate -s 256M turn.err", &[Heard::Stderr, exited(0)]).await;
+    check("truncate -s 257M turn.err", &[flooded, StreamEvent::Stderr, exited(0)]).await;
+    check("truncate -s 256M turn.err", &[StreamEvent::Stderr, exited(0)]).await;
 }
 
 #[tokio::test]
-async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let mut client = bench.client("echo one; echo two; echo > fifo; exec sleep 600");
+async fn deadline_comes_after_all_earlier_output() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let mut client = fixture.client("echo one; echo two; echo > fifo; exec sleep 600");
     ready.await.unwrap();
     let deadline = Some(Instant::now());
     assert_eq!(client.next(deadline).await, line("one"));
     assert_eq!(client.next(deadline).await, line("two"));
-    assert_eq!(client.next(deadline).await, Heard::Deadline);
+    assert_eq!(client.next(deadline).await, StreamEvent::Deadline);
     let soon = Some(Instant::now() + Duration::from_millis(30));
-    assert_eq!(client.next(soon).await, Heard::Deadline);
+    assert_eq!(client.next(soon).await, StreamEvent::Deadline);
     assert!(soon <= Some(Instant::now()));
 }
 
 #[tokio::test]
-async fn later_deadline_hears_what_was_written_since() {
+async fn later_deadline_includes_newer_output() {
     use std::io::Write as _;
 
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let mut client = bench.client("echo one; echo > fifo; exec sleep 600");
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let mut client = fixture.client("echo one; echo > fifo; exec sleep 600");
     ready.await.unwrap();
     let earlier = Instant::now();
     assert_eq!(client.next(Some(earlier)).await, line("one"));
     let mut transcript =
-        fs::OpenOptions::new().append(true).open(bench.path("turn.jsonl")).unwrap();
+        fs::OpenOptions::new().append(true).open(fixture.path("turn.jsonl")).unwrap();
     transcript.write_all(b"two\n").unwrap();
     let later = Some(earlier + Duration::from_nanos(1));
     assert_eq!(client.next(later).await, line("two"));
-    assert_eq!(client.next(later).await, Heard::Deadline);
+    assert_eq!(client.next(later).await, StreamEvent::Deadline);
 }
 
 #[test]
 fn identity_that_cannot_be_removed_is_an_error() {
-    let bench = Bench::new();
-    let identity = adopted::IdentityFile::beside(&bench.path("turn.jsonl"));
+    let fixture = Fixture::new();
+    let identity = adopted::IdentityFile::beside(&fixture.path("turn.jsonl"));
     identity.remove().unwrap();
-    fs::create_dir(bench.path("turn.pid")).unwrap();
+    fs::create_dir(fixture.path("turn.pid")).unwrap();
     identity.remove().unwrap_err();
 }
 
-/// More than any test waits for, and no more than a disk takes when a test is killed.
+/// More than any test waits for, but no more than a disk can store if a test is killed.
 const ENDLESS: &str = "yes $(printf 'y%.0s' {1..5000}) | head -c 2G";
 
 #[tokio::test]
-async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
+async fn endless_output_does_not_delay_a_deadline() {
     for bash in [ENDLESS, &format!("{{ {ENDLESS}; }} >&2"), &format!("{ENDLESS} | tr -d '\\n'")] {
-        let bench = Bench::new();
-        let mut client = bench.client(bash);
+        let fixture = Fixture::new();
+        let mut client = fixture.client(bash);
         let deadline = Some(Instant::now() + Duration::from_millis(50));
         loop {
             match client.next(deadline).await {
-                Heard::Line(_) | Heard::Stderr => {}
+                StreamEvent::Line(_) | StreamEvent::Stderr => {}
                 other => {
-                    assert_eq!(other, Heard::Deadline, "{bash}");
+                    assert_eq!(other, StreamEvent::Deadline, "{bash}");
                     break;
                 }
             }
@@ -208,71 +211,71 @@ async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
 }
 
 #[tokio::test]
-async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
+async fn open_stdout_does_not_delay_the_exit() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
     let daemon = "setsid bash -c 'echo > fifo; read < go'";
-    let mut client = bench.client(&format!("(read < go) & {daemon} & echo done"));
+    let mut client = fixture.client(&format!("(read < go) & {daemon} & echo done"));
     assert_eq!(hear(&mut client).await, [line("done"), exited(0)]);
     ready.await.unwrap();
     drop(client);
-    assert_eq!(bench.left().len(), 2);
-    leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+    assert_eq!(fixture.left().len(), 2);
+    leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
 
-    let mut client = bench.client(&format!("{ENDLESS} & echo done; exit 3"));
+    let mut client = fixture.client(&format!("{ENDLESS} & echo done; exit 3"));
     assert_eq!(hear(&mut client).await.last(), Some(&exited(3)));
     assert_eq!(client.end(&IMPATIENT).await, []);
-    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(fixture.left(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn an_ended_client_is_heard_to_its_last_word() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
+async fn ended_client_is_read_to_its_end() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
     let bash = trapping("trap 'echo last; echo word >&2; exit 5' INT; echo first");
-    let mut client = bench.client(&bash);
+    let mut client = fixture.client(&bash);
     ready.await.unwrap();
     assert_eq!(client.end(&PATIENT).await, []);
-    let heard = hear(&mut client).await;
-    assert_eq!(heard, [line("first"), line("last"), Heard::Stderr, exited(5)]);
+    let event = hear(&mut client).await;
+    assert_eq!(event, [line("first"), line("last"), StreamEvent::Stderr, exited(5)]);
     assert_eq!(client.stderr(), "word");
 }
 
 #[tokio::test]
 async fn ending_a_client_ends_its_tree() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
     let bash = "trap '' INT TERM; setsid sleep 600 & env -i setsid sleep 600 & echo $! > fifo; \
                 sleep 600; sleep 600";
-    let mut client = bench.client(bash);
+    let mut client = fixture.client(bash);
     let unmarked: i32 = ready.await.unwrap().trim().parse().unwrap();
     assert_eq!(client.end(&IMPATIENT).await, []);
-    assert_eq!(hear(&mut client).await, [Heard::Exited(Some(ExitStatus::from_raw(9)))]);
-    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(hear(&mut client).await, [StreamEvent::Exited(Some(ExitStatus::from_raw(9)))]);
+    assert_eq!(fixture.left(), Vec::<String>::new());
     assert_eq!(table::living(unmarked), None);
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_takes_its_tree_along_unless_it_is_left() {
-    let bench = Bench::new();
+async fn dropped_client_is_killed_unless_kept() {
+    let fixture = Fixture::new();
     let bash = "setsid bash -c 'echo > fifo; read < go' & wait";
-    let ready = bench.fifo();
-    let client = bench.client(bash);
+    let ready = fixture.fifo();
+    let client = fixture.client(bash);
     ready.await.unwrap();
     drop(client);
-    assert_eq!(bench.left(), Vec::<String>::new());
-    let ready = bench.fifo();
-    let client = bench.client(bash);
+    assert_eq!(fixture.left(), Vec::<String>::new());
+    let ready = fixture.fifo();
+    let client = fixture.client(bash);
     ready.await.unwrap();
-    client.leave();
-    assert_eq!(bench.left().len(), 2);
-    leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+    client.keep_running();
+    assert_eq!(fixture.left().len(), 2);
+    leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
 }
 
 #[tokio::test]
-async fn a_child_that_is_waited_for_is_not_reaped_by_anybody_else() {
-    let bench = Bench::new();
-    let mut client = bench.client("exit 4");
+async fn followed_child_is_not_reaped_elsewhere() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client("exit 4");
     while !table::dead_children().contains(&client.identity()) {
         std::thread::yield_now();
     }
@@ -281,82 +284,82 @@ async fn a_child_that_is_waited_for_is_not_reaped_by_anybody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_sleep_of_this_process_is_told() {
-    let bench = Bench::new();
-    let mut client = bench.client("exec sleep 600");
-    let check = async |client: &mut Client, slept: Duration, expected: Heard| {
+async fn suspension_of_the_owner_is_reported() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client("exec sleep 600");
+    let check = async |client: &mut Client, slept: Duration, expected: StreamEvent| {
         let deadline = Some(Instant::now() + slept);
         let sleep = async {
             tokio::time::advance(slept).await;
-            std::future::pending::<Heard>().await
+            std::future::pending::<StreamEvent>().await
         };
-        let heard = tokio::select! {
+        let event = tokio::select! {
             biased;
-            heard = client.next(deadline) => heard,
+            event = client.next(deadline) => event,
             never = sleep => never,
         };
-        assert_eq!(heard, expected);
-        client.pause = SHORTEST_PAUSE;
+        assert_eq!(event, expected);
+        client.pause = MIN_POLL_PAUSE;
     };
     let gap = Duration::from_mins(1);
-    check(&mut client, gap + SHORTEST_PAUSE, Heard::Woke { gap }).await;
-    check(&mut client, Duration::from_secs(4), Heard::Deadline).await;
+    check(&mut client, gap + MIN_POLL_PAUSE, StreamEvent::Suspended { gap }).await;
+    check(&mut client, Duration::from_secs(4), StreamEvent::Deadline).await;
 }
 
 #[test]
-fn only_what_a_busy_machine_does_not_explain_is_late() {
+fn only_long_delays_count_as_suspension() {
     let check = |milliseconds: u64, expected: Option<u64>| {
         let asked = Instant::now();
-        let found = late(asked, asked + Duration::from_millis(milliseconds));
+        let found = suspended_for(asked, asked + Duration::from_millis(milliseconds));
         assert_eq!(found, expected.map(Duration::from_millis));
     };
     check(0, None);
     check(5_000, None);
     check(5_001, Some(5_001));
     let now = Instant::now();
-    assert_eq!(late(now + Duration::from_mins(1), now), None);
+    assert_eq!(suspended_for(now + Duration::from_mins(1), now), None);
 }
 
-/// Waits with what it was told, and says how much that was.
+/// A client that waits, then prints the length of its input.
 const WAITING: &str = "echo before; echo $$ > fifo; read < go; wc -c; exit 7";
 
-fn told() -> [Heard; 3] {
-    [line("before"), line("3145728"), Heard::Exited(None)]
+fn expected_events() -> [StreamEvent; 3] {
+    [line("before"), line("3145728"), StreamEvent::Exited(None)]
 }
 
-fn waiting(bench: &Bench) -> Spec {
-    Spec { stdin: Input::Bytes(vec![b'x'; 3 * 1024 * 1024]), ..bench.spec(WAITING) }
+fn waiting(fixture: &Fixture) -> Spec {
+    Spec { stdin: Input::Bytes(vec![b'x'; 3 * 1024 * 1024]), ..fixture.spec(WAITING) }
 }
 
 #[tokio::test]
-async fn a_client_outlives_an_owner_that_is_killed_and_is_adopted() {
-    if let Some(bench) = Bench::of_own_process() {
-        let mut client = start_client(waiting(&bench), &bench.files()).unwrap();
+async fn client_outlives_killed_owner_and_is_adopted() {
+    if let Some(fixture) = Fixture::from_environment() {
+        let mut client = start_client(waiting(&fixture), &fixture.files()).unwrap();
         hear(&mut client).await;
     }
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let name = "a_client_outlives_an_owner_that_is_killed_and_is_adopted";
-    let owner = start(bench.own_process(module_path!(), name)).unwrap();
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let name = "client_outlives_killed_owner_and_is_adopted";
+    let owner = start(fixture.own_process(module_path!(), name)).unwrap();
     let pid: i32 = ready.await.unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(owner.id()).unwrap(), Signal::KILL).unwrap();
     owner.finish(&Limits::default(), &CancellationToken::new()).await;
 
-    let mut client = found(&bench).unwrap();
+    let mut client = found(&fixture).unwrap();
     assert_eq!(client.identity(), table::living(pid).unwrap().identity);
     assert_eq!(client.next(Some(Instant::now())).await, line("before"));
-    assert_eq!(client.next(Some(Instant::now())).await, Heard::Deadline);
-    bench.go().await.unwrap();
-    assert_eq!(hear(&mut client).await, told()[1..]);
+    assert_eq!(client.next(Some(Instant::now())).await, StreamEvent::Deadline);
+    fixture.go().await.unwrap();
+    assert_eq!(hear(&mut client).await, expected_events()[1..]);
 }
 
-/// Starts a client, lets it go when it waits, and changes its identity file.
-async fn left_client(bench: &Bench, identity_file: impl Fn(&str) -> Option<String>) {
-    let ready = bench.fifo();
-    let client = start_client(waiting(bench), &bench.files()).unwrap();
+/// Starts a client, releases its handle while it waits, and changes its identity file.
+async fn left_client(fixture: &Fixture, identity_file: impl Fn(&str) -> Option<String>) {
+    let ready = fixture.fifo();
+    let client = start_client(waiting(fixture), &fixture.files()).unwrap();
     ready.await.unwrap();
-    client.leave();
-    let path = bench.path("turn.pid");
+    client.keep_running();
+    let path = fixture.path("turn.pid");
     let text = fs::read_to_string(&path).unwrap();
     match identity_file(&text) {
         Some(text) => fs::write(&path, text).unwrap(),
@@ -365,14 +368,14 @@ async fn left_client(bench: &Bench, identity_file: impl Fn(&str) -> Option<Strin
 }
 
 #[tokio::test]
-async fn a_client_is_found_with_and_without_its_identity() {
+async fn client_is_found_without_its_identity_file() {
     let check = async |identity_file: fn(&str) -> Option<String>| {
-        let bench = Bench::new();
-        left_client(&bench, identity_file).await;
-        let mut client = found(&bench).unwrap();
-        bench.go().await.unwrap();
-        assert_eq!(hear(&mut client).await, told());
-        assert!(found(&bench).is_none());
+        let fixture = Fixture::new();
+        left_client(&fixture, identity_file).await;
+        let mut client = found(&fixture).unwrap();
+        fixture.go().await.unwrap();
+        assert_eq!(hear(&mut client).await, expected_events());
+        assert!(found(&fixture).is_none());
     };
     check(|text| Some(text.to_owned())).await;
     check(|_| None).await;
@@ -380,16 +383,16 @@ async fn a_client_is_found_with_and_without_its_identity() {
     check(|text| Some(text[..text.len() - 1].to_owned())).await;
 }
 
-/// A line of the identity file, with one word changed.
+/// Returns the identity file with one word changed.
 #[tokio::test]
-async fn a_client_that_was_only_just_started_is_found() {
-    let bench = Bench::new();
+async fn client_is_found_right_after_start() {
+    let fixture = Fixture::new();
     // For a moment after its start a process has no environment.
     for _ in 0..50 {
-        let client = bench.client("exec sleep 600");
-        let adopted = found(&bench).unwrap();
+        let client = fixture.client("exec sleep 600");
+        let adopted = found(&fixture).unwrap();
         assert_eq!(adopted.identity(), client.identity());
-        adopted.leave();
+        adopted.keep_running();
     }
 }
 
@@ -402,84 +405,84 @@ fn changed(text: &str, at: usize, to: &str) -> String {
 #[tokio::test]
 async fn a_stranger_is_not_adopted() {
     let check = async |identity_file: fn(&str) -> String| {
-        let bench = Bench::new();
-        left_client(&bench, |text| Some(identity_file(text))).await;
-        assert!(found(&bench).is_none());
-        assert_eq!(bench.left().len(), 1, "nobody was harmed");
-        leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+        let fixture = Fixture::new();
+        left_client(&fixture, |text| Some(identity_file(text))).await;
+        assert!(found(&fixture).is_none());
+        assert_eq!(fixture.left().len(), 1, "nobody was harmed");
+        leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
     };
-    // The number was given to a process that started later.
+    // The pid was reused for a process that started later.
     check(|text| changed(text, 1, "1")).await;
-    // The machine was started anew since.
+    // The machine was restarted since.
     check(|text| changed(text, 2, "00000000-0000-0000-0000-000000000000")).await;
-    // A process of that number and start time, which does not carry the marker.
+    // A process with this pid and start time that does not carry the marker.
     check(|text| {
         let own = table::living(std::process::id().cast_signed()).unwrap().identity;
         let text = changed(text, 0, &own.pid.to_string());
         changed(&text, 1, &own.start_time.to_string())
     })
     .await;
-    // A process that is gone.
+    // A process that has ended.
     check(|text| changed(text, 0, "2147483647")).await;
 }
 
 #[tokio::test]
-async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
-    let check = async |bash: &str, look: fn(&Bench) -> Option<Client>| {
-        let bench = Bench::new();
-        let ready = bench.fifo();
-        let mut client = bench.client(bash);
+async fn other_process_is_not_taken_for_client() {
+    let check = async |bash: &str, look: fn(&Fixture) -> Option<Client>| {
+        let fixture = Fixture::new();
+        let ready = fixture.fifo();
+        let mut client = fixture.client(bash);
         ready.await.unwrap();
-        fs::remove_file(bench.path("turn.pid")).unwrap();
+        fs::remove_file(fixture.path("turn.pid")).unwrap();
         if bash.ends_with('&') {
             hear(&mut client).await;
         }
-        client.leave();
-        assert!(look(&bench).is_none(), "{bash}");
-        assert_eq!(bench.left().len(), 1, "{bash}");
-        leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+        client.keep_running();
+        assert!(look(&fixture).is_none(), "{bash}");
+        assert_eq!(fixture.left().len(), 1, "{bash}");
+        leftovers::end(&leftovers::find(&fixture.nonce), &IMPATIENT).await;
     };
     let as_it_is = found;
     // A child of the client, in its group.
     check("(echo > fifo; read < go) &", as_it_is).await;
     // A daemon that the client left.
     check("setsid bash -c 'echo > fifo; read < go' &", as_it_is).await;
-    // One that writes elsewhere.
+    // A process that writes elsewhere.
     check("exec > other; echo > fifo; read < go", as_it_is).await;
     // The client of a run inside the turn.
     let inner = "RAYMOND_TURN+=:f00d/main.1.1.1; exec bash -c 'echo > fifo; read < go'";
     check(inner, as_it_is).await;
-    // Another transcript, and none at all.
-    check("echo > fifo; read < go", |bench| {
-        let files = Files { stdout: bench.path("other"), ..bench.files() };
+    // Another transcript, and no transcript.
+    check("echo > fifo; read < go", |fixture| {
+        let files = Files { stdout: fixture.path("other"), ..fixture.files() };
         fs::write(&files.stdout, "").unwrap();
-        adopt(&bench.marker(), &files).unwrap()
+        adopt(&fixture.marker(), &files).unwrap()
     })
     .await;
-    check("echo > fifo; read < go", |bench| {
-        fs::remove_file(bench.files().stdout).unwrap();
-        found(bench)
+    check("echo > fifo; read < go", |fixture| {
+        fs::remove_file(fixture.files().stdout).unwrap();
+        found(fixture)
     })
     .await;
 }
 
 #[tokio::test]
 async fn an_adopted_client_is_ended_with_its_tree() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
     let bash = "setsid sleep 600 & env -i sleep 600 & sleep 600 & echo > fifo; wait";
-    bench.client(bash).leave();
+    fixture.client(bash).keep_running();
     ready.await.unwrap();
-    let mut client = found(&bench).unwrap();
+    let mut client = found(&fixture).unwrap();
     let group = client.identity().pid;
     assert_eq!(client.end(&IMPATIENT).await, []);
-    assert_eq!(hear(&mut client).await, [Heard::Exited(None)]);
-    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(hear(&mut client).await, [StreamEvent::Exited(None)]);
+    assert_eq!(fixture.left(), Vec::<String>::new());
     assert!(table::snapshot(None).iter().all(|entry| entry.group != group));
 
-    let ready = bench.fifo();
-    bench.client(bash).leave();
+    let ready = fixture.fifo();
+    fixture.client(bash).keep_running();
     ready.await.unwrap();
-    drop(found(&bench).unwrap());
-    assert_eq!(bench.left(), Vec::<String>::new());
+    drop(found(&fixture).unwrap());
+    assert_eq!(fixture.left(), Vec::<String>::new());
 }

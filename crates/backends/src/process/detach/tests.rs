@@ -1,4 +1,4 @@
-//! Real processes that are let go.
+//! Tests with real detached processes.
 
 use std::fs;
 use std::path::Path;
@@ -6,64 +6,65 @@ use std::path::Path;
 use rustix::process::{Signal, getpid, getsid};
 
 use super::*;
-use crate::process::bench::Bench;
 use crate::process::table;
+use crate::process::test_fixture::Fixture;
 
-fn background(bench: &Bench, bash: &str) -> Background {
-    let log = bench.path("console.log");
+fn background(fixture: &Fixture, bash: &str) -> Background {
+    let log = fixture.path("console.log");
     Background {
         program: "bash".into(),
         arguments: vec!["-c".into(), bash.into()],
-        cwd: bench.directory.clone(),
+        cwd: fixture.directory.clone(),
         files: Files { stdout: log.clone(), stderr: log },
     }
 }
 
-fn log(bench: &Bench) -> String {
-    fs::read_to_string(bench.path("console.log")).unwrap()
+fn log(fixture: &Fixture) -> String {
+    fs::read_to_string(fixture.path("console.log")).unwrap()
 }
 
 #[tokio::test]
 async fn a_detached_process_has_files_and_no_markers() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let bash = "echo $RAYMOND_TURN; readlink /proc/self/fd/0 >&2; exit 3";
-    let mut detached = detach(&background(&bench, bash)).unwrap();
+    let mut detached = detach(&background(&fixture, bash)).unwrap();
     assert_eq!(detached.exited().await.unwrap().code(), Some(3));
-    assert_eq!(log(&bench), "detached\n/dev/null\n");
-    let missing = Background { program: "/no/such".into(), ..background(&bench, "") };
+    assert_eq!(log(&fixture), "detached\n/dev/null\n");
+    let missing = Background { program: "/no/such".into(), ..background(&fixture, "") };
     assert_eq!(detach(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
 #[tokio::test]
-async fn a_detached_process_lives_on_when_it_is_dropped() {
-    let bench = Bench::new();
-    let ready = bench.fifo();
-    let detached = detach(&background(&bench, "echo > fifo; read < go; echo done > fifo")).unwrap();
+async fn dropped_detached_process_keeps_running() {
+    let fixture = Fixture::new();
+    let ready = fixture.fifo();
+    let detached =
+        detach(&background(&fixture, "echo > fifo; read < go; echo done > fifo")).unwrap();
     let identity = table::identity(detached.id()).unwrap();
     ready.await.unwrap();
     drop(detached);
     assert!(table::living(identity.pid).is_some());
-    let done = bench.fifo();
-    bench.go().await.unwrap();
+    let done = fixture.fifo();
+    fixture.go().await.unwrap();
     assert_eq!(done.await.unwrap(), "done\n");
     table::signal(identity, Signal::KILL);
-    // The runtime reaps it in passing, when it hears of the end of any child.
+    // The runtime reaps it when it is notified of the end of any child.
     while Path::new(&format!("/proc/{}", identity.pid)).exists() {
-        let _another = detach(&background(&bench, "true")).unwrap().exited().await;
+        let _another = detach(&background(&fixture, "true")).unwrap().exited().await;
     }
 }
 
 #[tokio::test]
-async fn a_detached_process_makes_a_session_of_its_own() {
-    if Bench::of_own_process().is_some() {
+async fn detached_process_creates_its_own_session() {
+    if Fixture::from_environment().is_some() {
         own_session().unwrap();
         assert_eq!(getsid(None).unwrap(), getpid());
         own_session().unwrap();
         return;
     }
-    let bench = Bench::new();
-    let name = "a_detached_process_makes_a_session_of_its_own";
-    let spec = bench.own_process(module_path!(), name);
+    let fixture = Fixture::new();
+    let name = "detached_process_creates_its_own_session";
+    let spec = fixture.own_process(module_path!(), name);
     let (name, value) = &spec.set[0];
     let words = spec.arguments.iter().map(|word| word.to_str().unwrap().to_owned());
     let bash = format!(
@@ -73,7 +74,7 @@ async fn a_detached_process_makes_a_session_of_its_own() {
         spec.program.display(),
         words.collect::<Vec<_>>().join(" ")
     );
-    let mut detached = detach(&background(&bench, &bash)).unwrap();
-    assert_eq!(detached.exited().await.unwrap().code(), Some(0), "{}", log(&bench));
-    assert!(log(&bench).contains("1 passed"));
+    let mut detached = detach(&background(&fixture, &bash)).unwrap();
+    assert_eq!(detached.exited().await.unwrap().code(), Some(0), "{}", log(&fixture));
+    assert!(log(&fixture).contains("1 passed"));
 }

@@ -1,4 +1,7 @@
-//! `/proc`, and signals through pidfds.
+//! The process table of Linux: `/proc`, and signals through pidfds.
+//!
+//! All reads race with the processes that they describe. Every function therefore returns a
+//! snapshot, and callers compare identities before they act.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
@@ -16,10 +19,10 @@ use rustix::process::{
 
 use super::{Entry, Identity};
 use crate::process::Marker;
-use crate::process::marker::Marks;
+use crate::process::marker::MarkerList;
 
-/// All living processes but this one, and but the threads of the kernel. The group only matters where there is no
-/// table.
+/// Returns all living processes except this one and kernel threads. The group matters only on
+/// systems without a process table.
 pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
     let own = std::process::id().cast_signed();
     rows()
@@ -29,15 +32,16 @@ pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
         .collect()
 }
 
-/// The children of this process that are dead and were not waited for.
+/// Returns the dead children of this process whose status was not taken.
 pub(in crate::process) fn dead_children() -> Vec<Identity> {
     let own = std::process::id().cast_signed();
     let dead = rows().filter(|row| row.state == State::Dead && row.entry.parent == own);
     dead.map(|row| row.entry.identity).collect()
 }
 
-/// The children of this process, dead or alive, where they can be listed. While a child is being reaped another may
-/// be missed; one that was adopted is a child of the first thread, and only that thread reaps there.
+/// Returns the children of this process, dead or alive, or `None` if they cannot be listed. A child
+/// may be missing while another one is reaped. Adopted children belong to the first thread, and
+/// only that thread reaps there.
 pub(in crate::process) fn children() -> Option<Vec<i32>> {
     let mut children = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {
@@ -47,29 +51,29 @@ pub(in crate::process) fn children() -> Option<Vec<i32>> {
     Some(children)
 }
 
-/// The session of this process: 0 when its leader lives outside this pid namespace, as in a container
-/// that was entered.
+/// Returns the session of this process. It is 0 if the session leader is outside this pid
+/// namespace, as after entering a container.
 pub(in crate::process) fn session() -> i32 {
     living(std::process::id().cast_signed()).map_or(0, |entry| entry.session)
 }
 
-/// The process of this number, when it lives.
+/// Returns the process with this pid if it lives.
 pub(in crate::process) fn living(pid: i32) -> Option<Entry> {
     row(pid).filter(|row| row.state != State::Dead).map(|row| row.entry)
 }
 
-/// The process of this number, dead or alive.
+/// Returns the process with this pid, dead or alive.
 pub(in crate::process) fn identity(pid: i32) -> Option<Identity> {
     row(pid).map(|row| row.entry.identity)
 }
 
-/// The namespace that numbers of processes mean something in: a container has its own.
+/// Returns the pid namespace, without which a pid has no meaning: a container has its own.
 pub(in crate::process) fn namespace() -> String {
     let name = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     name.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
 }
 
-/// The boot of the system that the numbers belong to.
+/// Returns the id of the current boot of the machine.
 pub(in crate::process) fn boot() -> &'static str {
     static BOOT: LazyLock<String> = LazyLock::new(|| {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
@@ -78,7 +82,7 @@ pub(in crate::process) fn boot() -> &'static str {
     &BOOT
 }
 
-/// A process that was not waited for yet.
+/// A process whose status was not taken yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
     entry: Entry,
@@ -88,9 +92,8 @@ struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Living,
-    /// It lives, and its program is not there yet.
+    /// The process lives, but its program is not loaded yet.
     Loading,
-    /// A thread of the kernel.
     Kernel,
     Dead,
 }
@@ -101,31 +104,31 @@ fn rows() -> impl Iterator<Item = Row> {
 }
 
 fn row(pid: i32) -> Option<Row> {
-    /// Longer than any line: a name has at most 64 bytes, a number 20.
+    /// In bytes, longer than any line: a name has at most 64 bytes, a number 20.
     const LINE: usize = 2048;
     let mut line = [0; LINE];
     let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
     parse(pid, &line[..length])
 }
 
-/// `PF_KTHREAD`, among the flags of a process.
+/// `PF_KTHREAD` in the flags of a process.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads a line of `/proc/PID/stat`.
+/// Parses the content of `/proc/PID/stat`.
 fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
-    // The name of the program stands in parentheses and may hold anything, parentheses too.
+    // The program name is in parentheses and may contain anything, even parentheses.
     let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
     let mut fields = [""; 24];
-    let told = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
-    fields.iter_mut().zip(told).for_each(|(field, told)| *field = told);
+    let values = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
+    fields.iter_mut().zip(values).for_each(|(field, value)| *field = value);
     let number = |index: usize| fields[index].parse::<u64>().ok();
     let signed = |index: usize| fields[index].parse::<i32>().ok();
-    // A first thread that has exited shows as a zombie although other threads go on.
+    // A main thread that has exited shows as a zombie although other threads keep running.
     let state = match fields[0] {
         "X" | "x" => State::Dead,
         "Z" if number(17)? <= 1 => State::Dead,
         _ if number(6)? & KERNEL_THREAD != 0 => State::Kernel,
-        // The address of its code is the last that is set.
+        // The kernel sets the address of the program code last.
         _ if number(23) == Some(0) => State::Loading,
         _ => State::Living,
     };
@@ -138,30 +141,33 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
     Some(Row { entry, state })
 }
 
-/// The marks of a process of this user, where its environment can be read.
-pub(in crate::process) fn marks(identity: Identity) -> Marks {
+/// Returns the markers of a process of this user, if its environment is readable.
+pub(in crate::process) fn marks(identity: Identity) -> MarkerList {
     let path = format!("/proc/{}", identity.pid);
     let ours = fs::metadata(&path).is_ok_and(|data| data.uid() == geteuid().as_raw());
+    // Another user could set the variable for its own processes, and Raymond must never signal
+    // those.
     if !ours {
-        return Marks::default();
+        return MarkerList::default();
     }
     let environment = environment(identity.pid);
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let rest = variable.strip_prefix(Marker::VARIABLE.as_bytes())?;
         std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
     });
-    value.map_or_else(Marks::default, |value| Marks::new(value.to_owned()))
+    value.map_or_else(MarkerList::default, |value| MarkerList::new(value.to_owned()))
 }
 
-/// What a process was started with. One that is just being started, or that becomes another program,
-/// has nothing for a moment, or shows only the beginning of what it had, and is waited for: it must not
-/// be taken for one of somebody else.
+/// Returns the initial environment of a process.
 fn environment(pid: i32) -> Vec<u8> {
-    /// Two seconds: on a busy machine it may not get to run for long.
+    // While a process starts or becomes another program, its environment is empty or incomplete for
+    // a moment. The function waits then, because the process must not be mistaken for a foreign
+    // process.
+    /// About two seconds of 1 ms each: on a busy machine the process may not run for that long.
     const LOOKS: u32 = 2000;
-    /// It may begin or end to be loaded between two looks.
+    /// Loading may begin or end between two reads, so an empty environment must be seen this often.
     const SURE: u32 = 3;
-    /// For most of them: a file of `/proc` does not say how long it is.
+    /// In bytes, enough for most environments: a file in `/proc` does not report its length.
     const ROOM: usize = 8 * 1024;
     let (mut before, mut loaded) = (Vec::new(), 0);
     for _ in 0..LOOKS {
@@ -169,7 +175,7 @@ fn environment(pid: i32) -> Vec<u8> {
         let file = File::open(format!("/proc/{pid}/environ"));
         let _whatever_was_read = file.and_then(|mut file| file.read_to_end(&mut environment));
         match environment.is_empty() {
-            // A read that a new program cut short is not the same twice.
+            // A read that was interrupted by the loading of a new program is never the same twice.
             false if environment == before => return environment,
             true if loaded == SURE => return environment,
             true if row(pid).is_some_and(|row| row.state == State::Loading) => {
@@ -190,21 +196,21 @@ pub(in crate::process) fn writes_to(identity: Identity, file: &Metadata) -> bool
     stdout.is_ok_and(|stdout| (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()))
 }
 
-/// The files that a process holds open, where that can be seen.
+/// Returns the files that a process has open, as far as they are visible.
 pub(in crate::process) fn holds_open(identity: Identity) -> Vec<PathBuf> {
     let descriptors = fs::read_dir(format!("/proc/{}/fd", identity.pid));
     let descriptors = descriptors.into_iter().flatten().flatten();
     descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()).collect()
 }
 
-/// A descriptor that becomes readable when the process of this number exits.
-pub(in crate::process) fn watch(pid: i32) -> Option<OwnedFd> {
+/// Returns a descriptor that becomes readable when the process with this pid exits.
+pub(in crate::process) fn exit_descriptor(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::NONBLOCK).ok()
 }
 
-/// From now on, what loses its parent below this process becomes a child of it.
+/// Makes orphaned descendants children of this process.
 pub(in crate::process) fn become_subreaper() -> io::Result<()> {
-    // Any number but 0 means yes.
+    // Every value except 0 means yes.
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
@@ -212,7 +218,7 @@ pub(in crate::process) fn is_subreaper() -> bool {
     matches!(child_subreaper(), Ok(Some(_)))
 }
 
-/// The command line of a process, for people.
+/// Returns the command line of a process for display.
 pub(in crate::process) fn command(identity: Identity) -> String {
     let bytes = fs::read(format!("/proc/{}/cmdline", identity.pid)).unwrap_or_default();
     let words: Vec<_> = bytes
@@ -223,18 +229,21 @@ pub(in crate::process) fn command(identity: Identity) -> String {
     words.join(" ")
 }
 
-/// Signals this very process; one that is gone, or whose number was given away, is left alone.
+/// Signals exactly this process. If it is gone or its pid was reused, nothing happens.
 pub(in crate::process) fn signal(identity: Identity, signal: Signal) {
     let Some(pid) = Pid::from_raw(identity.pid) else {
         return;
     };
     let is_same = || living(identity.pid).is_some_and(|entry| entry.identity == identity);
     match pidfd_open(pid, PidfdFlags::empty()) {
-        // The descriptor is held before the start time is compared, so both are of one process.
+        // The descriptor is opened before the start time is compared, so both belong to one
+        // process.
         Ok(descriptor) if is_same() => {
             let _gone_meanwhile = pidfd_send_signal(&descriptor, signal);
         }
         Ok(_) | Err(Errno::SRCH) => {}
+        // Without pidfds (an old kernel or a sandbox), a small race between comparison and signal
+        // remains.
         Err(_) if is_same() => {
             let _gone_meanwhile = kill_process(pid, signal);
         }
@@ -247,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_line_is_read_whatever_the_program_is_called() {
+    fn stat_line_allows_any_program_name() {
         let check = |name: &str, state: &str, threads: u32, (flags, code), expected: State| {
             let stat = format!(
                 "7 ({name}) {state} 3 5 4 0 -1 {flags} 1 0 0 0 0 0 0 0 20 0 {threads} 0 99 1 1 1 {code}"
@@ -265,7 +274,7 @@ mod tests {
         check("dead", "X", 1, loaded, State::Dead);
         check("just started", "R", 1, (4_194_560, 0), State::Loading);
         check("kthreadd", "S", 1, (2_129_984, 0), State::Kernel);
-        assert_eq!(parse(7, b"7 (cut off) S 3"), None);
+        assert_eq!(parse(7, b"7 (truncated) S 3"), None);
         assert_eq!(parse(7, b""), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Where there is no `/proc`: a process group stands for all that is in it, and nothing that left
-//! its group can be found.
+//! Systems without `/proc`: a process group stands for its members, and processes that left their
+//! group cannot be found.
 
 use std::fs::Metadata;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::{Entry, Identity};
-use crate::process::marker::Marks;
+use crate::process::marker::MarkerList;
 
 pub(in crate::process) fn snapshot(group: Option<i32>) -> Vec<Entry> {
     let leader = group.and_then(Pid::from_raw);
@@ -47,8 +47,8 @@ pub(in crate::process) fn boot() -> &'static str {
     ""
 }
 
-pub(in crate::process) fn marks(_: Identity) -> Marks {
-    Marks::new(String::new())
+pub(in crate::process) fn marks(_: Identity) -> MarkerList {
+    MarkerList::new(String::new())
 }
 
 pub(in crate::process) fn writes_to(_: Identity, _: &Metadata) -> bool {
@@ -59,7 +59,7 @@ pub(in crate::process) fn holds_open(_: Identity) -> Vec<PathBuf> {
     Vec::new()
 }
 
-pub(in crate::process) fn watch(_: i32) -> Option<OwnedFd> {
+pub(in crate::process) fn exit_descriptor(_: i32) -> Option<OwnedFd> {
     None
 }
 

@@ -1,4 +1,4 @@
-//! What replies do to a working directory, and what they are refused.
+//! Changes of the working directory by replies, and refused changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::*;
 
-/// A working directory with a file `old`, a folder `dir` and a link `out` to its own neighbour.
+/// Creates a working directory with a file `old`, a directory `dir` and a link `out` to a directory
+/// beside it.
 fn scheduler() -> tempfile::TempDir {
     let scheduler = tempfile::tempdir().unwrap();
     let work = scheduler.path().join("work");
@@ -18,7 +19,7 @@ fn scheduler() -> tempfile::TempDir {
     scheduler
 }
 
-/// Every file below a directory with its text, links not followed.
+/// Returns every file below a directory with its text; links are not followed.
 fn files(directory: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -35,7 +36,7 @@ fn files(directory: &Path) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() {
+async fn repeated_reply_writes_the_same_files() {
     let check = async |yaml: &str, expected: &[(&str, &str)], answer: Answer| {
         let scheduler = scheduler();
         let client = client(&format!("A: {yaml}"));
@@ -70,7 +71,7 @@ async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() 
 }
 
 #[tokio::test]
-async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
+async fn failed_write_fails_the_turn_by_name() {
     let scheduler = scheduler();
     let work = scheduler.path().join("work");
     let check = async |writes: &str, expected: &str| {
@@ -93,7 +94,7 @@ async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
 }
 
 #[test]
-fn writes_that_cannot_be_meant_are_told() {
+fn invalid_writes_are_mistakes() {
     let mapping = "expected a mapping from paths to texts, found";
     mistaken("A: { text: x, write: y }", &[&format!("r.yaml:1:22: error: {mapping} text")]);
     mistaken("A: { text: x, write: {} }", &["r.yaml:1:22: error: an empty mapping writes nothing"]);
@@ -131,5 +132,5 @@ async fn a_pipe_is_not_written_to() {
     let mut request = request("main", "START", 1, 1);
     request.cwd = scheduler.path().join("work");
     let answer = format!("{:?}", ask(&client, request).await);
-    assert!(answer.contains("something that is no file stands there"), "{answer}");
+    assert!(answer.contains("the path exists but is not a regular file"), "{answer}");
 }

@@ -3,9 +3,9 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use raymond_backends::claude::{self, preflight::Problem};
+use raymond_backends::claude::{self, preflight::PreflightProblem};
 use raymond_backends::codex;
-use raymond_backends::process::ROOM_NEEDED;
+use raymond_backends::process::DISK_SPACE_NEEDED;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::ConfigHome;
 use raymond_core::view::health::{self, Finding, Folder, Need, Program};
@@ -51,17 +51,17 @@ async fn claude_client(config: &Layer) -> Finding {
     use claude::preflight::{check, check_version};
     let (need, command) =
         (need(config, claude::NAME, config.claude.as_ref()), backends::claude_command(config));
-    let told = |problem: Problem| (problem.to_string(), problem.remedy());
+    let told = |problem: PreflightProblem| (problem.to_string(), problem.remedy());
     let found = check(command.as_ref(), Checks::Kept, None).map_err(told);
     let fit = |version: &str| check_version(command.as_ref(), version).map_err(told);
     client(claude::NAME, &command, need, found, &fit).await
 }
 
 async fn codex_client(config: &Layer) -> Finding {
-    use codex::preflight::{Problem, check, check_home, check_version};
+    use codex::preflight::{PreflightProblem, check, check_home, check_version};
     let (need, command) =
         (need(config, codex::NAME, config.codex.as_ref()), backends::codex_command(config));
-    let told = |problem: Problem| (problem.to_string(), problem.remedy());
+    let told = |problem: PreflightProblem| (problem.to_string(), problem.remedy());
     let found = check(command.as_ref()).map_err(told);
     let fit = |version: &str| {
         check_version(command.as_ref(), version).map_err(told)?;
@@ -135,7 +135,7 @@ pub(super) fn storage(project: &Project) -> Vec<Finding> {
     findings.push(health::folder("temporary", &folder(&temporary, name, false)));
     if let Ok(found) = statvfs(place) {
         let free = found.f_bavail.saturating_mul(found.f_frsize);
-        findings.push(health::room(free, ROOM_NEEDED));
+        findings.push(health::room(free, DISK_SPACE_NEEDED));
     }
     let runs = project.runs().unwrap_or_default();
     if !runs.is_empty() {

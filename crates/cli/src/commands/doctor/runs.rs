@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_backends::process::leftovers::{Marked, marked};
+use raymond_backends::process::leftovers::{MarkedProcess, find_marked};
 use raymond_core::ids::RunId;
 use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
@@ -28,7 +28,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             return vec![Finding::fail("runs", text, remedy)];
         }
     };
-    let processes = marked();
+    let processes = find_marked();
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let (mut findings, mut never_started) = (Vec::new(), Vec::new());
     for run in &all {
@@ -128,7 +128,7 @@ fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding>
     })
 }
 
-fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
+fn commands(seen: &Look, processes: &[MarkedProcess]) -> Vec<String> {
     if seen.owner.is_some() {
         return Vec::new();
     }
@@ -144,7 +144,7 @@ pub(super) struct Fixable {
 }
 
 pub(super) fn fixable(project: &Project) -> Fixable {
-    let processes = marked();
+    let processes = find_marked();
     let mut fixable = Fixable { left: Vec::new(), never_started: Vec::new() };
     for run in own_runs(project).unwrap_or_default() {
         match examine(project, &run) {

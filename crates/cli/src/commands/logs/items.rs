@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use raymond_backends::process::{Heard, Transcript, Unreadable};
-use raymond_backends::said::{Recount, Said, Speaker};
+use raymond_backends::process::{StreamEvent, Transcript, Unreadable};
+use raymond_backends::transcript_parser::{Speaker, TranscriptItem, TranscriptParser};
 use raymond_core::crayfish::reading;
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::input::Outcome;
@@ -88,7 +88,7 @@ impl LogItem {
 impl From<Said> for LogItem {
     fn from(said: Said) -> Self {
         match said {
-            Said::Text { by, text } | Said::Final { by, text } => {
+            TranscriptItem::Text { by, text } | TranscriptItem::Final { by, text } => {
                 let kind = match by {
                     Speaker::Agent => Kind::Text,
                     Speaker::Subagent => Kind::Subagent,
@@ -96,11 +96,11 @@ impl From<Said> for LogItem {
                 };
                 Self::new(kind, text)
             }
-            Said::Tool { name } => Self::new(Kind::Tool, name),
-            Said::ToolFailed { why } => Self::new(Kind::Error, why),
-            Said::Denied { tool } => Self::new(Kind::Denied, tool),
-            Said::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
-            Said::Unread { what } => Self::new(Kind::Note, what),
+            TranscriptItem::Tool { name } => Self::new(Kind::Tool, name),
+            TranscriptItem::ToolFailed { why } => Self::new(Kind::Error, why),
+            TranscriptItem::Denied { tool } => Self::new(Kind::Denied, tool),
+            TranscriptItem::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
+            TranscriptItem::Unread { what } => Self::new(Kind::Note, what),
         }
     }
 }
@@ -127,7 +127,7 @@ fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop
 /// An open transcript.
 pub(super) struct Reading {
     transcript: Transcript,
-    recount: Recount,
+    recount: TranscriptParser,
 }
 
 impl Reading {
@@ -150,7 +150,12 @@ impl Reading {
     }
 }
 
-fn hear(heard: &Heard, recount: &mut Recount, page: &mut Page, told: &mut Result<(), Stop>) {
+fn hear(
+    heard: &StreamEvent,
+    recount: &mut TranscriptParser,
+    page: &mut Page,
+    told: &mut Result<(), Stop>,
+) {
     if told.is_err() {
         return;
     }

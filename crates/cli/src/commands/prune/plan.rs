@@ -1,6 +1,6 @@
 //! Decides which runs `prune` deletes.
 
-use raymond_backends::process::leftovers::{Marked, marked};
+use raymond_backends::process::leftovers::{MarkedProcess, find_marked};
 use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
@@ -77,7 +77,7 @@ impl RunToDelete {
 impl Plan {
     /// Decides by age, one run after the other, because together they may not fit into memory.
     pub(super) fn by_age(project: &Project, rule: Rule, now: Timestamp) -> Result<Self, Failure> {
-        let mut plan = Self { processes: marked(), ..Self::default() };
+        let mut plan = Self { processes: find_marked(), ..Self::default() };
         for run in project.runs()? {
             if let Examined::Readable(seen) = examine(project, &run) {
                 plan.take(project, &seen, rule, now);
@@ -107,7 +107,7 @@ impl Plan {
 
     /// Plans to delete the named runs: all of them, or none.
     pub(super) fn of_named(project: &Project, wanted: &[String]) -> Result<Self, Failure> {
-        let mut plan = Self { processes: marked(), ..Self::default() };
+        let mut plan = Self { processes: find_marked(), ..Self::default() };
         for wanted in wanted {
             let run = runs::find(project, wanted)?;
             // The user may name a run twice, for example by two prefixes.

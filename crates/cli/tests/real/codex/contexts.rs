@@ -149,11 +149,11 @@ fn what_the_client_cannot_do_is_refused_before_anything_is_spent() {
     };
     check("deny: [Bash]\n", "", "codex");
     check("", "--deny Bash", "codex");
-    check("mcp_config: '{}'\n", "", "codex takes no mcp_config");
+    check("mcp_config: '{}'\n", "", "codex does not support mcp_config");
     check(
         "permission_mode: dontAsk\n",
         "",
-        "codex has nothing like the permission mode \"dontAsk\"",
+        "codex has no equivalent of the permission mode \"dontAsk\"",
     );
     check("effort: hgih\n", "", "codex has no effort \"hgih\"");
 }

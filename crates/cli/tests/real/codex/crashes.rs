@@ -166,14 +166,14 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
         assert_eq!(stage.model.requests(), []);
     };
     let missing = |_: &Stage| "RAYMOND_CODEX=/nowhere/codex".to_owned();
-    check(&missing, "there is no program at /nowhere/codex", "npm install -g @openai/codex");
+    check(&missing, "could not find a program at /nowhere/codex", "npm install -g @openai/codex");
     let says = |said| move |stage: &Stage| Other { client: "codex", said }.install(stage);
     check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer one");
     let other = "\"2.1.325 (Claude Code)\" is not a version of codex";
     check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
 }
 
-const TOO_OLD: &str = ") is version 0.55.0, and this needs 0.166.0";
+const TOO_OLD: &str = ") is version 0.55.0, but Raymond needs 0.166.0 or later";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]

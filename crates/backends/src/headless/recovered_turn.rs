@@ -1,0 +1,149 @@
+//! Turns that an earlier owner of the run started.
+//!
+//! Their transcript is complete, or an adopted client still writes it. Several clients may have
+//! written to one transcript, each after a client that did not find its session. This module never
+//! starts a client, because the prompt is no longer available.
+
+use std::io;
+
+use raymond_core::budget::Cost;
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::SessionId;
+
+use super::client_end::reports_full_disk;
+use super::{
+    ClientEnd, ClientProtocol, SessionStep, TurnReader as _, client_end, failed, has_lost_session,
+    not_started, turn_files,
+};
+use crate::contract::{Answer, StartedTurn};
+use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
+
+/// The step that wrote the end of a transcript, and the step that would have come next.
+struct StepPosition {
+    step: SessionStep,
+    next: Option<SessionStep>,
+}
+
+impl StepPosition {
+    fn of<D: ClientProtocol>(protocol: &D, turn: &D::Turn, started: &StartedTurn) -> Option<Self> {
+        let steps = protocol.steps(started);
+        let before = protocol.step_index(turn, &steps);
+        let mut steps = steps.into_iter().skip(before);
+        Some(Self { step: steps.next()?, next: steps.next() })
+    }
+}
+
+/// The remains of a client that has exited.
+pub(super) enum RecoveredTurn {
+    Answer(Answer),
+    /// The client left no answer.
+    Nothing {
+        /// The cost of the turn so far.
+        cost: Cost,
+        /// Whether the model had written anything.
+        progressed: bool,
+        /// The session that the client opened under its own id.
+        session: Option<SessionId>,
+    },
+    /// The transcript cannot be read, so an answer may be lost in it.
+    Unreadable {
+        why: String,
+    },
+}
+
+impl RecoveredTurn {
+    /// Returns the answer of a client that exited before Raymond could follow it.
+    pub(super) fn into_answer(self) -> Answer {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Nothing { cost, progressed, session } => {
+                Answer::Interrupted { cost, progressed, session }
+            }
+            Self::Unreadable { why } => failed(TurnFailure::Environment { why }, Cost::Unknown),
+        }
+    }
+}
+
+/// Describes a file of a turn that cannot be read.
+pub(super) fn unreadable_message(
+    started: &StartedTurn,
+    Unreadable { path, source }: &Unreadable,
+) -> String {
+    let what = if *path == started.transcript { "the transcript " } else { "" };
+    format!("could not read {what}{}: {}", path.display(), cause(source))
+}
+
+/// Reads the transcript of a client that has exited. A result is the outcome, unless the result
+/// only means that the next client was to be started.
+///
+/// Clients write before they ask the model, so a client that wrote nothing is free. If the
+/// transcript was removed or emptied, the cost is unknown. A client that met a full disk may have
+/// spent more than it could write.
+pub(super) fn from_transcript<D: ClientProtocol>(
+    protocol: &D,
+    started: &StartedTurn,
+) -> RecoveredTurn {
+    let mut turn = protocol.begin(started);
+    let read = read_transcript(&started.transcript, &mut |event| {
+        turn.read_event(&event);
+    });
+    let is_missing = match read {
+        Ok(()) => false,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(source) => {
+            let error = Unreadable { path: started.transcript.clone(), source };
+            return RecoveredTurn::Unreadable { why: unreadable_message(started, &error) };
+        }
+    };
+    turn.poll();
+    let was_started = was_started(&turn_files(started));
+    let mut cost = protocol.cost(&turn);
+    // A started client always writes something before it asks the model, so an empty file was
+    // emptied.
+    let is_gone = was_started && turn.health().is_silent() && !is_untouched(&started.transcript);
+    if is_gone || (!turn.is_complete() && reports_full_disk(&last_errors(&turn_files(started)))) {
+        cost = cost.at_least();
+    }
+    // A removed transcript may have contained anything.
+    let progressed = turn.has_progressed() || (was_started && is_missing);
+    let session = turn.session();
+    let is_conclusive = protocol.is_conclusive(&turn);
+    let exited = ClientEnd::Exited { status: None, stderr: String::new() };
+    match StepPosition::of(protocol, &turn, started).filter(|_| is_conclusive) {
+        Some(place) => match protocol.answer(turn, exited, &place.step) {
+            // The next step was never taken, so the turn must run again.
+            answer if has_lost_session(&answer) && place.next.is_some() => {
+                RecoveredTurn::Nothing { cost, progressed, session }
+            }
+            answer => RecoveredTurn::Answer(answer),
+        },
+        None => RecoveredTurn::Nothing { cost, progressed, session },
+    }
+}
+
+/// Returns the answer of a client that was adopted.
+pub(super) fn adopted_answer<D: ClientProtocol>(
+    protocol: &D,
+    mut turn: D::Turn,
+    how: ClientEnd,
+    started: &StartedTurn,
+) -> Answer {
+    let Some(place) = StepPosition::of(protocol, &turn, started) else {
+        return not_started("the plan of the turn has no conversation");
+    };
+    let cost = protocol.cost(&turn);
+    let is_silent = turn.health().is_silent();
+    let mut answer = client_end::answer(protocol, turn, how, &place.step);
+    if has_lost_session(&answer) && place.next.is_some() {
+        let why =
+            "the session was never opened, and its prompt was lost with the earlier owner".into();
+        return failed(TurnFailure::Transient { why }, cost);
+    }
+    if is_silent && !has_lost_session(&answer) {
+        // The transcript may have been emptied before the client was adopted, so the cost is a
+        // lower bound.
+        let cost = answer.cost_mut();
+        *cost = cost.at_least();
+    }
+    answer
+}
