@@ -166,9 +166,10 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 
 /// Checks that Claude Code can be used, and returns its version.
 fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use claude::preflight::{Problem, check, check_version};
-    let unusable_client =
-        |problem: Problem| unusable_client(claude::NAME, state, &problem, problem.remedy());
+    use claude::preflight::{PreflightProblem, check, check_version};
+    let unusable_client = |problem: PreflightProblem| {
+        unusable_client(claude::NAME, state, &problem, problem.remedy())
+    };
     let (command, checks) = (claude_command(config), settings.permissions.checks);
     check(command.as_ref(), checks, settings.environment.as_deref()).map_err(unusable_client)?;
     let version = versions::check(claude::NAME, &command, state)?;
@@ -178,9 +179,9 @@ fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<St
 
 /// Checks that Codex can be used, and returns its version.
 fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use codex::preflight::{Problem, check, check_home, check_version};
+    use codex::preflight::{PreflightProblem, check, check_home, check_version};
     let unusable_client =
-        |problem: Problem| unusable_client(codex::NAME, state, &problem, problem.remedy());
+        |problem: PreflightProblem| unusable_client(codex::NAME, state, &problem, problem.remedy());
     let command = codex_command(config);
     check(command.as_ref()).map_err(unusable_client)?;
     // With a home for each agent, the shared one is not used and may be missing.

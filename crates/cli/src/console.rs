@@ -211,7 +211,7 @@ impl Watch for Console {
             self.retrying.remove(&turn.agent);
         }
         // A row shows the age of the last activity, so silence must not count as activity.
-        if !matches!(sign, Sign::Silent(_)) {
+        if !matches!(sign, Progress::Silent(_)) {
             self.stderr_writer.change(|live| live.see(now, &turn.agent, &text));
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {

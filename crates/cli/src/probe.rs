@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use raymond_backends::headless::program;
-use raymond_backends::process::{Grace, How, Inherit, Input, Limits, Marker, Spec, start};
+use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
 use raymond_backends::script::describe;
 use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
@@ -78,18 +78,22 @@ async fn output_within(
     let process = started.map_err(|error| error.to_string())?;
     let ended = process.finish(&limits, guard.token()).await;
     drop(guard);
-    match ended.how {
-        How::Exited(status) if status.success() => Ok(ended.text),
-        How::Exited(status) => {
+    match ended.end {
+        ProcessEnd::Exited(status) if status.success() => Ok(ended.text),
+        ProcessEnd::Exited(status) => {
             // The last line of stderr is usually the error; some programs report errors on stdout
             // instead.
             let said = ended.stderr.lines().last().unwrap_or_else(|| first_line(&ended.text));
             let colon = if said.is_empty() { "" } else { ": " };
             Err(format!("{}{colon}{}", describe(status), excerpt(said)))
         }
-        How::TimedOut { after, .. } => Err(format!("no answer within {} s", after.as_secs())),
-        How::TooLarge { .. } => Err("it printed more than 1 MiB".to_owned()),
-        How::Cancelled { .. } | How::Lost(_) => Err("it was interrupted".to_owned()),
+        ProcessEnd::TimedOut { after, .. } => {
+            Err(format!("no answer within {} s", after.as_secs()))
+        }
+        ProcessEnd::TooLarge { .. } => Err("it printed more than 1 MiB".to_owned()),
+        ProcessEnd::Cancelled { .. } | ProcessEnd::ExitUnknown(_) => {
+            Err("it was interrupted".to_owned())
+        }
     }
 }
 

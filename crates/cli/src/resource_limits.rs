@@ -32,7 +32,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 
 /// Raises the soft limit of open files for this many parallel programs, or fails.
 pub(crate) fn raise_for_programs(most: u32) -> Result<(), Failure> {
-    let needed = files_for(most);
+    let needed = open_files_for(most);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -43,8 +43,10 @@ pub(crate) fn raise_for_programs(most: u32) -> Result<(), Failure> {
     }
     let limit = current.unwrap_or_default();
     let why = format!("{most} parallel programs need {needed}, but the limit is {limit}");
-    let hint =
-        format!("raise the limit: ulimit -n {needed}; or use --max-parallel {}", most_at_a_time());
+    let hint = format!(
+        "raise the limit: ulimit -n {needed}; or use --max-parallel {}",
+        max_parallel_programs()
+    );
     Err(Failure::environment(format!("could not open enough files: {why}")).hint(hint))
 }
 

@@ -117,7 +117,7 @@ impl StatusSummary {
         let run = &seen.head.run;
         let mut told = Vec::new();
         TranscriptFollower::new(project.paths(&run.id).transcripts).poll(run, |turn, sign| {
-            if let Sign::Retries { why } = sign {
+            if let Progress::Retries { why } = sign {
                 told.push(format!("the client of {} tries again: {why}", turn.agent));
             }
         });

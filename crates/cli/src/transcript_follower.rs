@@ -23,7 +23,7 @@ pub(crate) struct TranscriptFollower {
 struct OpenTranscript {
     turn: (TurnId, u32),
     transcript: Transcript,
-    recount: Recount,
+    recount: TranscriptParser,
     backlog: Backlog,
 }
 
@@ -40,7 +40,7 @@ impl TranscriptFollower {
     }
 
     /// Reports the progress since the last poll; of the backlog, only the last item.
-    pub(crate) fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Sign)) {
+    pub(crate) fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Progress)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
             run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
@@ -66,7 +66,7 @@ impl TranscriptFollower {
         if self.open.get(agent).is_none_or(|reading| reading.turn != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
-            let (recount, backlog) = (Recount::of(backend)?, Backlog::Unread);
+            let (recount, backlog) = (TranscriptParser::of(backend)?, Backlog::Unread);
             let reading = OpenTranscript { turn: attempt, transcript, recount, backlog };
             self.open.insert(agent.clone(), reading);
         }
@@ -75,7 +75,7 @@ impl TranscriptFollower {
 }
 
 impl OpenTranscript {
-    fn read_on(&mut self) -> Vec<Sign> {
+    fn read_on(&mut self) -> Vec<Progress> {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();
         // The owner of the run handles an unreadable transcript; here it only means that there is

@@ -120,8 +120,9 @@ impl RequestedOptions {
         let effort = self.effort.as_deref();
         match backend.as_str() {
             claude::NAME => {
-                let problems = claude::preflight::Wish { permissions, effort }.problems();
-                let option = |problem: claude::preflight::Problem| {
+                let problems =
+                    claude::preflight::RequestedOptions { permissions, effort }.problems();
+                let option = |problem: claude::preflight::PreflightProblem| {
                     UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
                 };
                 problems.into_iter().filter_map(option).collect()
@@ -129,11 +130,13 @@ impl RequestedOptions {
             codex::NAME => {
                 use codex::preflight::PreflightProblem;
                 let (model, cap) = (self.model.as_deref(), self.cap);
-                let requested = codex::preflight::Wish { permissions, effort, extras, model, cap };
+                let requested =
+                    codex::preflight::RequestedOptions { permissions, effort, extras, model, cap };
                 let problems = requested.problems(prices);
                 // A missing tool list is a missing capability, which `Requirements` reports.
-                let problems = problems.into_iter().filter(|p| !matches!(p, Problem::Deny(_)));
-                let option = |problem: Problem| {
+                let problems =
+                    problems.into_iter().filter(|p| !matches!(p, PreflightProblem::Deny(_)));
+                let option = |problem: PreflightProblem| {
                     UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
                 };
                 problems.filter_map(option).collect()

@@ -103,7 +103,7 @@ fn root(config: &Layer) -> Option<Finding> {
     let command = backends::claude_command(config);
     let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
     match claude::preflight::check(command.as_ref(), Checks::Skipped, environment) {
-        Err(problem @ Problem::Root) => {
+        Err(problem @ PreflightProblem::Root) => {
             let text = "running as root: claude refuses --dangerously-skip-permissions";
             Some(Finding::warn("root", text, problem.remedy()))
         }

@@ -113,7 +113,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
 }
 
 /// Finds processes of a run that has no owner.
-fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding> {
+fn left(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Option<Finding> {
     let commands = commands(seen, processes);
     if commands.is_empty() {
         return None;

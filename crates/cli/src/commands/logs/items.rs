@@ -85,8 +85,8 @@ impl LogItem {
     }
 }
 
-impl From<Said> for LogItem {
-    fn from(said: Said) -> Self {
+impl From<TranscriptItem> for LogItem {
+    fn from(said: TranscriptItem) -> Self {
         match said {
             TranscriptItem::Text { by, text } | TranscriptItem::Final { by, text } => {
                 let kind = match by {
@@ -160,14 +160,14 @@ fn hear(
         return;
     }
     *told = match (page.shape(), heard) {
-        (Shape::Raw, Heard::Line(line)) => page.raw(line),
-        (Shape::Raw, Heard::Cut { length }) => {
+        (Shape::Raw, StreamEvent::Line(line)) => page.raw(line),
+        (Shape::Raw, StreamEvent::LongLine { length }) => {
             let left_out = serde_json::json!({ "raymond": "omitted a line", "bytes": length });
             page.raw(left_out.to_string().as_bytes())
         }
         (Shape::Raw, _) => Ok(()),
         (Shape::Text | Shape::Json, heard) => {
-            recount.hear(heard).into_iter().try_for_each(|said| page.item(&said.into()))
+            recount.read_event(heard).into_iter().try_for_each(|said| page.item(&said.into()))
         }
     };
 }
@@ -177,7 +177,7 @@ impl Source {
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         let recount = match &attempt.lane {
-            Lane::Prompt(backend) if !self.uses_only_replies => Recount::of(backend)?,
+            Lane::Prompt(backend) if !self.uses_only_replies => TranscriptParser::of(backend)?,
             Lane::Prompt(_) | Lane::Script => return None,
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);

@@ -26,7 +26,7 @@ pub(super) struct Plan {
     /// Runs that match the rule but must stay, with the reason.
     pub(super) stays: Vec<(RunId, String)>,
     /// The processes of all runs, listed once because the search is slow.
-    processes: Vec<Marked>,
+    processes: Vec<MarkedProcess>,
 }
 
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Plan {
 }
 
 /// Checks that a run without an owner may be deleted.
-fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Failure> {
+fn check(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
     if processes.iter().any(|process| process.is_of(&seen.head.run.nonce)) {
