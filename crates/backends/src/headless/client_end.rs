@@ -48,7 +48,7 @@ pub(super) fn answer<D: ClientProtocol>(
     step: &SessionStep,
 ) -> Answer {
     match end {
-        // A result that was read completely is valid, whatever happened to the disk afterwards.
+        // A result that was read completely is valid, even if the disk failed afterwards.
         ClientEnd::Environment { why } if !turn.is_complete() => Answer::Failed {
             failure: TurnFailure::Environment { why },
             cost: protocol.cost(&turn).at_least(),
