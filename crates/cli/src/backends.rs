@@ -19,7 +19,7 @@ use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Kind, Reachability, State};
 use raymond_engine::project::Project;
-use raymond_engine::shell::Backends;
+use raymond_engine::runner::Backends;
 
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
@@ -77,7 +77,7 @@ pub(crate) fn usable(
     survey: &Reachability<'_>,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
-    backends.weigh_by(misfits);
+    backends.check_with(misfits);
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config, settings));
@@ -138,7 +138,7 @@ fn play(backends: &mut Backends, settings: &Settings, replies: Replies) {
     let scripted = Arc::new(Scripted::new(replies));
     if is_played(settings) {
         for name in catalog().names() {
-            backends.stand_in(name.clone(), scripted.clone());
+            backends.answer_for(name.clone(), scripted.clone());
         }
     }
     backends.add(scripted);

@@ -25,7 +25,7 @@ use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};
 use raymond_engine::clock;
 use raymond_engine::driver::Head;
-use raymond_engine::shell::Watch;
+use raymond_engine::runner::RunWatcher;
 
 use crate::args::Talk;
 use crate::json::{self, Layout};
@@ -169,7 +169,7 @@ impl Console {
     }
 }
 
-impl Watch for Console {
+impl RunWatcher for Console {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         self.print(run, record);
         self.mouth.change(|live| events(record).for_each(|event| live.note(record.at, event)));

@@ -134,11 +134,11 @@ impl Found {
         let files = shelf.workspace.schema_files(&shelf.directories, parse);
         let files = files.map_err(|faults| {
             let told = |(_, fault): (usize, Fault)| {
-                Problem::new("", steps::flaw_of_path(&fault.why), fault.to_string())
+                Problem::new("", steps::path_problem_code(&fault.why), fault.to_string())
             };
             self.unfit(faults.into_iter().map(told).collect())
         })?;
-        steps::prepare(&self.json, vars, (path, &steps::Shelf(files)))
+        steps::prepare(&self.json, vars, (path, &steps::WorkspaceSchemas(files)))
             .map_err(|problems| self.unfit(problems))
     }
 

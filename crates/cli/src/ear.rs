@@ -9,7 +9,7 @@ use raymond_backends::said::{Recount, Said};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
-use raymond_engine::shell::transcript;
+use raymond_engine::runner::transcript;
 
 /// Listens to every client of a run.
 pub(crate) struct Ear {

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
-use raymond_engine::shell::{Signal, Signals};
+use raymond_engine::runner::{Signal, Signals};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -110,7 +110,7 @@ fn arrived(signal: Signal) {
         Signal::Interrupt => 130,
         Signal::Terminate => 143,
         // Only an owner has an inbox.
-        Signal::Poke => return,
+        Signal::Wake => return,
     };
     let mut stage = stage();
     match &*stage {

@@ -4,8 +4,8 @@ use raymond_backends::contract::Sign;
 use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
+use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::launch;
-use raymond_engine::look::{Look, strays};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 use raymond_store::lock::{Owner, Process};
@@ -63,7 +63,7 @@ impl Place {
     }
 
     /// Where a run is that was looked at: its journal may be damaged, its states may be edited.
-    pub(crate) fn seen(project: &Project, seen: &Look) -> Self {
+    pub(crate) fn seen(project: &Project, seen: &Inspection) -> Self {
         let run = &seen.head.run;
         match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
@@ -84,7 +84,7 @@ impl Place {
 
     /// The same, with the next command when the owner is suspended, or on another host: only a person knows
     /// whether it lives there.
-    fn with_owner(mut self, seen: &Look) -> Self {
+    fn with_owner(mut self, seen: &Inspection) -> Self {
         let run = &seen.head.run;
         if let Some(owner) = seen.suspended_owner()
             && view::next_command(self.status) == view::Command::Wait
@@ -109,7 +109,7 @@ impl Place {
 
     /// The same, with what clients of turns in flight are at when they do nothing but try again: that
     /// takes a look at their transcripts.
-    pub(crate) fn with_retries(mut self, project: &Project, seen: &Look) -> Self {
+    pub(crate) fn with_retries(mut self, project: &Project, seen: &Inspection) -> Self {
         if self.status != Status::Running {
             return self;
         }
@@ -131,8 +131,9 @@ impl Place {
     }
 
     /// The same, with the processes that were left running: that takes a look at all of this machine.
-    pub(crate) fn with_processes(self, seen: &Look) -> Self {
-        let left_running = strays(seen).into_iter().map(|stray| plain(&stray.command)).collect();
+    pub(crate) fn with_processes(self, seen: &Inspection) -> Self {
+        let left_running =
+            leftover_processes(seen).into_iter().map(|stray| plain(&stray.command)).collect();
         Self { left_running, ..self }
     }
 }

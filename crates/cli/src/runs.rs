@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use raymond_core::ids::RunId;
 use raymond_core::run::Record;
 use raymond_engine::discard::{self, Traces};
-use raymond_engine::look::{self, Look, LookError};
+use raymond_engine::inspect::{self, InspectError, Inspection};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
@@ -36,7 +36,7 @@ pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<R
 }
 
 /// Looks at a run that was started.
-pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
+pub(crate) fn look(project: &Project, run: &RunId) -> Result<Inspection, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
         Examined::NeverStarted => Err(never_started(run)),
@@ -46,13 +46,13 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
 }
 
 /// Everything that happened in a run, for those who tell it.
-pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failure>> {
+pub(crate) fn records(seen: &Inspection) -> impl Iterator<Item = Result<Record, Failure>> {
     let unread = |error| Failure::from(error).about(&seen.header.run);
     seen.records().map(move |record| record.map_err(unread))
 }
 
 /// Says where the records of a run end that are told, if others follow that cannot be.
-pub(crate) fn tell_damage(seen: &Look) {
+pub(crate) fn tell_damage(seen: &Inspection) {
     if let Tail::Damaged(damaged) = &seen.journal.tail {
         crate::say!("{}: only what is before the damage is told: {damaged}", seen.head.run.id);
     }
@@ -89,18 +89,18 @@ pub(crate) fn lost(project: &Project, run: &RunId) -> Failure {
 
 /// What there is of a run.
 pub(crate) enum Examined {
-    Readable(Box<Look>),
+    Readable(Box<Inspection>),
     /// Not even its first record is good.
-    Damaged(Box<Look>),
+    Damaged(Box<Inspection>),
     NeverStarted,
     /// It was started, and its journal is gone, or tells nothing any more.
     Lost,
-    Unreadable(LookError),
+    Unreadable(InspectError),
 }
 
 /// Looks whether a run can be read.
 pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
-    match look::look(project, run) {
+    match inspect::inspect(project, run) {
         Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
         Ok(look) => match (&look.journal.tail, &look.owner) {
             (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),
@@ -108,7 +108,9 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
             (Tail::Clean | Tail::Torn(_), None) => never_started_or_lost(project, run),
         },
-        Err(LookError::Journal(error)) if error.is_missing() => never_started_or_lost(project, run),
+        Err(InspectError::Journal(error)) if error.is_missing() => {
+            never_started_or_lost(project, run)
+        }
         Err(error) => Examined::Unreadable(error),
     }
 }
@@ -125,7 +127,7 @@ fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
 #[derive(Default)]
 pub(crate) struct Survey {
     /// Those that can be read, the last one first.
-    pub(crate) looks: Vec<Look>,
+    pub(crate) looks: Vec<Inspection>,
     /// Those that were never started, by name.
     pub(crate) never_started: Vec<RunId>,
     /// Those of which nothing can be read, by name.

@@ -25,7 +25,7 @@ pub struct Abandoned {
 
 /// What could not be removed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Remains {
+pub struct RemovalFailures {
     /// Processes that did not end.
     pub processes: Vec<Identity>,
     /// Files, with the reason.
@@ -40,13 +40,13 @@ pub fn find(project: &Project) -> Abandoned {
 }
 
 /// Ends these processes, and then removes the files.
-pub async fn remove(found: &Abandoned) -> Remains {
+pub async fn remove(found: &Abandoned) -> RemovalFailures {
     let processes = leftovers::end(&found.processes, &Grace::default()).await;
     let failed = |path: &PathBuf| {
         let error = std::fs::remove_file(path).err()?;
         Some((path.clone(), error.to_string()))
     };
-    Remains { processes, files: found.files.iter().filter_map(failed).collect() }
+    RemovalFailures { processes, files: found.files.iter().filter_map(failed).collect() }
 }
 
 /// A nonce for a stateless call of this process in a workspace.

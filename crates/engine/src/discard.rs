@@ -16,12 +16,12 @@ use raymond_core::ids::RunId;
 use raymond_store::{disk, lock};
 use rustix::process::geteuid;
 
-use crate::elsewhere::Elsewhere;
+use crate::copied_run::ActiveCopy;
 use crate::fold;
-use crate::look::{LookError, look};
-use crate::owned::take_to_delete;
+use crate::git_tracked::{self, GitTracked};
+use crate::inspect::{InspectError, inspect};
+use crate::owned::take_lock_to_delete;
 use crate::project::Project;
-use crate::tracked::{self, Tracked};
 
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum DiscardError {
     NotADirectory(PathBuf),
     /// It came with the repository.
     #[error(transparent)]
-    Tracked(#[from] Tracked),
+    GitTracked(#[from] GitTracked),
     /// Its directory belongs to somebody else.
     #[error("{} belongs to user {owner}", path.display())]
     Foreign {
@@ -45,13 +45,13 @@ pub enum DiscardError {
     Lock(#[from] lock::Error),
     /// A copy of it is driven.
     #[error(transparent)]
-    Elsewhere(#[from] Elsewhere),
+    ActiveCopy(#[from] ActiveCopy),
     /// Something has happened to it since it was looked at.
     #[error("{0} has gone on since it was looked at")]
     Changed(RunId),
     /// Nothing is recorded of it, and it is not old enough to be given up.
     #[error("{0} may be starting just now")]
-    Young(RunId),
+    MayBeStarting(RunId),
     /// Processes of it still run.
     #[error("processes of {run} still run")]
     Processes {
@@ -62,7 +62,7 @@ pub enum DiscardError {
     },
     /// It cannot be read.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Inspect(#[from] InspectError),
     /// It cannot be removed.
     #[error(transparent)]
     Disk(#[from] disk::Error),
@@ -74,10 +74,10 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
     if seq == 0 && may_be_starting(project, run) {
-        return Err(DiscardError::Young(run.clone()));
+        return Err(DiscardError::MayBeStarting(run.clone()));
     }
-    let lock = take_to_delete(project, &paths)?;
-    let now = match look(project, run) {
+    let lock = take_lock_to_delete(project, &paths)?;
+    let now = match inspect(project, run) {
         Ok(seen) => {
             let left = leftovers::find(&seen.head.run.nonce);
             if !left.is_empty() {
@@ -85,9 +85,9 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
             }
             seen.head.seq
         }
-        // Nobody but the holder of this lock drives it.
-        Err(LookError::NothingYet { .. }) => 0,
-        Err(LookError::Journal(error)) if error.is_missing() => 0,
+        // RecordOnly but the holder of this lock drives it.
+        Err(InspectError::NothingYet { .. }) => 0,
+        Err(InspectError::Journal(error)) if error.is_missing() => 0,
         Err(error) => return Err(error.into()),
     };
     let is_lost = now == 0 && traces(project, run) == Traces::OfWork;
@@ -119,24 +119,24 @@ pub fn traces(project: &Project, run: &RunId) -> Traces {
         Some("lock" | "console.log") => false,
         Some("journal.jsonl") => !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()),
         Some("blobs") if has_header(project, run) => false,
-        _ => !is_hollow(&path),
+        _ => !has_no_files(&path),
     };
     if is_there(&paths.state) || entries.flatten().any(|entry| is_work(entry.path())) {
         return Traces::OfWork;
     }
-    if is_hollow(&paths.blobs) { Traces::None } else { Traces::Values }
+    if has_no_files(&paths.blobs) { Traces::None } else { Traces::Values }
 }
 
 fn has_header(project: &Project, run: &RunId) -> bool {
-    let first = fold::first(project.disk.as_ref(), &project.paths(run).journal);
+    let first = fold::read_header(project.disk.as_ref(), &project.paths(run).journal);
     first.is_some_and(|first| first.is_ok())
 }
 
 /// Whether there is no file below a directory, or no directory at all.
-fn is_hollow(path: &Path) -> bool {
+fn has_no_files(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::read_dir(path)
-            .is_ok_and(|entries| entries.flatten().all(|entry| is_hollow(&entry.path()))),
+            .is_ok_and(|entries| entries.flatten().all(|entry| has_no_files(&entry.path()))),
         Ok(_) => false,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
@@ -175,7 +175,7 @@ pub fn check_own(project: &Project, run: &RunId) -> Result<(), DiscardError> {
     let paths = project.paths(run);
     check_directory(&paths.directory)?;
     paths.refuse_links_above(project.disk.as_ref())?;
-    Ok(tracked::check(project, run)?)
+    Ok(git_tracked::check(project, run)?)
 }
 
 fn check_directory(path: &Path) -> Result<(), DiscardError> {

@@ -169,9 +169,9 @@ impl<L: Log, W: World> Driver<L, W> {
 
 /// A world in which nothing is started: for those who only have something to record.
 #[derive(Debug, Clone, Copy)]
-pub struct Nobody;
+pub struct RecordOnly;
 
-impl World for Nobody {
+impl World for RecordOnly {
     fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
 
     fn release(&mut self, _: &Run, _: &Definition, _: Effect) {}

@@ -15,10 +15,10 @@ use crate::driver::Head;
 pub enum FoldError {
     /// The first line is not that of a journal of ours.
     #[error("this is not a journal of a run: {0}")]
-    Foreign(String),
+    NotAJournal(String),
     /// It is that of another run.
     #[error("the journal of {wanted} belongs to the run {found}")]
-    Stranger {
+    OtherRun {
         /// Whose it should be.
         wanted: RunId,
         /// Whose it is.
@@ -46,7 +46,7 @@ pub fn header(line: &[u8]) -> Result<Header, FoldError> {
     struct Format {
         format: u32,
     }
-    let foreign = |error: serde_json::Error| FoldError::Foreign(error.to_string());
+    let foreign = |error: serde_json::Error| FoldError::NotAJournal(error.to_string());
     // The format first: a later header may have another shape.
     let Format { format } = serde_json::from_slice(line).map_err(foreign)?;
     if format > record::FORMAT {
@@ -60,7 +60,7 @@ pub fn check_owner(run: &RunId, header: &Header) -> Result<(), FoldError> {
     if header.run == *run {
         return Ok(());
     }
-    Err(FoldError::Stranger { wanted: run.clone(), found: header.run.clone() })
+    Err(FoldError::OtherRun { wanted: run.clone(), found: header.run.clone() })
 }
 
 /// Checks that the run which was folded is that of the header: files are found by its name.
@@ -68,21 +68,21 @@ pub fn check_run(header: &Header, head: &Head) -> Result<(), FoldError> {
     if head.seq == 0 || head.run.id == header.run {
         return Ok(());
     }
-    Err(FoldError::Stranger { wanted: header.run.clone(), found: head.run.id.clone() })
+    Err(FoldError::OtherRun { wanted: header.run.clone(), found: head.run.id.clone() })
 }
 
 /// A better reason for an error about the very first line: the file was never ours, or a later
 /// release, whose sums we do not know, wrote it.
-pub fn not_ours(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
+pub fn explain_bad_header(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
     let journal::Error::Damaged { path, damaged } = error else { return None };
     if damaged.seq > 0 {
         return None;
     }
-    first(disk, path)?.err()
+    read_header(disk, path)?.err()
 }
 
 /// The first line of a journal, whatever follows it.
-pub(crate) fn first(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
+pub(crate) fn read_header(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
     let mut start = vec![0; 4096];
     let length = disk.open(path, Open::Read).ok()?.read_at(0, &mut start).ok()?;
     let first = start[..length].split(|byte| *byte == b'\n').next()?;
@@ -104,7 +104,7 @@ pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
 
 impl Head {
     /// A run of which nothing has been recorded.
-    pub fn unborn() -> Self {
+    pub fn empty() -> Self {
         Self { run: Run::default(), ledger: Ledger::default(), seq: 0 }
     }
 

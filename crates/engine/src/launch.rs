@@ -19,17 +19,17 @@ use raymond_store::{Journal, blobs, journal};
 use crate::driver::Head;
 use crate::fold;
 use crate::observe;
-use crate::owned::{Found, OwnError, Owned, take};
+use crate::owned::{OpenReport, OwnError, OwnedRun, take_lock};
 use crate::pin::{PLATFORM, Pin};
 use crate::project::Project;
-use crate::scope::{self, Loaded, ScopeError};
+use crate::scope::{self, LoadedScope, ScopeError};
 use crate::steps;
 
 /// A workflow that can be run.
 #[derive(Debug)]
 pub struct Prepared {
     /// Its files as they were found.
-    pub loaded: Loaded,
+    pub loaded: LoadedScope,
     /// What they mean.
     pub definition: Definition,
     /// What is worth a look.
@@ -136,7 +136,7 @@ pub enum LaunchError {
     Blobs(#[from] blobs::Error),
 }
 
-impl Owned {
+impl OwnedRun {
     /// Creates a run. Returns it with the input that starts it: nothing has happened yet.
     pub fn create(
         project: &Project,
@@ -147,12 +147,12 @@ impl Owned {
         let paths = project.paths(&launch.run);
         project.root.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
         paths.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
-        let lock = take(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
+        let lock = take_lock(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
         paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
         // A full disk is met when something of value is to be written, not here.
         ballast.fill().ok();
-        let (journal, nonce) = born(disk, &paths.journal, (&launch.run, launch.nonce))?;
+        let (journal, nonce) = create_journal(disk, &paths.journal, (&launch.run, launch.nonce))?;
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
@@ -175,18 +175,18 @@ impl Owned {
             lock,
             journal,
             blobs: Arc::new(blobs),
-            head: Head::unborn(),
+            head: Head::empty(),
             definition: prepared.definition,
             origin: prepared.loaded.origin,
             schemas: None,
-            found: Found::default(),
+            found: OpenReport::default(),
         };
         Ok((owned, Input::Start(Box::new(start))))
     }
 }
 
 /// A journal that holds nothing but its header. One that never got further is taken as it is.
-fn born(
+fn create_journal(
     disk: Arc<dyn Disk>,
     path: &Path,
     (run, nonce): (&RunId, Nonce),

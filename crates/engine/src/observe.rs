@@ -34,7 +34,7 @@ pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
 }
 
 /// Reads a final text: what a decision needs of it, and nothing large.
-pub fn finished(
+pub fn read_final_text(
     text: &str,
     source: Source,
     cwd: &Path,
@@ -48,7 +48,7 @@ pub fn finished(
 }
 
 /// Reads what a client answered, as a text from `source`. One that was cut off was cut off by `by`.
-pub fn answered(
+pub fn read_answer(
     answer: Answer,
     source: Source,
     by: Interruption,
@@ -57,7 +57,7 @@ pub fn answered(
 ) -> Result<Outcome, blobs::Error> {
     Ok(match answer {
         Answer::Replied(reply) => {
-            let finished = finished(&reply.text, source, cwd, blobs)?;
+            let finished = read_final_text(&reply.text, source, cwd, blobs)?;
             Outcome::Finished(Box::new(Finished {
                 cost: reply.cost,
                 capped: reply.capped,

@@ -1,12 +1,12 @@
 //! A run that this process owns: its lock is held, its journal open, its definition at hand.
 //!
-//! Opening follows the order of recovery: the lock, the journal (a torn end is cut), the fold,
+//! OpenOptions follows the order of recovery: the lock, the journal (a torn end is cut), the fold,
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
-mod clues;
-mod cut;
-mod inherited;
+mod recover_turns;
+mod rewind;
+mod transcript_costs;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,29 +24,29 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
 use crate::boot;
 use crate::clock;
-use crate::driver::{Driver, DriverError, Head, Nobody};
-use crate::elsewhere::{Elsewhere, check_only};
+use crate::copied_run::{ActiveCopy, check_no_active_copy};
+use crate::driver::{Driver, DriverError, Head, RecordOnly};
 use crate::fold::{self, FoldError};
+use crate::git_tracked::{self, GitTracked};
+use crate::inspect::Inspection;
 use crate::launch::Prepared;
-use crate::look::Look;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::project::Project;
+use crate::runner::Backends;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
-use crate::shell::Backends;
 use crate::snapshot;
-use crate::tracked::{self, Tracked};
 
-use clues::Machine;
-pub use clues::spent;
-use cut::{Cut, cut_back, part_transcripts};
-use inherited::end_strays;
-pub use inherited::{OnUnreadable, check_endable, end_left, find};
+use recover_turns::end_leftovers;
+pub use recover_turns::{OnUnreadable, check_endable, end_leftover_processes, find_turn};
+use rewind::{Rewind, move_discarded_transcripts, rewind};
+use transcript_costs::BootState;
+pub use transcript_costs::turn_cost;
 
 /// A run that this process owns.
 #[derive(Debug)]
-pub struct Owned {
+pub struct OwnedRun {
     /// Where it is kept.
     pub project: Project,
     /// Where its parts lie.
@@ -66,12 +66,12 @@ pub struct Owned {
     /// The schemas of its steps, where somebody has compiled them already.
     pub schemas: Option<Arc<Schemas>>,
     /// What opening it found.
-    pub found: Found,
+    pub found: OpenReport,
 }
 
 /// What opening a run found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct OpenReport {
     /// An unfinished record that was cut off.
     pub torn: Option<Torn>,
     /// Processes that were left running and were ended.
@@ -86,21 +86,21 @@ pub struct Found {
 
 /// How to open a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Opening {
+pub struct OpenOptions {
     /// Whom it may replace.
     pub takeover: Takeover,
     /// The last record to keep.
     pub truncate_to: Option<u64>,
     /// What becomes of clients that outlived their owner.
-    pub clients: Clients,
+    pub clients: LeftoverClients,
 }
 
 /// The backends that can read the transcripts of a run with these settings.
-pub type Known<'a> = dyn Fn(&Settings) -> Backends + Sync + 'a;
+pub type BackendsFor<'a> = dyn Fn(&Settings) -> Backends + Sync + 'a;
 
 /// What becomes of clients that outlived their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clients {
+pub enum LeftoverClients {
     /// They are adopted, and finish their turn.
     Adopt,
     /// They are ended like everything else that was left.
@@ -130,10 +130,10 @@ pub enum OwnError {
     Disk(#[from] disk::Error),
     /// A copy of it is driven.
     #[error(transparent)]
-    Elsewhere(#[from] Elsewhere),
+    ActiveCopy(#[from] ActiveCopy),
     /// It came with the repository.
     #[error(transparent)]
-    Tracked(#[from] Tracked),
+    GitTracked(#[from] GitTracked),
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
@@ -149,7 +149,7 @@ pub enum OwnError {
 }
 
 /// Takes the lock of a run.
-pub(crate) fn take(
+pub(crate) fn take_lock(
     project: &Project,
     paths: &RunPaths,
     takeover: Takeover,
@@ -158,7 +158,10 @@ pub(crate) fn take(
 }
 
 /// Takes the lock of a run that is to be deleted.
-pub(crate) fn take_to_delete(project: &Project, paths: &RunPaths) -> Result<Lock, lock::Error> {
+pub(crate) fn take_lock_to_delete(
+    project: &Project,
+    paths: &RunPaths,
+) -> Result<Lock, lock::Error> {
     let claim = claim(Takeover::Never);
     Lock::take_to_delete(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
 }
@@ -167,37 +170,37 @@ fn claim(takeover: Takeover) -> Claim<'static> {
     Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover }
 }
 
-impl Owned {
+impl OwnedRun {
     /// Opens a run that exists. Whoever has looked at it before hands that over: it need not be verified and folded again
     /// where its journal still ends as it did.
     pub async fn open(
         project: &Project,
         run: &RunId,
-        how: Opening,
-        seen: Option<Box<Look>>,
+        how: OpenOptions,
+        seen: Option<Box<Inspection>>,
     ) -> Result<Self, OwnError> {
-        Self::open_knowing(project, run, how, seen, &|_| Backends::default()).await
+        Self::open_with_backends(project, run, how, seen, &|_| Backends::default()).await
     }
 
     /// The same, where these backends read the transcripts of records that are cut away.
-    pub async fn open_knowing(
+    pub async fn open_with_backends(
         project: &Project,
         run: &RunId,
-        how: Opening,
-        seen: Option<Box<Look>>,
-        known: &Known<'_>,
+        how: OpenOptions,
+        seen: Option<Box<Inspection>>,
+        known: &BackendsFor<'_>,
     ) -> Result<Self, OwnError> {
         let paths = project.paths(run);
-        tracked::check(project, run)?;
+        git_tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
-        let lock = take(project, &paths, how.takeover)?;
+        let lock = take_lock(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
-        // Opening the journal may write to it.
-        let restarted = boot::wrote_before(&paths.journal);
-        let machine = if restarted { Machine::Restarted } else { Machine::RanOn };
+        // OpenOptions the journal may write to it.
+        let restarted = boot::is_from_earlier_boot(&paths.journal);
+        let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };
         let cut = match how.truncate_to {
-            Some(last) => cut_back(project, &paths, (run, last), (known, machine)).await?,
-            None => Cut::default(),
+            Some(last) => rewind(project, &paths, (run, last), (known, machine)).await?,
+            None => Rewind::default(),
         };
         let (read, known) = seen.map(|seen| (seen.journal, seen.head)).unzip();
         let known = known.zip(read.as_ref().map(|read| read.cursor));
@@ -206,7 +209,7 @@ impl Owned {
             Some(read) => Journal::reopen(disk, &paths.journal, read),
             None => Journal::open(disk, &paths.journal),
         };
-        let opened = opened.map_err(|error| unopened(project, error))?;
+        let opened = opened.map_err(|error| explain_unopened(project, error))?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let mut head = match known.filter(|(_, end)| *end == opened.journal.end()) {
@@ -217,12 +220,12 @@ impl Owned {
             return Err(OwnError::NeverStarted(run.clone()));
         }
         fold::check_run(&header, &head)?;
-        check_only(project, &header)?;
+        check_no_active_copy(project, &header)?;
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
-        let (left, survivors) = end_strays(&head.run, how.clients).await;
+        let (left, survivors) = end_leftovers(&head.run, how.clients).await;
         let ended = [cut.ended, left].concat();
-        part_transcripts(project, &paths, &opened.lines)?;
+        move_discarded_transcripts(project, &paths, &opened.lines)?;
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;
@@ -238,7 +241,7 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found: Found { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
+            found: OpenReport { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
         };
         Ok(owned)
     }
@@ -247,7 +250,7 @@ impl Owned {
     pub fn adopt(self, prepared: Prepared) -> Result<Result<Self, Refusal>, OwnError> {
         let manifest = Pin::of(&prepared.loaded).store(&self.blobs)?;
         let Self { head, definition, journal, .. } = self;
-        let mut driver = Driver::new(head, definition, journal, Nobody);
+        let mut driver = Driver::new(head, definition, journal, RecordOnly);
         let verdict = driver.adopt(clock::now(), prepared.definition, manifest)?;
         let (head, definition, journal) = driver.into_parts();
         let origin = prepared.loaded.origin;
@@ -271,8 +274,8 @@ fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
 }
 
 /// Why a journal cannot be opened.
-fn unopened(project: &Project, error: journal::Error) -> OwnError {
-    match fold::not_ours(project.disk.as_ref(), &error) {
+fn explain_unopened(project: &Project, error: journal::Error) -> OwnError {
+    match fold::explain_bad_header(project.disk.as_ref(), &error) {
         Some(better) => better.into(),
         None => error.into(),
     }

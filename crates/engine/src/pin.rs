@@ -10,7 +10,7 @@ use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Platform, SourceFile, Start};
 use raymond_store::{Blobs, blobs};
 
-use crate::scope::{Loaded, Origin};
+use crate::scope::{LoadedScope, Origin};
 
 /// Which scripts can be run here.
 pub const PLATFORM: Platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
@@ -66,7 +66,7 @@ pub enum PinError {
 
 impl Pin {
     /// Pins what was loaded.
-    pub fn of(loaded: &Loaded) -> Self {
+    pub fn of(loaded: &LoadedScope) -> Self {
         let (start, ralph) = match &loaded.start {
             Start::Entry | Start::Steps => (None, false),
             Start::State(name) => (Some(name.clone()), false),

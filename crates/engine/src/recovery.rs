@@ -13,7 +13,7 @@ use raymond_core::scheduler::Turn;
 
 /// What a look for a turn in flight found.
 #[derive(Debug)]
-pub enum Attached {
+pub enum FoundTurn {
     /// It still runs, and its outcome will arrive.
     Running,
     /// It had finished; this is its outcome.
@@ -30,16 +30,16 @@ pub enum Attached {
 }
 
 /// What a recovery reports about each turn in flight.
-pub fn reports<E>(
+pub fn turn_reports<E>(
     run: &Run,
-    mut attach: impl FnMut(&Turn) -> Result<Attached, E>,
+    mut attach: impl FnMut(&Turn) -> Result<FoundTurn, E>,
 ) -> Result<Vec<Input>, E> {
     let mut inputs = Vec::new();
     for turn in in_flight(run) {
         let outcome = match attach(turn)? {
-            Attached::Running => continue,
-            Attached::Finished(outcome) => outcome,
-            Attached::Absent { cost, progressed, session } => {
+            FoundTurn::Running => continue,
+            FoundTurn::Finished(outcome) => outcome,
+            FoundTurn::Absent { cost, progressed, session } => {
                 Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session }
             }
         };
@@ -55,7 +55,7 @@ pub fn after_restart(cost: Cost) -> Cost {
 }
 
 /// Everything that a new owner has to say first: what was reported, and that it goes on.
-pub fn inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
+pub fn resume_inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
     let mut inputs = reports;
     inputs.push(Input::Resume(Box::new(Resume { settings })));
     inputs

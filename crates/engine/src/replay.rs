@@ -62,9 +62,11 @@ pub enum SourceError {
 
 /// Decides the journal at `path` again; what it names lies in `blobs`.
 pub fn replay(disk: &dyn Disk, path: &Path, blobs: &Blobs) -> Result<Replayed, ReplayError> {
-    let read = Journal::read(disk, path).map_err(|error| match fold::not_ours(disk, &error) {
-        Some(better) => ReplayError::Fold(better),
-        None => ReplayError::Journal(error),
+    let read = Journal::read(disk, path).map_err(|error| {
+        match fold::explain_bad_header(disk, &error) {
+            Some(better) => ReplayError::Fold(better),
+            None => ReplayError::Journal(error),
+        }
     })?;
     fold::header(&read.header)?;
     let mut replay = Replay::default();

@@ -1,4 +1,4 @@
-//! Asking a run to end, whoever owns it.
+//! AgentStep a run to end, whoever owns it.
 //!
 //! A living owner finds the request in its inbox and answers through the journal. Without one, this
 //! process becomes the owner for as long as it takes to say so.
@@ -16,28 +16,28 @@ use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
-use crate::driver::{Driver, DriverError, Nobody};
+use crate::driver::{Driver, DriverError, RecordOnly};
 use crate::fold::{self, FoldError};
-use crate::look::{LookError, check_here, look, owner, owner_and_life};
-use crate::owned::{Clients, OnUnreadable, Opening, OwnError, Owned};
+use crate::inspect::{InspectError, check_here, inspect, owner, owner_and_life};
+use crate::owned::{LeftoverClients, OnUnreadable, OpenOptions, OwnError, OwnedRun};
 use crate::project::Project;
 use crate::recovery;
-use crate::shell::Backends;
+use crate::runner::Backends;
 use crate::statefile;
 use crate::suspension::Suspension;
 
 /// How often the journal is looked at for the answer.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The backends that may know what became of a turn in flight.
 pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
 /// How often it is looked whether the owner of a run that has ended is gone: for half a minute.
-const LEAVING: u32 = 600;
+const MOST_EXIT_POLLS: u32 = 600;
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum StopOutcome {
     /// The run has ended; this is where it stands.
     Ended(Phase),
     /// The run had ended before.
@@ -52,7 +52,7 @@ pub enum RequestError {
     Inbox(#[from] inbox::Error),
     /// The run cannot be read.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Inspect(#[from] InspectError),
     /// The run cannot be owned.
     #[error(transparent)]
     Own(#[from] OwnError),
@@ -80,20 +80,20 @@ pub async fn stop(
     run: &RunId,
     mode: StopMode,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
+) -> Result<StopOutcome, RequestError> {
     let key = key(mode);
-    let (mut patience, never) = (40, Takeover::Never);
+    let (mut tries, never) = (40, Takeover::Never);
     loop {
         check_here(project, run)?;
         match owner(project, run)? {
             Some(_) => {
-                let waited = insist(project, run, mode, &key).await;
+                let waited = ask_owner(project, run, mode, &key).await;
                 // A suspended owner has yet to find it. Otherwise it must not meet the next owner.
                 if !matches!(waited, Err(RequestError::Suspended(_))) {
                     inbox(project, run).remove(&key).ok();
                 }
                 if let Some(phase) = waited? {
-                    return Ok(Answered::Ended(phase));
+                    return Ok(StopOutcome::Ended(phase));
                 }
                 // The owner died; somebody has to answer.
             }
@@ -102,9 +102,9 @@ pub async fn stop(
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
                     owner: Some(_),
                     ..
-                }))) if patience > 0 => {
-                    patience -= 1;
-                    tokio::time::sleep(PATIENCE).await;
+                }))) if tries > 0 => {
+                    tries -= 1;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
                 answered => return answered,
             },
@@ -118,7 +118,7 @@ pub async fn end_cancelled(
     run: &RunId,
     takeover: Takeover,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
+) -> Result<StopOutcome, RequestError> {
     let key = key(StopMode::Cancel);
     stop_without_owner(project, run, (StopMode::Cancel, &key), takeover, backends).await
 }
@@ -138,7 +138,7 @@ fn key(mode: StopMode) -> String {
 }
 
 /// The request that a key stands for.
-pub(crate) fn asked_by(key: &str) -> Option<Input> {
+pub(crate) fn request_of_key(key: &str) -> Option<Input> {
     let mode = match key.split_once('_')?.0 {
         "after-turn" => StopMode::AfterTurn,
         "stop" => StopMode::Now,
@@ -158,7 +158,7 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
 
 /// Tells the owner to look into its inbox now; it looks once a second anyway. Only a process that is
 /// seen to be the owner is signalled: a number alone may be anybody's.
-fn poke(project: &Project, run: &RunId) {
+fn wake_owner(project: &Project, run: &RunId) {
     let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
     if let Ok(Some((owner, life))) = found
         && life.is_here()
@@ -170,7 +170,7 @@ fn poke(project: &Project, run: &RunId) {
 
 /// Asks the owner until the request stands in the journal, and waits until the run has ended. An owner
 /// that has just come forgets what was asked of the one before it.
-async fn insist(
+async fn ask_owner(
     project: &Project,
     run: &RunId,
     mode: StopMode,
@@ -181,13 +181,13 @@ async fn insist(
     let mut ask = |seen: &Run| {
         if pauses % PAUSES == 0 && !seen.keys.contains(key) {
             post(project, run, mode, key)?;
-            poke(project, run);
+            wake_owner(project, run);
         }
         pauses += 1;
         Ok(())
     };
     let mut give_up = |owner: Owner| Err(RequestError::Suspended(Box::new(owner)));
-    wait_with(project, run, Meanwhile { each_look: &mut ask, suspended: &mut give_up }).await
+    wait_with(project, run, WaitHooks { each_look: &mut ask, suspended: &mut give_up }).await
 }
 
 /// Waits until the run has ended; none when its owner is gone and it has not. A suspended owner is reported
@@ -201,11 +201,11 @@ pub async fn wait(
         suspended(&owner);
         Ok(())
     };
-    wait_with(project, run, Meanwhile { each_look: &mut |_| Ok(()), suspended: &mut report }).await
+    wait_with(project, run, WaitHooks { each_look: &mut |_| Ok(()), suspended: &mut report }).await
 }
 
 /// What a waiting process does about the things that it sees.
-struct Meanwhile<'a> {
+struct WaitHooks<'a> {
     each_look: &'a mut dyn FnMut(&Run) -> Result<(), RequestError>,
     suspended: &'a mut dyn FnMut(Owner) -> Result<(), RequestError>,
 }
@@ -213,22 +213,26 @@ struct Meanwhile<'a> {
 async fn wait_with(
     project: &Project,
     run: &RunId,
-    meanwhile: Meanwhile<'_>,
+    meanwhile: WaitHooks<'_>,
 ) -> Result<Option<Phase>, RequestError> {
-    let mut seen = look(project, run)?;
+    let mut seen = inspect(project, run)?;
     let path = project.paths(run).journal;
-    let mut leaving = 0;
+    let mut exit_polls = 0;
     let mut suspension = Suspension::default();
     loop {
         let owner = owner_and_life(project, run)?;
         let gone = owner.is_none();
         let suspended = matches!(owner, Some((_, Life::Suspended)));
         if let Phase::Ended(_) = seen.head.run.phase {
-            if gone || suspended || leaving >= LEAVING || check_here(project, run).is_err() {
+            if gone
+                || suspended
+                || exit_polls >= MOST_EXIT_POLLS
+                || check_here(project, run).is_err()
+            {
                 return Ok(Some(seen.head.run.phase));
             }
             // Whoever asks next may want to own it.
-            leaving += 1;
+            exit_polls += 1;
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor)?;
         for line in lines.iter() {
@@ -243,7 +247,7 @@ async fn wait_with(
         {
             (meanwhile.suspended)(owner)?;
         }
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -253,12 +257,12 @@ async fn stop_without_owner(
     (mode, key): (StopMode, &str),
     takeover: Takeover,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
-    let how = Opening { takeover, truncate_to: None, clients: Clients::Adopt };
-    let mut owned = match Owned::open(project, run, how, None).await {
+) -> Result<StopOutcome, RequestError> {
+    let how = OpenOptions { takeover, truncate_to: None, clients: LeftoverClients::Adopt };
+    let mut owned = match OwnedRun::open(project, run, how, None).await {
         Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
             project.root.ballast(Arc::clone(&project.disk)).free().ok();
-            Owned::open(project, run, how, None).await?
+            OwnedRun::open(project, run, how, None).await?
         }
         opened => opened?,
     };
@@ -272,10 +276,10 @@ async fn stop_without_owner(
     }
     owned.end_clients().await;
     let reports = owned.report_inputs(&backends, on_unreadable).await?;
-    let afresh = clock::nonce().to_string();
-    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));
-    let Owned { head, definition, journal, lock, paths, .. } = owned;
-    let mut driver = Driver::new(head, definition, journal, Nobody);
+    let new_key = clock::nonce().to_string();
+    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &new_key));
+    let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();
     let phase = driver.run().phase;
     let status = view::status(driver.run(), view::Owner::Gone);
@@ -283,8 +287,8 @@ async fn stop_without_owner(
     statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);
     match verdict {
-        Some(Err(refusal)) => Ok(Answered::Refused(refusal)),
-        Some(Ok(())) | None => Ok(Answered::Ended(phase)),
+        Some(Err(refusal)) => Ok(StopOutcome::Refused(refusal)),
+        Some(Ok(())) | None => Ok(StopOutcome::Ended(phase)),
     }
 }
 

@@ -13,10 +13,10 @@ use serde_json::Value;
 pub struct Schemas(BTreeMap<(usize, String), Arc<Schema>>);
 
 /// The most bytes of all schemas of a document, each with everything that it names.
-pub const MOST: usize = 32 * 1024 * 1024;
+pub const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 impl Schemas {
-    /// Compiles every schema of a document; all that is wrong with any of them is told.
+    /// Compiles every schema of a document; all that is wrong with any of them is problem.
     pub fn compile(document: &Document, library: &dyn Library) -> Result<Self, Vec<Problem>> {
         let (mut schemas, mut problems) = (BTreeMap::new(), Vec::new());
         // Many steps may ask for the same: by its text, with its size.
@@ -40,8 +40,9 @@ impl Schemas {
                     },
                 };
                 size += bytes;
-                if size > MOST {
-                    let message = format!("all schemas have more than {} MiB here", MOST >> 20);
+                if size > MOST_BYTES {
+                    let message =
+                        format!("all schemas have more than {} MiB here", MOST_BYTES >> 20);
                     return Err(vec![Problem::new(place(), ProblemCode::TooLarge, message)]);
                 }
                 schemas.insert((index.number(), at), schema);
@@ -58,7 +59,7 @@ impl Schemas {
     }
 
     /// A document in which every schema has everything that it names.
-    pub fn within(&self, document: &Value, parsed: &Document) -> Value {
+    pub fn bundle_document(&self, document: &Value, parsed: &Document) -> Value {
         let mut whole = document.clone();
         for (index, step) in parsed.indexed() {
             for (at, _) in step.kind.schemas() {
@@ -78,17 +79,18 @@ impl Schemas {
 }
 
 /// What is wrong with a schema that stands at a place.
-pub fn faults(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Problem> {
+pub fn schema_problems(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Problem> {
     Schema::compile(source, library).err().map(|faults| located(faults, at)).unwrap_or_default()
 }
 
 fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
-    let told =
-        |fault: Fault| Problem::new(format!("{at}{}", fault.path), flaw(fault.kind), fault.message);
-    faults.into_iter().map(told).collect()
+    let problem = |fault: Fault| {
+        Problem::new(format!("{at}{}", fault.path), problem_code(fault.kind), fault.message)
+    };
+    faults.into_iter().map(problem).collect()
 }
 
-fn flaw(kind: Kind) -> ProblemCode {
+fn problem_code(kind: Kind) -> ProblemCode {
     match kind {
         Kind::Missing => ProblemCode::MissingSchema,
         Kind::Unreadable => ProblemCode::UnreadableSchema,

@@ -14,8 +14,8 @@ use raymond_core::workflow::{SourceFile, Start};
 
 mod archive;
 mod directory;
+mod limited_read;
 mod prompt;
-mod reading;
 
 pub use archive::ArchiveError;
 pub use prompt::load_prompt;
@@ -28,7 +28,7 @@ pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The files of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedScope {
     /// The directory or the archive, absolute and without links.
     pub scope: PathBuf,
     /// Where a run starts.
@@ -132,7 +132,7 @@ impl NotAPrompt {
 }
 
 /// Loads the scope that a run started with `path` has.
-pub fn load(path: &Path) -> Result<Loaded, ScopeError> {
+pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let extension = path.extension().and_then(|extension| extension.to_str());
     let is = |known: &str| extension.is_some_and(|found| found.eq_ignore_ascii_case(known));

@@ -1,7 +1,7 @@
 //! The head of a long run, kept beside its journal so that whoever opens it or looks at it need not fold
 //! everything.
 //!
-//! It is derived, and believed only when it was written by this very release and reflects a record
+//! It is derived, and believed only when it was written by this very build and reflects a record
 //! of this very journal; otherwise the journal is folded from its start, which gives the same.
 
 use std::path::Path;
@@ -17,24 +17,24 @@ use crate::driver::Head;
 use crate::fold::{self, FoldError};
 
 /// Shorter journals are folded faster than a snapshot is written.
-pub const WORTH_IT: u64 = 1_000;
+pub const MIN_RECORDS: u64 = 1_000;
 
 #[derive(Serialize, Deserialize)]
-struct State {
-    release: String,
+struct Saved {
+    build: String,
     run: Run,
     ledger: Ledger,
 }
 
 #[derive(Deserialize)]
-struct Release {
-    release: String,
+struct Build {
+    build: String,
 }
 
-/// Keeps the head whose last record has this sum, where it is known which release does.
+/// Keeps the head whose last record has this sum, where it is known which build does.
 pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-    let Some(release) = release() else { return Ok(()) };
-    let state = State { release, run: head.run.clone(), ledger: head.ledger.clone() };
+    let Some(build) = build() else { return Ok(()) };
+    let state = Saved { build, run: head.run.clone(), ledger: head.ledger.clone() };
     let state = serde_json::to_vec(&state).unwrap_or_default();
     Snapshot { seq: head.seq, sum, state }.write(disk, path)
 }
@@ -42,7 +42,7 @@ pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), d
 /// Folds a journal, from its snapshot at `path` on where there is one that fits.
 pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head, FoldError> {
     let loaded = path.and_then(|path| load(lines, disk, path));
-    let mut head = loaded.unwrap_or_else(Head::unborn);
+    let mut head = loaded.unwrap_or_else(Head::empty);
     for line in lines.after(head.seq) {
         head.fold(&fold::record(line.body, line.seq)?);
     }
@@ -51,7 +51,7 @@ pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head,
 
 /// This very program: two builds of one version may disagree about what a run is. Of one that was replaced while
 /// it runs it is not known which it is.
-fn release() -> Option<String> {
+fn build() -> Option<String> {
     let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let stamp = (program.len(), program.modified().ok()?);
     Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
@@ -59,12 +59,12 @@ fn release() -> Option<String> {
 
 fn load(lines: &Lines, disk: &dyn Disk, path: &Path) -> Option<Head> {
     let snapshot = Snapshot::read(disk, path, lines)?;
-    // What another release means by the rest is not looked at.
-    let Release { release } = serde_json::from_slice(&snapshot.state).ok()?;
-    if release != self::release()? {
+    // What another build means by the rest is not looked at.
+    let Build { build } = serde_json::from_slice(&snapshot.state).ok()?;
+    if build != self::build()? {
         return None;
     }
-    let State { run, ledger, .. } = serde_json::from_slice(&snapshot.state).ok()?;
+    let Saved { run, ledger, .. } = serde_json::from_slice(&snapshot.state).ok()?;
     Some(Head { run, ledger, seq: snapshot.seq })
 }
 

@@ -19,9 +19,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, json};
 
 use crate::driver::Head;
-use crate::owned::take;
+use crate::git_tracked;
+use crate::owned::take_lock;
 use crate::project::Project;
-use crate::tracked;
 
 /// A payload larger than this is only referred to.
 const LARGEST_PAYLOAD: u64 = 1024;
@@ -42,13 +42,13 @@ pub fn render(head: &Head, status: Status) -> serde_json::Result<Vec<u8>> {
 ///
 /// It is derived: where it cannot be written, a link leads elsewhere, the run came with the repository, or
 /// somebody drives or deletes it, it stays.
-pub fn catch_up(project: &Project, head: &Head, status: Status, takeover: Takeover) {
+pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeover) {
     let paths = project.paths(&head.run.id);
     let disk = project.disk.as_ref();
-    if paths.refuse_links(disk).is_err() || tracked::check(project, &head.run.id).is_err() {
+    if paths.refuse_links(disk).is_err() || git_tracked::check(project, &head.run.id).is_err() {
         return;
     }
-    let Ok(_lock) = take(project, &paths, takeover) else { return };
+    let Ok(_lock) = take_lock(project, &paths, takeover) else { return };
     paths.sweep(disk).ok();
     write(disk, &paths.state, head, status).ok();
 }
@@ -74,7 +74,7 @@ struct State<'r> {
 }
 
 #[derive(Serialize)]
-struct Place<'r> {
+struct AgentRow<'r> {
     current_state: &'r StateName,
     cwd: &'r str,
     failure: Option<String>,
@@ -132,16 +132,16 @@ fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
 fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
-    serializer.collect_seq(agents.into_iter().map(place))
+    serializer.collect_seq(agents.into_iter().map(agent_row))
 }
 
-fn place(agent: &Agent) -> Place<'_> {
+fn agent_row(agent: &Agent) -> AgentRow<'_> {
     let (status, failure) = match &agent.status {
         AgentStatus::Live => ("live", None),
         AgentStatus::Held(_) => ("waiting: agents", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
-    Place {
+    AgentRow {
         current_state: &agent.visit.state,
         cwd: &agent.cwd,
         failure,

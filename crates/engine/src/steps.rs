@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 
 use crate::launch::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
-use crate::schemas::{Schemas, faults};
-use crate::scope::{Loaded, Origin, unreadable};
+use crate::schemas::{Schemas, schema_problems};
+use crate::scope::{LoadedScope, Origin, unreadable};
 
 /// Schemas in directories of a workspace.
 #[derive(Debug)]
-pub struct Shelf<'a>(pub SchemaFiles<'a>);
+pub struct WorkspaceSchemas<'a>(pub SchemaFiles<'a>);
 
-impl Library for Shelf<'_> {
+impl Library for WorkspaceSchemas<'_> {
     fn find(&self, name: &str) -> Result<Option<Value>, String> {
         self.0.find(name)
     }
@@ -40,14 +40,14 @@ pub fn prepare(
         // Whoever mends the document mends its schemas in the same breath.
         let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
-        problems.extend(untold.flat_map(|(at, source)| faults(source, (&at, library))));
+        problems.extend(untold.flat_map(|(at, source)| schema_problems(source, (&at, library))));
         validate::in_order(problems)
     })?;
     let schemas = Schemas::compile(&parsed, library)?;
-    let text = pinned(&schemas.within(document, &parsed), &parsed.vars_with(vars));
+    let text = pinned(&schemas.bundle_document(document, &parsed), &parsed.vars_with(vars));
     let file =
         SourceFile { name: FILE.to_owned(), bytes: text.into_bytes().into(), executable: false };
-    let loaded = Loaded {
+    let loaded = LoadedScope {
         scope: scope.to_owned(),
         start: Start::Steps,
         files: vec![file],
@@ -64,7 +64,7 @@ pub fn prepare(
 }
 
 /// The code of a path that cannot be used.
-pub fn flaw_of_path(why: &Why) -> ProblemCode {
+pub fn path_problem_code(why: &Why) -> ProblemCode {
     match why {
         Why::Escapes => ProblemCode::EscapingPath,
         Why::Missing | Why::NotAFile | Why::Unreadable(_) => ProblemCode::Unreadable,
@@ -73,12 +73,12 @@ pub fn flaw_of_path(why: &Why) -> ProblemCode {
 }
 
 /// The code of a file that a step cannot read or write.
-pub(crate) fn flaw_of_file(fault: &Fault) -> ProblemCode {
+pub(crate) fn file_problem_code(fault: &Fault) -> ProblemCode {
     match &fault.why {
         Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
         Why::Missing => ProblemCode::MissingFile,
         why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
-            flaw_of_path(why)
+            path_problem_code(why)
         }
     }
 }

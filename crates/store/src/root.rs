@@ -213,7 +213,7 @@ impl RunPaths {
     }
 
     /// Moves the transcripts whose names are not kept to a directory of this name beside them, durably.
-    pub fn part_transcripts(
+    pub fn move_discarded_transcripts(
         &self,
         disk: &dyn Disk,
         aside: &str,

@@ -6,9 +6,9 @@ use raymond_core::ids::RunId;
 use raymond_core::run::Phase;
 use raymond_core::view::{self, Owner, Status};
 use raymond_engine::fold;
-use raymond_engine::look::{self, Look};
+use raymond_engine::inspect::{self, Inspection};
 use raymond_engine::project::Project;
-use raymond_engine::shell::Watch as _;
+use raymond_engine::runner::RunWatcher as _;
 use raymond_engine::suspension::Suspension;
 use raymond_store::Journal;
 use tokio::runtime::Runtime;
@@ -69,15 +69,15 @@ fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
 async fn follow(
     project: &Project,
     run: &RunId,
-    mut seen: Look,
+    mut seen: Inspection,
     console: &mut Console,
-) -> Result<(Look, Status), Failure> {
+) -> Result<(Inspection, Status), Failure> {
     let paths = project.paths(run);
     let mut ear = Ear::new(paths.transcripts);
     let mut suspension = Suspension::default();
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // The owner first: one that ends in between has written all it will ever write.
-        let owner = look::owner_and_life(project, run)?;
+        let owner = inspect::owner_and_life(project, run)?;
         let lines =
             Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;
         for line in lines.iter() {

@@ -8,7 +8,7 @@ use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::costs::{By, Counter, Row, Tally};
 use raymond_core::view::{Costs, counted};
 use raymond_engine::clock;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
 
@@ -78,7 +78,7 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
     Ok((counted(readable, "run"), costs))
 }
 
-fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure> {
+fn count(project: &Project, seen: &Inspection, asked: &Asked) -> Result<Costs, Failure> {
     runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
     for record in runs::records(seen) {

@@ -11,7 +11,7 @@ mod stage;
 use raymond_core::budget::Micros;
 use raymond_core::run::Run;
 use raymond_core::view::Status;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 
 use crate::args::Demo;
 use crate::failure::Failure;
@@ -65,7 +65,7 @@ async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Look, Failure> {
+async fn call_and_function(stage: &Stage, binary: &Binary) -> Result<Inspection, Failure> {
     stage::title("Act 1: a call and a function");
     stage::say(
         "notes/ writes release notes: 1_START.sh, PLAN.md, DIG.md, WRITE.md, JUDGE.md, PUBLISH.sh.\n\
@@ -120,7 +120,7 @@ async fn fork(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
 async fn kill_and_resume(
     stage: &Stage,
     binary: &Binary,
-    undisturbed: &Look,
+    undisturbed: &Inspection,
 ) -> Result<(), Failure> {
     stage::title("Act 3: kill -9, and on");
     stage::say(
@@ -158,7 +158,7 @@ fn in_flight(run: &Run) -> Vec<&str> {
 }
 
 /// Counts, in the journals, what was done and what it cost.
-fn account(stage: &Stage, undisturbed: &Look, resumed: &Look) -> Result<(), Failure> {
+fn account(stage: &Stage, undisturbed: &Inspection, resumed: &Inspection) -> Result<(), Failure> {
     let (before, after) = (Facts::of(undisturbed), Facts::of(resumed));
     expect("the turns that were finished after the kill", &after.settled, &before.settled)?;
     let more_than_once = after.settled.values().filter(|times| **times != 1).count();

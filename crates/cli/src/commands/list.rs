@@ -1,7 +1,7 @@
 //! `raymond list`: all runs of this project, the last one first.
 
 use raymond_core::view::{Status, Waiting};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
@@ -36,12 +36,12 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
 }
 
 /// Processes are looked for only where some must be expected.
-fn place(project: &Project, look: &Look) -> Place {
+fn place(project: &Project, look: &Inspection) -> Place {
     let place = Place::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
 }
 
-fn line(project: &Project, look: &Look) -> String {
+fn line(project: &Project, look: &Inspection) -> String {
     let run = &look.head.run;
     let started = &look.head.ledger.started_at.to_string()[..16];
     let left = match place(project, look).left_running.len() {
@@ -51,7 +51,7 @@ fn line(project: &Project, look: &Look) -> String {
     let damaged = if matches!(look.journal.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
     let until = until(look.status);
     let suspended = look.suspended_owner().map_or("", |_| "  suspended");
-    let Look { status, .. } = look;
+    let Inspection { status, .. } = look;
     format!(
         "{:<40} {status:<12} {started}  {}{damaged}{until}{suspended}{left}\n",
         run.id, run.spent

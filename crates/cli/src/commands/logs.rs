@@ -15,7 +15,7 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change, How};
 use raymond_core::workflow::nearest;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
@@ -78,7 +78,7 @@ impl Turn {
 }
 
 /// The turns of a run, in the order in which they started.
-fn tell_apart(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
+fn tell_apart(turns: &mut Turns, seen: &Inspection) -> Result<Vec<Turn>, Failure> {
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
         for (change, outcome) in changes(turns, &record?) {

@@ -70,12 +70,12 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
     let Doomed { run, .. } = doomed;
     match error {
         DiscardError::Lock(error) => error.into(),
-        DiscardError::Look(error) => Failure::from(error).about(run),
+        DiscardError::Inspect(error) => Failure::from(error).about(run),
         DiscardError::Disk(error) => error.into(),
-        DiscardError::Tracked(error) => error.into(),
-        error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
+        DiscardError::GitTracked(error) => error.into(),
+        error @ DiscardError::ActiveCopy(_) => Failure::environment(error.to_string()),
         DiscardError::Processes { .. } => plan::still_runs(run, doomed.is_unfinished),
-        error @ DiscardError::Young(_) => plan::young(&error),
+        error @ DiscardError::MayBeStarting(_) => plan::young(&error),
         error @ DiscardError::Changed(_) => {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }

@@ -3,7 +3,7 @@
 //! It looks and changes nothing: no lock is taken, and a run that is driven meanwhile goes on.
 
 use raymond_core::run::replay::{Decided, Difference};
-use raymond_engine::look::LookError;
+use raymond_engine::inspect::InspectError;
 use raymond_engine::replay::{Replayed, replay as decide_again};
 use raymond_store::journal::{self, Tail};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
     let paths = project.paths(&run);
     if let Tail::Damaged(damaged) = seen.journal.tail {
         let damaged = journal::Error::Damaged { path: paths.journal, damaged };
-        return Err(Failure::from(LookError::Journal(damaged)).about(&run));
+        return Err(Failure::from(InspectError::Journal(damaged)).about(&run));
     }
     let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths));
     let replayed = replayed.map_err(|error| Failure::from(error).about(&run))?;

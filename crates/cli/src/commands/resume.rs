@@ -13,11 +13,11 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
 use raymond_engine::driver::Head;
-use raymond_engine::look::{Look, strays};
-use raymond_engine::owned::{self, Clients, Found, Opening, OwnError, Owned};
+use raymond_engine::inspect::{Inspection, leftover_processes};
+use raymond_engine::owned::{self, LeftoverClients, OpenOptions, OpenReport, OwnError, OwnedRun};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
-use raymond_engine::shell::Backends;
+use raymond_engine::runner::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
@@ -38,7 +38,7 @@ use over::{after_cut, end_cancelled, is_done, is_over};
 pub(crate) struct Wish<'a> {
     plan: bool,
     edits: Edits,
-    how: Opening,
+    how: OpenOptions,
     governing: &'a Governing,
     max_iterations: Option<u32>,
     prices: Prices,
@@ -89,7 +89,11 @@ impl<'a> Wish<'a> {
         Self {
             plan: false,
             edits: Edits::Undecided,
-            how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
+            how: OpenOptions {
+                takeover: Takeover::Never,
+                truncate_to: None,
+                clients: LeftoverClients::Adopt,
+            },
             governing: &flags.governing,
             max_iterations: flags.max_iterations,
             prices: Prices::Kept,
@@ -108,7 +112,11 @@ impl<'a> Wish<'a> {
         Self {
             plan: flags.plan,
             edits,
-            how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
+            how: OpenOptions {
+                takeover,
+                truncate_to: flags.truncate_to,
+                clients: LeftoverClients::Adopt,
+            },
             governing: &flags.governing,
             max_iterations: flags.max_iterations,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
@@ -147,7 +155,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     }
     let runtime = crate::runtime()?;
     let known = |settings: &Settings| backends::known(project, settings);
-    let opened = runtime.block_on(Owned::open_knowing(project, run, wish.how, seen, &known));
+    let opened =
+        runtime.block_on(OwnedRun::open_with_backends(project, run, wish.how, seen, &known));
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
     tell(&owned.found);
     if owned.head.seq == 0 {
@@ -215,7 +224,7 @@ enum Before {
     /// That was all, with this exit code.
     Done(u8),
     /// The run is to be opened; it was seen like this, if it is not to be cut back.
-    Opening(Option<Box<Look>>),
+    Opening(Option<Box<Inspection>>),
 }
 
 fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Before, Failure> {
@@ -258,7 +267,7 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 }
 
 /// `--plan`: what would be done, and nothing is touched.
-fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn only_plan(project: &Project, seen: &Inspection, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
     seen.check_free(project, wish.how.takeover)?;
@@ -283,7 +292,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     let backends = reading_earlier(project, backends, (&run.settings, &settings));
     let (mut fates, mut ended) = (Vec::new(), Vec::new());
     for turn in in_flight(run) {
-        let found = owned::find(run, &paths, turn, &backends);
+        let found = owned::find_turn(run, &paths, turn, &backends);
         match &found {
             Attached::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
             Attached::Running => fates.push((turn.id.clone(), Fate::Adopted)),
@@ -292,7 +301,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
                 return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
         }
-        ended.extend(owned::spent(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
+        ended.extend(owned::turn_cost(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
     }
     let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let plan = planned(&seen.head, &settings, states).paying(run, ended).finding(fates);
@@ -307,7 +316,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
 }
 
 /// What opening the run found.
-fn tell(found: &Found) {
+fn tell(found: &OpenReport) {
     if let Some(torn) = &found.torn {
         let kept = torn.kept.as_ref().map(|path| format!(", and kept as {}", path.display()));
         crate::say!(
@@ -323,12 +332,12 @@ fn tell(found: &Found) {
 }
 
 /// Ends what a run that is over has left running: its owner may have died before it did.
-pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> {
-    if seen.owner.is_some() || strays(seen).is_empty() {
+pub(super) fn end_strays(project: &Project, seen: &Inspection) -> Result<(), Failure> {
+    if seen.owner.is_some() || leftover_processes(seen).is_empty() {
         return Ok(());
     }
     let run = &seen.header.run;
-    match crate::runtime()?.block_on(owned::end_left(project, run)) {
+    match crate::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
         Ok((left, survivors)) => tell_left(&left, &survivors),
         Err(error) => crate::say!("raymond: nothing of {run} was ended: {error}"),
     }

@@ -16,10 +16,10 @@ use raymond_core::workflow::{Definition, Reachability, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
 use raymond_engine::observe;
-use raymond_engine::owned::Owned;
+use raymond_engine::owned::OwnedRun;
 use raymond_engine::project::Project;
+use raymond_engine::runner::{self, Backends, DriveOutcome};
 use raymond_engine::scope::ScopeError;
-use raymond_engine::shell::{self, Backends, Driven};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -134,7 +134,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
     };
     // Before it owns anything: whoever owns a run may be poked.
     let runtime = crate::runtime()?;
-    let (owned, start) = match Owned::create(project, prepared, launch) {
+    let (owned, start) = match OwnedRun::create(project, prepared, launch) {
         // Somebody else has begun it meanwhile.
         Err(LaunchError::Exists(run)) => return go_on(project, run, flags, program),
         created => created?,
@@ -309,17 +309,17 @@ fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
 /// Drives an owned run to its end and says how it went.
 pub(super) fn drive(
     runtime: &Runtime,
-    owned: Owned,
+    owned: OwnedRun,
     backends: Backends,
     (inputs, mut console): (Vec<Input>, Console),
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     interrupts::leave_to(Listener::Owner);
-    let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
+    let driven = runtime.block_on(runner::drive(owned, backends, inputs, &mut console));
     farewell(runtime, move || {
         let said = console.end();
         let driven = driven.map_err(|error| cut_short(error.into(), &run))?;
-        let Driven { head, status, signal } = driven;
+        let DriveOutcome { head, status, signal } = driven;
         report(&head, status, &blobs, &said)?;
         Ok(exit_code(status, signal))
     })

@@ -6,16 +6,16 @@ use raymond_core::ids::RunId;
 use raymond_core::view::quoted;
 use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
+use raymond_engine::git_tracked::GitTracked;
+use raymond_engine::inspect::InspectError;
 use raymond_engine::launch::{LaunchError, PrepareError};
-use raymond_engine::look::LookError;
 use raymond_engine::owned::OwnError;
 use raymond_engine::pin::PinError;
 use raymond_engine::project::FindError;
 use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
+use raymond_engine::runner::RunnerError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
-use raymond_engine::shell::ShellError;
-use raymond_engine::tracked::Tracked;
 use raymond_store::lock::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
@@ -112,7 +112,7 @@ impl From<FoldError> for Failure {
         let failure = Self::of(ENVIRONMENT, &error);
         match error {
             FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
-            FoldError::Foreign(_) | FoldError::Stranger { .. } => {
+            FoldError::NotAJournal(_) | FoldError::OtherRun { .. } => {
                 failure.hint("something else was put in its place: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NOTHING_LEFT),
@@ -203,24 +203,24 @@ impl From<OwnError> for Failure {
             OwnError::Disk(error) => error.into(),
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
-            error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
+            error @ OwnError::ActiveCopy(_) => Self::of(LOCKED, &error)
                 .hint("its processes cannot be told from those of this copy: end it there first"),
-            OwnError::Tracked(error) => error.into(),
+            OwnError::GitTracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
             error @ OwnError::Unreadable { .. } => Self::of(ENVIRONMENT, &error).hint(UNREADABLE),
         }
     }
 }
 
-impl From<Tracked> for Failure {
-    fn from(error: Tracked) -> Self {
+impl From<GitTracked> for Failure {
+    fn from(error: GitTracked) -> Self {
         let failure = Self::of(USAGE, &error);
         match error {
-            Tracked::Run(_) => failure.hint(
+            GitTracked::Run(_) => failure.hint(
                 "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond \
                  (and git update-index --no-split-index, where the index is split)",
             ),
-            Tracked::Unknown { .. } => failure
+            GitTracked::Unknown { .. } => failure
                 .code(ENVIRONMENT)
                 .hint("mend the repository: `git status` has to work here"),
         }
@@ -275,17 +275,17 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
     }
 }
 
-impl From<LookError> for Failure {
-    fn from(error: LookError) -> Self {
+impl From<InspectError> for Failure {
+    fn from(error: InspectError) -> Self {
         match error {
-            LookError::NothingYet { run, owner } => {
+            InspectError::NothingYet { run, owner } => {
                 let by = by(&owner);
                 let message = format!("{run} is driven by {by}, which has recorded nothing yet");
                 Self::new(LOCKED, message).hint("try again in a moment").unless_suspended(&owner)
             }
-            LookError::Journal(error) => error.into(),
-            LookError::Fold(error) => error.into(),
-            LookError::Lock(error) => error.into(),
+            InspectError::Journal(error) => error.into(),
+            InspectError::Fold(error) => error.into(),
+            InspectError::Lock(error) => error.into(),
         }
     }
 }
@@ -309,16 +309,16 @@ impl From<DriverError> for Failure {
     }
 }
 
-impl From<ShellError> for Failure {
-    fn from(error: ShellError) -> Self {
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
         match error {
-            ShellError::Driver(error) => error.into(),
-            ShellError::Blobs(error) => error.into(),
-            ShellError::Home(error) => error.into(),
-            error @ ShellError::Refused(_) => {
+            RunnerError::Driver(error) => error.into(),
+            RunnerError::Blobs(error) => error.into(),
+            RunnerError::RunDirectory(error) => error.into(),
+            error @ RunnerError::Refused(_) => {
                 Self::of(USAGE, &error).hint("raymond why says where it is")
             }
-            error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
+            error @ RunnerError::Signals(_) => Self::of(ENVIRONMENT, &error),
         }
     }
 }
@@ -328,7 +328,7 @@ impl From<RequestError> for Failure {
         match error {
             RequestError::Inbox(inbox::Error::Disk(error)) => error.into(),
             RequestError::Inbox(error) => Self::of(ENVIRONMENT, &error),
-            RequestError::Look(error) => error.into(),
+            RequestError::Inspect(error) => error.into(),
             RequestError::Own(error) => error.into(),
             RequestError::Driver(error) => error.into(),
             RequestError::Journal(error) => error.into(),

@@ -6,7 +6,7 @@ use raymond_core::run::{Event, Record, Run};
 use raymond_core::view::Ledger;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::shell::Watch;
+use crate::runner::RunWatcher;
 
 /// How a call is going.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,17 +18,17 @@ pub struct Progress {
 }
 
 /// Tells what is recorded.
-pub(super) struct Teller {
+pub(super) struct ProgressReporter {
     progress: UnboundedSender<Progress>,
     count: u64,
 }
 
-impl Teller {
+impl ProgressReporter {
     pub(super) fn new(progress: UnboundedSender<Progress>) -> Self {
         Self { progress, count: 0 }
     }
 
-    fn tell(&mut self, message: String) {
+    fn report(&mut self, message: String) {
         self.count += 1;
         let progress = Progress { count: self.count, message };
         // Whoever does not listen any more does not want to know.
@@ -52,7 +52,7 @@ fn fails(events: &[Event], wanted: &str) -> bool {
     })
 }
 
-impl Watch for Teller {
+impl RunWatcher for ProgressReporter {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         for (event, others) in record.steps.iter().flat_map(with_others) {
             match event {
@@ -64,18 +64,18 @@ impl Watch for Teller {
                     let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
                     let key = state.map(ToString::to_string).unwrap_or_default();
                     let (next, all) = (retry + 1, of.unwrap_or(*retry) + 1);
-                    self.tell(format!("{key} failed; attempt {next} of {all} follows"));
+                    self.report(format!("{key} failed; attempt {next} of {all} follows"));
                 }
-                Event::VisitEntered { state, .. } => self.tell(format!("{state} begins")),
+                Event::VisitEntered { state, .. } => self.report(format!("{state} begins")),
                 Event::Stepped { fact, .. } => match fact {
                     StepEvent::Done { key, stored } if stored.ok => {
-                        self.tell(format!("{key} is done"));
+                        self.report(format!("{key} is done"));
                     }
                     StepEvent::Done { key, .. } | StepEvent::Fails { key, .. } => {
-                        self.tell(format!("{key} failed"));
+                        self.report(format!("{key} failed"));
                     }
                     StepEvent::Asks { key, attempt, .. } if *attempt > 1 => {
-                        self.tell(format!("{key} asks for attempt {attempt}"));
+                        self.report(format!("{key} asks for attempt {attempt}"));
                     }
                     _ => {}
                 },
@@ -85,6 +85,6 @@ impl Watch for Teller {
     }
 
     fn note(&mut self, text: &str) {
-        self.tell(text.to_owned());
+        self.report(text.to_owned());
     }
 }

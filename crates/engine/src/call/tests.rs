@@ -24,7 +24,7 @@ fn desk() -> Desk {
 }
 
 impl Desk {
-    async fn call(&self, request: impl Into<Sent>) -> Json {
+    async fn call(&self, request: impl Into<RawRequest>) -> Json {
         let (progress, _nobody) = unbounded_channel();
         let follower = Follower { cancel: CancellationToken::new(), progress };
         let reply = self.tool.call(request, follower).await.into_json();
@@ -114,7 +114,7 @@ async fn what_a_model_said_is_one_json_value_or_not_valid_whatever_the_schema() 
     let check = async |schema: Json, text: &str, expected: (&str, Json)| {
         let step = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
         let said = [("v:1".to_owned(), text.to_owned())].into();
-        let sent = Sent { request: json!({ "workflow": { "steps": [step] } }), said };
+        let sent = RawRequest { request: json!({ "workflow": { "steps": [step] } }), said };
         let reply = desk.call(sent).await;
         let wrong = &reply["requests"][0]["retryContext"]["validationErrors"];
         let told = if wrong.is_null() { &reply["results"]["v"]["json"] } else { wrong };

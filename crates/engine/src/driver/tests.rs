@@ -4,13 +4,13 @@ use raymond_core::run::input::StopMode;
 use raymond_core::workflow::{SourceFile, Start};
 
 use super::*;
-use crate::bench::Bench;
 use crate::clock;
 use crate::pin::PLATFORM;
+use crate::test_runs::TestRun;
 
-fn driver(bench: &Bench) -> Driver<raymond_store::Journal, Nobody> {
+fn driver(bench: &TestRun) -> Driver<raymond_store::Journal, RecordOnly> {
     let owned = bench.begun(&[("START.md", "go")]);
-    Driver::new(owned.head, owned.definition, owned.journal, Nobody)
+    Driver::new(owned.head, owned.definition, owned.journal, RecordOnly)
 }
 
 fn stop(key: &str) -> Input {
@@ -19,7 +19,7 @@ fn stop(key: &str) -> Input {
 
 #[test]
 fn driver_is_dead_after_a_record_that_was_lost() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let mut driver = driver(&bench);
     assert!(!driver.is_dead());
     bench.memory.set_capacity(Some(0));
@@ -33,7 +33,7 @@ fn driver_is_dead_after_a_record_that_was_lost() {
 
 #[test]
 fn number_grows_with_every_record() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let mut driver = driver(&bench);
     let before = driver.seq();
     assert_eq!(before, driver.head().seq);
@@ -56,7 +56,7 @@ fn edited(files: &[(&str, &str)]) -> Definition {
 
 #[test]
 fn refused_edits_leave_the_states_as_they_were() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let mut driver = driver(&bench);
     let (begun, seq) = (driver.definition().clone(), driver.seq());
     let manifest = || Value::Inline("edited".to_owned());

@@ -12,18 +12,18 @@ use raymond_store::ballast::SIZE;
 use raymond_store::disk::Metadata;
 
 use super::*;
-use crate::bench::{Bench, Client, Found as Attached, answered_by};
+use crate::test_runs::{Client, Found as Attached, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 
-fn has_ballast(bench: &Bench) -> bool {
+fn has_ballast(bench: &TestRun) -> bool {
     let path = Path::new("/.raymond/ballast");
     matches!(bench.project.disk.metadata(path), Ok(Metadata::File(SIZE)))
 }
 
 #[tokio::test]
 async fn every_new_owner_fills_the_ballast() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let owned = bench.begun(STATE);
     assert!(has_ballast(&bench), "whoever starts a run sets it aside");
     bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
@@ -33,14 +33,14 @@ async fn every_new_owner_fills_the_ballast() {
     // What was set aside is given up for the next record when the disk is full.
     bench.memory.set_capacity(Some(bench.memory.used()));
     let stop = Input::Stop { mode: raymond_core::run::input::StopMode::Now, key: "k".to_owned() };
-    let owned = crate::bench::recorded(owned, vec![stop]);
+    let owned = crate::test_runs::recorded(owned, vec![stop]);
     assert!(!has_ballast(&bench));
     assert!(owned.head.run.keys.contains("k"));
 }
 
 #[tokio::test]
 async fn found_answer_names_directories_from_its_agents() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let inner = bench.cwd.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let mut owned = bench.begun(STATE);
@@ -57,7 +57,7 @@ async fn found_answer_names_directories_from_its_agents() {
 
 #[tokio::test]
 async fn found_answer_of_a_worker_names_directories_from_its_own() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let place = |name: &str| bench.cwd.path().join(name);
     fs::create_dir_all(place("inner/deep")).unwrap();
     fs::create_dir_all(place("deep")).unwrap();
@@ -66,7 +66,7 @@ async fn found_answer_of_a_worker_names_directories_from_its_own() {
     let client = answered_by(&Client::new(Attached::Finished, said));
     let mut owned = owned;
     let inputs = owned.report_inputs(&client, OnUnreadable::Refuse).await.unwrap();
-    let mut owned = crate::bench::recorded(owned, inputs);
+    let mut owned = crate::test_runs::recorded(owned, inputs);
     let said = answered_by(&Client::new(Attached::Finished, "<reset cd='deep'>WORK</reset>"));
     let found: Vec<_> = owned.report_inputs(&said, OnUnreadable::Refuse).await.unwrap();
     let directories = found.iter().map(|input| match input {
@@ -82,7 +82,7 @@ async fn found_answer_of_a_worker_names_directories_from_its_own() {
 
 #[tokio::test]
 async fn new_owner_forgets_requests_to_the_last_one() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let owned = bench.begun(STATE);
     let inbox = Inbox::new(Arc::clone(&bench.project.disk), owned.paths.inbox.clone());
     inbox.post("old", b"{}").unwrap();
@@ -92,7 +92,7 @@ async fn new_owner_forgets_requests_to_the_last_one() {
 }
 
 /// Starts a process of the first turn that says when it is asked to end, and ends when it may.
-fn start_stubborn(bench: &Bench, owned: &Owned) {
+fn start_stubborn(bench: &TestRun, owned: &OwnedRun) {
     let turn = in_flight(&owned.head.run).next().unwrap();
     // It has no child, and a signal meets it in a read that ends by itself.
     let waits = "trap ': > asked' INT TERM; mkfifo mute; exec 3<> mute; : > ready; \
@@ -112,7 +112,7 @@ fn start_stubborn(bench: &Bench, owned: &Owned) {
     start_client(spec, &files).unwrap().leave();
 }
 
-async fn appears(bench: &Bench, name: &str) {
+async fn appears(bench: &TestRun, name: &str) {
     while !bench.cwd.path().join(name).exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -120,14 +120,14 @@ async fn appears(bench: &Bench, name: &str) {
 
 #[tokio::test]
 async fn lock_is_held_until_leftovers_have_ended() {
-    let bench = Bench::in_files();
+    let bench = TestRun::in_files();
     let owned = bench.begun(STATE);
     start_stubborn(&bench, &owned);
     appears(&bench, "ready").await;
     drop(owned);
-    let take = || take(&bench.project, &bench.project.paths(&Bench::run()), Takeover::Never);
-    let run = Bench::run();
-    let ends = end_left(&bench.project, &run);
+    let take = || take_lock(&bench.project, &bench.project.paths(&TestRun::run()), Takeover::Never);
+    let run = TestRun::run();
+    let ends = end_leftover_processes(&bench.project, &run);
     let looks = async {
         appears(&bench, "asked").await;
         let held = take();

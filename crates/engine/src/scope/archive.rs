@@ -15,8 +15,8 @@ use zip::read::{Config, ZipFileEntry, ZipReadOptions};
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 
-use super::reading::{Allowance, Stopped};
-use super::{Loaded, MOST_BYTES, MOST_ENTRIES, Origin, ScopeError, unreadable};
+use super::limited_read::{ByteLimit, Stopped};
+use super::{LoadedScope, MOST_BYTES, MOST_ENTRIES, Origin, ScopeError, unreadable};
 
 use layout::{Layout, check_path};
 
@@ -93,13 +93,19 @@ pub enum ArchiveError {
     },
 }
 
-pub(super) fn load(path: &Path) -> Result<Loaded, ScopeError> {
+pub(super) fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
     let failed = |error| unreadable(path, error);
     let scope = std::fs::canonicalize(path).map_err(failed)?;
     let file = File::open(&scope).map_err(failed)?;
     let files = read(BufReader::new(file))
         .map_err(|source| ScopeError::Archive { path: path.to_owned(), source })?;
-    Ok(Loaded { scope, start: Start::Entry, files, origin: Origin::Archive, warnings: Vec::new() })
+    Ok(LoadedScope {
+        scope,
+        start: Start::Entry,
+        files,
+        origin: Origin::Archive,
+        warnings: Vec::new(),
+    })
 }
 
 /// The states of an archive, in order of name.
@@ -110,7 +116,7 @@ fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
         return Err(ArchiveError::TooManyEntries);
     }
     let entries = archive.files().map_err(ArchiveError::Damaged)?;
-    let mut allowance = Allowance::new();
+    let mut limit = ByteLimit::new();
     let mut layout = Layout::default();
     let mut files = Vec::new();
     while let Some(entry) = entries.next() {
@@ -121,7 +127,7 @@ fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
             continue;
         };
         let executable = entry.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
-        let unpacked = unpack(entry, entries.reader_mut(), &name, &mut allowance);
+        let unpacked = unpack(entry, entries.reader_mut(), &name, &mut limit);
         let unpacked = unpacked.map_err(|stopped| match stopped {
             Stopped::TooLarge => ArchiveError::TooLarge,
             Stopped::Failed(source) => ArchiveError::Corrupt { name: path, source },
@@ -163,17 +169,17 @@ fn unpack<R: Read + Seek>(
     entry: ZipFileEntry<'_>,
     archive: &mut R,
     name: &str,
-    allowance: &mut Allowance,
+    limit: &mut ByteLimit,
 ) -> Result<Option<Vec<u8>>, Stopped> {
     let declared = entry.size();
     let content = entry.with_reader(archive, ZipReadOptions::new());
     let content = content.map_err(|error| Stopped::Failed(error.into()))?;
     let (kept, length) = if is_state(name) {
-        let bytes = allowance.read(content)?;
+        let bytes = limit.read(content)?;
         let length = bytes.len() as u64;
         (Some(bytes), length)
     } else {
-        (None, allowance.skip(content)?)
+        (None, limit.skip(content)?)
     };
     if length == declared {
         Ok(kept)

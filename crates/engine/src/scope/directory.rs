@@ -11,17 +11,17 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::extension::is_state;
 use raymond_core::workflow::{SourceFile, Start};
 
-use super::reading::{Allowance, Stopped};
-use super::{Loaded, MOST_ENTRIES, Origin, ScopeError, unreadable};
+use super::limited_read::{ByteLimit, Stopped};
+use super::{LoadedScope, MOST_ENTRIES, Origin, ScopeError, unreadable};
 
-pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError> {
+pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
-    let mut allowance = Allowance::new();
+    let mut limit = ByteLimit::new();
     let mut files = Vec::new();
     let mut warnings = Vec::new();
     for name in state_names(&scope)? {
         match locate(&scope, &name)? {
-            Found::File(path) => files.push(read(&scope, &path, name, &mut allowance)?),
+            Found::File(path) => files.push(read(&scope, &path, name, &mut limit)?),
             Found::Directory => {}
             Found::Leaves(target) if start == Start::State(name.clone()) => {
                 let path = scope.join(name);
@@ -38,16 +38,16 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError>
             Found::Special => warnings.push(left_out(&name, "not-a-file", "this is no file")),
         }
     }
-    Ok(Loaded { scope, start, files, origin: Origin::Directory, warnings })
+    Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
 }
 
 /// The directory without links, and the file of this name in it.
-pub(super) fn one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
+pub(super) fn load_one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
     let path = scope.join(name);
     match locate(&scope, name)? {
         Found::File(found) => {
-            let file = read(&scope, &found, name.to_owned(), &mut Allowance::new())?;
+            let file = read(&scope, &found, name.to_owned(), &mut ByteLimit::new())?;
             Ok((scope, file))
         }
         Found::Leaves(target) => Err(ScopeError::StartLeaves { path, target }),
@@ -115,12 +115,12 @@ fn read(
     scope: &Path,
     path: &Path,
     name: String,
-    allowance: &mut Allowance,
+    limit: &mut ByteLimit,
 ) -> Result<SourceFile, ScopeError> {
     let failed = |error| unreadable(path, error);
     let file = fs::File::open(path).map_err(failed)?;
     let executable = is_executable(&file.metadata().map_err(failed)?);
-    let bytes = allowance.read(file).map_err(|stopped| match stopped {
+    let bytes = limit.read(file).map_err(|stopped| match stopped {
         Stopped::TooLarge => ScopeError::TooLarge(scope.to_owned()),
         Stopped::Failed(error) => failed(error),
     })?;

@@ -9,10 +9,10 @@ use raymond_core::run::Ralph;
 use raymond_core::run::program::UNTIL;
 use raymond_core::workflow::{Extension, SourceFile, Start};
 
-use super::{Loaded, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
+use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
 
 /// Loads the prompt at `path`, to be repeated.
-pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
+pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let refused = |what| Err(ScopeError::NotAPrompt { path: path.to_owned(), what });
     if found.is_dir() {
@@ -27,7 +27,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
         return refused(NotAPrompt::Workflow);
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let (scope, prompt) = directory::one(parent.unwrap_or_else(|| Path::new(".")), &name)?;
+    let (scope, prompt) = directory::load_one(parent.unwrap_or_else(|| Path::new(".")), &name)?;
     let until = ralph.script().map(|text| SourceFile {
         name: UNTIL.to_owned(),
         bytes: text.into_bytes().into(),
@@ -35,7 +35,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
     });
     let files = [prompt].into_iter().chain(until).collect();
     let (start, origin) = (Start::Ralph(name), Origin::Directory);
-    Ok(Loaded { scope, start, files, origin, warnings: Vec::new() })
+    Ok(LoadedScope { scope, start, files, origin, warnings: Vec::new() })
 }
 
 fn what(path: &Path) -> NotAPrompt {

@@ -15,7 +15,7 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-fn names(loaded: &Loaded) -> Vec<&str> {
+fn names(loaded: &LoadedScope) -> Vec<&str> {
     loaded.files.iter().map(|file| file.name.as_str()).collect()
 }
 
@@ -57,7 +57,7 @@ mod forms {
         };
         assert_eq!(
             loaded,
-            Loaded {
+            LoadedScope {
                 scope: fs::canonicalize(directory.path()).unwrap(),
                 start: Start::Entry,
                 files: vec![file("START.md", "go"), file("b.sh", "true")],

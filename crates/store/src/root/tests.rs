@@ -195,7 +195,8 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         let write = |name: &str| {
             place::place(&memory, &run.transcripts.join(name), b"x", Durability::Durable).unwrap();
         };
-        let part = |aside: &str| run.part_transcripts(&memory, aside, |name| name == "kept");
+        let part =
+            |aside: &str| run.move_discarded_transcripts(&memory, aside, |name| name == "kept");
         part("nothing").unwrap();
         assert!(!disk::exists(&memory, &run.transcripts).unwrap());
         create_dirs(&memory, &run.directory, &[&run.transcripts]).unwrap();
@@ -273,7 +274,7 @@ fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
     let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
     assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
     assert_eq!(root.set_aside(&memory).map_err(told), Err(unlisted));
-    let parted = root.run("r").unwrap().part_transcripts(&memory, "aside", |_| false);
+    let parted = root.run("r").unwrap().move_discarded_transcripts(&memory, "aside", |_| false);
     let unlisted = "cannot list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
     assert_eq!(parted.map_err(told), Err(unlisted));
 }

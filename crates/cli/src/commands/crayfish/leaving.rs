@@ -8,7 +8,7 @@ use std::io::stdout;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use raymond_engine::shell::{Signal, Signals};
+use raymond_engine::runner::{Signal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::process::getppid;
@@ -29,7 +29,7 @@ async fn signalled(signals: &mut Signals) {
         match signals.next().await {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => return,
             // Only an owner has an inbox.
-            Signal::Poke => {}
+            Signal::Wake => {}
         }
     }
 }

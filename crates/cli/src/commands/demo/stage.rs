@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use raymond_core::ids::RunId;
 use raymond_engine::clock;
-use raymond_engine::look::{Look, look};
+use raymond_engine::inspect::{Inspection, inspect};
 use raymond_engine::project::Project;
 
 use crate::failure::Failure;
@@ -60,8 +60,8 @@ impl Stage {
     }
 
     /// A run of the demo, as its journal tells it.
-    pub(super) fn look(&self, run: &str) -> Result<Look, Failure> {
-        Ok(look(&self.project, &RunId::new(run))?)
+    pub(super) fn look(&self, run: &str) -> Result<Inspection, Failure> {
+        Ok(inspect(&self.project, &RunId::new(run))?)
     }
 
     /// How many lines a file has.

@@ -8,7 +8,7 @@ use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
 use raymond_engine::abandoned::{self, Abandoned};
 use raymond_engine::discard::{Traces, may_be_starting, traces};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
 use raymond_store::disk;
@@ -94,7 +94,7 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 }
 
 /// What is wrong with a run.
-fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
+fn of_run(project: &Project, seen: &Inspection) -> Option<Finding> {
     let run = &seen.header.run;
     let Place { why, next_command, .. } = Place::seen(project, seen);
     if let Tail::Damaged(_) = seen.journal.tail {
@@ -112,7 +112,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
 }
 
 /// What runs of it although nobody drives it.
-fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding> {
+fn left(project: &Project, seen: &Inspection, processes: &[Marked]) -> Option<Finding> {
     let commands = commands(seen, processes);
     if commands.is_empty() {
         return None;
@@ -127,7 +127,7 @@ fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding>
     })
 }
 
-fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
+fn commands(seen: &Inspection, processes: &[Marked]) -> Vec<String> {
     if seen.owner.is_some() {
         return Vec::new();
     }

@@ -11,7 +11,7 @@ use raymond_core::run::Phase;
 use raymond_core::view::Turns;
 use raymond_core::view::turns::Change;
 use raymond_engine::fold;
-use raymond_engine::look::{self, Look};
+use raymond_engine::inspect::{self, Inspection};
 use raymond_engine::project::Project;
 use raymond_store::Journal;
 
@@ -28,7 +28,7 @@ const BEAT: Duration = Duration::from_millis(50);
 /// Tells what is said until the run has ended, or nobody drives it any more.
 pub(super) fn follow(
     project: &Project,
-    mut seen: Look,
+    mut seen: Inspection,
     (turns, known): (Turns, Vec<Turn>),
     flags: &Logs,
     (source, page): (&Source, &mut Page),
@@ -42,7 +42,7 @@ pub(super) fn follow(
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         ear.listen()?;
         // The owner first: one that ends in between has written all it will ever write.
-        let owner = look::owner(project, &run).map_err(Failure::from)?;
+        let owner = inspect::owner(project, &run).map_err(Failure::from)?;
         let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
         let lines = followed.map_err(Failure::from)?;
         for line in lines.iter() {

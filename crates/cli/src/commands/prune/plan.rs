@@ -5,7 +5,7 @@ use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
 use raymond_engine::discard::{self, DiscardError};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 
 use crate::args::Prune;
@@ -56,7 +56,7 @@ impl Prune {
 }
 
 impl Doomed {
-    fn of(project: &Project, seen: &Look) -> Self {
+    fn of(project: &Project, seen: &Inspection) -> Self {
         let run = seen.header.run.clone();
         Self {
             status: seen.status.as_str(),
@@ -87,7 +87,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn take(&mut self, project: &Project, seen: &Look, rule: Rule, now: Timestamp) {
+    fn take(&mut self, project: &Project, seen: &Inspection, rule: Rule, now: Timestamp) {
         let last = seen.head.ledger.updated_at;
         match rule.fate(seen.status, last, now) {
             Fate::Driven => {}
@@ -123,7 +123,7 @@ impl Plan {
                 Examined::NeverStarted => {
                     own(project, &run)?;
                     if discard::may_be_starting(project, &run) {
-                        return Err(young(&DiscardError::Young(run)));
+                        return Err(young(&DiscardError::MayBeStarting(run)));
                     }
                     Doomed::never_started(project, &run)
                 }
@@ -140,7 +140,7 @@ impl Plan {
 }
 
 /// Whether a run may be deleted that nobody drives.
-fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Failure> {
+fn check(project: &Project, seen: &Inspection, processes: &[Marked]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
     if processes.iter().any(|process| process.is_of(&seen.head.run.nonce)) {
@@ -151,7 +151,7 @@ fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Fai
 
 fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
     discard::check_own(project, run).map_err(|error| match error {
-        DiscardError::Tracked(error) => error.into(),
+        DiscardError::GitTracked(error) => error.into(),
         error => Failure::environment(format!("{run} is not deleted: {error}")),
     })
 }

@@ -4,7 +4,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
 use raymond_core::view::{self, Plan, States, Status};
 use raymond_engine::driver::Head;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use raymond_engine::{request, statefile};
 use raymond_store::lock::Takeover;
@@ -21,7 +21,7 @@ use super::{Wish, end_strays};
 /// A run that is over prints its result, or is refused.
 pub(super) fn is_over(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     wish: &Wish<'_>,
 ) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
@@ -67,7 +67,7 @@ pub(super) fn is_over(
 /// A run that was asked to cancel does not go on: what its owner did not live to end is ended.
 pub(super) fn end_cancelled(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     wish: &Wish<'_>,
 ) -> Result<u8, Failure> {
     let run = &seen.header.run;
@@ -131,7 +131,11 @@ fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
 }
 
 /// A run that does not go on from here, although something was cut away of it.
-pub(super) fn after_cut(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+pub(super) fn after_cut(
+    project: &Project,
+    seen: &Inspection,
+    wish: &Wish<'_>,
+) -> Result<u8, Failure> {
     if is_left_to_caller(&seen.head.run) {
         return let_go(project, seen, wish);
     }
@@ -139,7 +143,7 @@ pub(super) fn after_cut(project: &Project, seen: &Look, wish: &Wish<'_>) -> Resu
 }
 
 /// Leaves a run of the tool to its caller, with nobody else in the way.
-fn let_go(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn let_go(project: &Project, seen: &Inspection, wish: &Wish<'_>) -> Result<u8, Failure> {
     let Head { run, .. } = &seen.head;
     let status = catch_up(project, &seen.head, wish)?;
     if wish.talk.json {
@@ -155,7 +159,7 @@ fn catch_up(project: &Project, head: &Head, wish: &Wish<'_>) -> Result<Status, F
     // Whoever holds a lock may be poked.
     let _runtime = crate::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
-    statefile::catch_up(project, head, status, wish.how.takeover);
+    statefile::refresh(project, head, status, wish.how.takeover);
     Ok(status)
 }
 

@@ -70,23 +70,23 @@ impl Disk for Contended {
 #[tokio::test(start_paused = true)]
 async fn stop_tries_for_two_seconds_to_become_the_owner() {
     for (times, is_stopped) in [(0, true), (1, true), (40, true), (41, false)] {
-        let mut bench = Bench::in_memory();
+        let mut bench = TestRun::in_memory();
         drop(bench.begun(STATE));
-        let (memory, lock) = (bench.memory.clone(), bench.project.paths(&Bench::run()).lock);
+        let (memory, lock) = (bench.memory.clone(), bench.project.paths(&TestRun::run()).lock);
         let (counted, held) = (Mutex::new(times), Mutex::default());
         bench.project.disk = Arc::new(Contended { memory, lock, times: counted, held });
         let began = tokio::time::Instant::now();
         let known = |_: &Settings| answered_by(&Client::new(Found::Finished, ""));
-        let asked = stop(&bench.project, &Bench::run(), StopMode::Now, &known).await;
+        let asked = stop(&bench.project, &TestRun::run(), StopMode::Now, &known).await;
         assert_eq!(asked.is_ok(), is_stopped, "{times}: {asked:?}");
-        assert_eq!(began.elapsed(), PATIENCE * times.min(40), "{times}");
+        assert_eq!(began.elapsed(), POLL_INTERVAL * times.min(40), "{times}");
     }
 }
 
 /// The lock as a process leaves it that holds it.
-fn held_by(bench: &Bench, process: Process) {
+fn held_by(bench: &TestRun, process: Process) {
     let owner = Owner { process, since: 0, version: "1".to_owned() };
-    let path = bench.project.paths(&Bench::run()).lock;
+    let path = bench.project.paths(&TestRun::run()).lock;
     let mut file = bench.project.disk.open(&path, Open::Create).unwrap();
     file.write_at(0, &serde_json::to_vec(&owner).unwrap()).unwrap();
 }
@@ -94,7 +94,7 @@ fn held_by(bench: &Bench, process: Process) {
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
 async fn wait_leaves_a_suspended_owner_of_an_ended_run() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     drop(bench.begun(STATE));
     asked(&bench, StopMode::Now).await;
     #[expect(clippy::disallowed_methods, reason = "a process to suspend")]
@@ -108,7 +108,7 @@ async fn wait_leaves_a_suspended_owner_of_an_ended_run() {
     }
     held_by(&bench, process);
     let began = tokio::time::Instant::now();
-    let ended = wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap();
+    let ended = wait(&bench.project, &TestRun::run(), &mut |_| {}).await.unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));

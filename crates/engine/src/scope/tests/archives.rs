@@ -19,7 +19,7 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     })
 }
 
-fn open(bytes: &[u8]) -> Result<Loaded, ScopeError> {
+fn open(bytes: &[u8]) -> Result<LoadedScope, ScopeError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flow.zip");
     fs::write(&path, bytes).unwrap();
@@ -79,7 +79,7 @@ fn an_archive_is_flat_or_has_one_folder() {
     };
     assert_eq!(
         load(&path).unwrap(),
-        Loaded {
+        LoadedScope {
             scope: fs::canonicalize(&path).unwrap(),
             start: Start::Entry,
             files: vec![

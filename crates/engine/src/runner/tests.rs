@@ -9,25 +9,25 @@ use raymond_core::time::Span;
 use raymond_store::Inbox;
 
 use super::*;
-use crate::bench::{Bench, Client, Found, Unseen, answered_by};
+use crate::test_runs::{Client, Found, SilentWatcher, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 
-fn shell(owned: Owned, watch: &mut Unseen) -> Shell<'_> {
-    Shell::new(owned, Backends::default(), &[], watch)
+fn runner(owned: OwnedRun, watch: &mut SilentWatcher) -> Runner<'_> {
+    Runner::new(owned, Backends::default(), &[], watch)
 }
 
-fn inbox(bench: &Bench) -> Inbox {
-    let paths = bench.project.paths(&Bench::run());
+fn inbox(bench: &TestRun) -> Inbox {
+    let paths = bench.project.paths(&TestRun::run());
     Inbox::new(Arc::clone(&bench.project.disk), paths.inbox)
 }
 
-fn waiting(bench: &Bench) -> Vec<String> {
+fn waiting(bench: &TestRun) -> Vec<String> {
     let taken = inbox(bench).take_all().unwrap();
     taken.messages.into_iter().map(|message| message.key).collect()
 }
 
-fn post(bench: &Bench, input: &Input) {
+fn post(bench: &TestRun, input: &Input) {
     let key = request_key(input).unwrap();
     inbox(bench).post(&key, &serde_json::to_vec(input).unwrap()).unwrap();
 }
@@ -48,19 +48,19 @@ fn requests() -> [Input; 2] {
 #[tokio::test]
 async fn request_stays_in_the_inbox_until_recorded() {
     for request in requests() {
-        let bench = Bench::in_memory();
-        let (mut nobody, key) = (Unseen, request_key(&request).unwrap());
-        let mut shell = shell(bench.begun(STATE), &mut nobody);
+        let bench = TestRun::in_memory();
+        let (mut nobody, key) = (SilentWatcher, request_key(&request).unwrap());
+        let mut runner = runner(bench.begun(STATE), &mut nobody);
         post(&bench, &request);
         // Not even the ballast is left, so nothing can be recorded.
         bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
         bench.memory.set_capacity(Some(bench.memory.used()));
-        let inputs = shell.requests();
+        let inputs = runner.requests();
         assert_eq!(inputs, [request]);
         // Beside the request something happens that is recorded in any case.
         let stop = Input::Stop { mode: StopMode::Now, key: "other".to_owned() };
-        let handled = shell.handle([inputs, vec![stop]].concat());
-        assert!(matches!(handled, Err(ShellError::Driver(DriverError::Commit(_)))), "{handled:?}");
+        let handled = runner.handle([inputs, vec![stop]].concat());
+        assert!(matches!(handled, Err(RunnerError::Driver(DriverError::Commit(_)))), "{handled:?}");
         assert_eq!(waiting(&bench), [key], "the next owner, or whoever asked, must still find it");
     }
 }
@@ -68,12 +68,12 @@ async fn request_stays_in_the_inbox_until_recorded() {
 #[tokio::test]
 async fn recorded_or_refused_request_leaves_the_inbox() {
     for request in requests() {
-        let bench = Bench::in_memory();
-        let mut nobody = Unseen;
-        let mut shell = shell(bench.begun(STATE), &mut nobody);
+        let bench = TestRun::in_memory();
+        let mut nobody = SilentWatcher;
+        let mut runner = runner(bench.begun(STATE), &mut nobody);
         post(&bench, &request);
-        let inputs = shell.requests();
-        shell.handle(inputs).unwrap();
+        let inputs = runner.requests();
+        runner.handle(inputs).unwrap();
         assert_eq!(waiting(&bench), [""; 0], "{request:?}");
     }
 }
@@ -82,24 +82,32 @@ async fn recorded_or_refused_request_leaves_the_inbox() {
 async fn second_signal_keeps_the_first_ones_exit_code() {
     let all = [Signal::Interrupt, Signal::Terminate, Signal::HangUp];
     for (first, second) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
-        let bench = Bench::in_memory();
-        let mut nobody = Unseen;
-        let mut shell = shell(bench.begun(STATE), &mut nobody);
-        let inputs = shell.signalled(first).expect("the first signal is a request to stop");
+        let bench = TestRun::in_memory();
+        let mut nobody = SilentWatcher;
+        let mut runner = runner(bench.begun(STATE), &mut nobody);
+        let inputs = runner.handle_signal(first).expect("the first signal is a request to stop");
         assert!(matches!(inputs[..], [Input::Stop { mode: StopMode::Now, .. }]), "{inputs:?}");
-        assert_eq!(shell.haste, Haste::Patient);
-        assert_eq!(shell.signalled(Signal::Poke), Some(Vec::new()), "a poke is no second signal");
-        assert_eq!(shell.haste, Haste::Patient);
-        assert_eq!(shell.signalled(second), None, "{first:?}, then {second:?}");
-        assert_eq!((shell.haste, shell.signal), (Haste::AtOnce, Some(first)), "then {second:?}");
+        assert_eq!(runner.shutdown, Shutdown::Graceful);
+        assert_eq!(
+            runner.handle_signal(Signal::Wake),
+            Some(Vec::new()),
+            "a wake_owner is no second signal"
+        );
+        assert_eq!(runner.shutdown, Shutdown::Graceful);
+        assert_eq!(runner.handle_signal(second), None, "{first:?}, then {second:?}");
+        assert_eq!(
+            (runner.shutdown, runner.signal),
+            (Shutdown::Immediate, Some(first)),
+            "then {second:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn adopted_client_keeps_its_clocks_and_cap() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let state = "---\ntimeout: 7m\nidle_timeout: 3m\n---\ngo";
-    let settings = Settings { config_home: ConfigHome::PerAgent, ..Bench::settings() };
+    let settings = Settings { config_home: ConfigHome::PerAgent, ..TestRun::settings() };
     let mut owned = bench.begun_with(&[("START.md", state)], settings.clone());
     let turn = effect::in_flight(&owned.head.run).next().unwrap().clone();
     let released = effect::of_turn(&owned.head.run, &owned.definition, &turn);
@@ -108,7 +116,7 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
     let backends = answered_by(&client);
     let inputs = owned.resume_inputs(settings, &backends).await.unwrap();
     let paths = owned.paths.clone();
-    let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
+    let driven = drive(owned, backends, inputs, &mut SilentWatcher).await.unwrap();
     assert_eq!(driven.head.run.phase, Phase::Ended(Ending::Completed));
     let followed = client.followed.lock().unwrap().clone();
     let [started] = &followed[..] else { panic!("it is followed once: {followed:?}") };
@@ -125,14 +133,14 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
 
 #[tokio::test]
 async fn adopted_clients_answer_names_directories_from_its_agents() {
-    let bench = Bench::in_memory();
+    let bench = TestRun::in_memory();
     let inner = bench.cwd.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
     let mut owned = bench.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
     let client = Client::new(Found::Running, "<reset cd='inner'>END</reset>");
     let backends = answered_by(&client);
-    let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
-    let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
+    let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
+    let driven = drive(owned, backends, inputs, &mut SilentWatcher).await.unwrap();
     let main = &driven.head.run.agents[&raymond_core::ids::AgentId::main()];
     assert_eq!(Path::new(&main.cwd), inner);
     assert_eq!(client.followed.lock().unwrap().len(), 1, "it need not be reminded");
@@ -140,16 +148,16 @@ async fn adopted_clients_answer_names_directories_from_its_agents() {
 
 #[tokio::test]
 async fn restored_directory_gets_its_ballast_back() {
-    let bench = Bench::in_memory();
-    let mut nobody = Unseen;
-    let mut shell = shell(bench.begun(STATE), &mut nobody);
+    let bench = TestRun::in_memory();
+    let mut nobody = SilentWatcher;
+    let mut runner = runner(bench.begun(STATE), &mut nobody);
     let disk = Arc::clone(&bench.project.disk);
     let ballast = bench.project.root.path().join("ballast");
-    let paths = bench.project.paths(&Bench::run());
+    let paths = bench.project.paths(&TestRun::run());
     for gone in [&ballast, &paths.journal, &paths.lock] {
         disk.remove(gone).unwrap();
     }
-    shell.put_back().unwrap();
+    runner.restore_directory().unwrap();
     for back in [&ballast, &paths.journal, &paths.lock] {
         assert!(disk.metadata(back).is_ok(), "{}", back.display());
     }
@@ -157,14 +165,19 @@ async fn restored_directory_gets_its_ballast_back() {
 
 #[tokio::test]
 async fn script_is_ended_by_its_clocks() {
-    let clocks =
-        |timeout, idle_timeout| Settings { timeout, idle_timeout, retries: 0, ..Bench::settings() };
+    let clocks = |timeout, idle_timeout| Settings {
+        timeout,
+        idle_timeout,
+        retries: 0,
+        ..TestRun::settings()
+    };
     let short = Some(Span(50));
     for (settings, clock) in [(clocks(short, None), "wall"), (clocks(None, short), "idle")] {
-        let bench = Bench::in_files();
+        let bench = TestRun::in_files();
         let script = "exec sleep 600";
         let (owned, start) = bench.created(&[("START.sh", script)], settings);
-        let driven = drive(owned, Backends::default(), vec![start], &mut Unseen).await.unwrap();
+        let driven =
+            drive(owned, Backends::default(), vec![start], &mut SilentWatcher).await.unwrap();
         assert_eq!(driven.status, Status::Failed);
         let failure = format!("{:?}", driven.head.run.agents);
         assert!(failure.to_lowercase().contains(clock), "{failure}");

@@ -17,15 +17,15 @@ use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::step::endless;
-use crate::aside::aside;
-use crate::call::sent::unread;
+use super::exec_step::too_slow_message;
+use crate::blocking::run_with_limit;
+use crate::call::raw_request::unread;
 use crate::observe;
 use crate::schemas::Schemas;
 
 /// An agent step, filled in when its effect is released.
 #[derive(Debug, Clone)]
-pub(crate) struct Asking {
+pub(crate) struct AgentStep {
     pub(crate) message: String,
     pub(crate) schema: Json,
     index: StepIndex,
@@ -35,14 +35,14 @@ pub(crate) struct Asking {
 /// Where the schema of an agent step stands in it.
 const SCHEMA: &str = "/schema";
 
-impl Asking {
+impl AgentStep {
     /// What is wrong with an output. It is paid for: nothing but its clock gives this up.
-    async fn weighed(&self, json: Json) -> (Json, Vec<Problem>) {
+    async fn check_output(&self, json: Json) -> (Json, Vec<Problem>) {
         let (schemas, index, json) = (Arc::clone(&self.schemas), self.index, Arc::new(json));
-        let weighed = Arc::clone(&json);
-        let look = move || schemas.errors(index, SCHEMA, &weighed);
-        let errors = aside(&CancellationToken::new(), look).await;
-        let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", endless())]);
+        let check_output = Arc::clone(&json);
+        let look = move || schemas.errors(index, SCHEMA, &check_output);
+        let errors = run_with_limit(&CancellationToken::new(), look).await;
+        let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", too_slow_message())]);
         (Arc::unwrap_or_clone(json), errors)
     }
 
@@ -62,21 +62,21 @@ impl Asking {
     }
 
     /// What an answer is worth. One that was cut off was cut off by `by`.
-    pub(crate) async fn judge(
+    pub(crate) async fn outcome(
         self,
         blobs: &Blobs,
         answer: Answer,
         by: Interruption,
     ) -> Result<Outcome, blobs::Error> {
         let Answer::Replied(reply) = answer else {
-            return observe::answered(answer, Source::Message, by, Path::new(""), blobs);
+            return observe::read_answer(answer, Source::Message, by, Path::new(""), blobs);
         };
         let read = match reply.structured {
             Some(json) => Ok(json),
             None => reading::read_text(reply.text.trim()),
         };
         let (json, errors) = match read {
-            Ok(json) => self.weighed(json).await,
+            Ok(json) => self.check_output(json).await,
             Err(why) => {
                 let wrong = unread(&why);
                 (Json::String(reply.text), vec![wrong])

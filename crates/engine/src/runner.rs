@@ -4,17 +4,17 @@
 //! in one batch, and mirrors the result into the state file. Whatever way it ends, it ends every
 //! process that it started.
 
-pub(crate) mod asking;
-mod beside;
+mod active_runs;
+pub(crate) mod agent_step;
 mod edits;
-mod hands;
-mod home;
-mod kit;
-mod pinned;
+mod effect_runner;
+mod exec_step;
+mod run_directory;
+mod script_files;
+mod script_neighbours;
 mod signals;
-mod step;
-mod tenants;
 mod turn;
+mod turn_context;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -34,25 +34,25 @@ use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-pub use kit::Backends;
 pub use signals::{Signal, Signals};
 pub(crate) use turn::config_home;
 pub use turn::transcript;
+pub use turn_context::Backends;
 
 use crate::clock::{self, Clock};
 use crate::driver::{Driver, DriverError, Head};
-use crate::owned::{OwnError, Owned};
+use crate::owned::{OwnError, OwnedRun};
 use crate::schemas::Schemas;
-use hands::{Hands, Report, Seen};
-use home::{Home, Mirror, Pen, request_key};
-use kit::Kit;
-use tenants::Tenant;
+use active_runs::ActiveRun;
+use effect_runner::{EffectRunner, Seen, TurnReport};
+use run_directory::{RunDirectory, SharedJournal, WrittenState, request_key};
+use turn_context::TurnContext;
 
 /// How often the inbox is looked at, and the state file written.
-const BEAT: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// No grace at all.
-const AT_ONCE: Grace = Grace {
+const NO_GRACE: Grace = Grace {
     after_exit: Duration::ZERO,
     interrupt: Duration::ZERO,
     terminate: Duration::ZERO,
@@ -60,10 +60,10 @@ const AT_ONCE: Grace = Grace {
 };
 
 /// How long turns that were ended by force are listened to.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const REPORT_WAIT: Duration = Duration::from_secs(2);
 
 /// Somebody who follows a run.
-pub trait Watch {
+pub trait RunWatcher {
     /// This record is durable.
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
@@ -76,7 +76,7 @@ pub trait Watch {
 
 /// Why a run is not driven any further.
 #[derive(Debug, thiserror::Error)]
-pub enum ShellError {
+pub enum RunnerError {
     /// What happened could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -85,7 +85,7 @@ pub enum ShellError {
     Blobs(#[from] blobs::Error),
     /// Its directory vanished, and could not be put back.
     #[error(transparent)]
-    Home(#[from] OwnError),
+    RunDirectory(#[from] OwnError),
     /// The run may not start, or not go on.
     #[error(transparent)]
     Refused(Refusal),
@@ -96,7 +96,7 @@ pub enum ShellError {
 
 /// How a drive ended.
 #[derive(Debug)]
-pub struct Driven {
+pub struct DriveOutcome {
     /// The run at its end.
     pub head: Head,
     /// Where it is.
@@ -107,68 +107,77 @@ pub struct Driven {
 
 /// Drives a run until it has ended, beginning with `inputs`.
 pub async fn drive(
-    owned: Owned,
+    owned: OwnedRun,
     backends: Backends,
     inputs: Vec<Input>,
-    watch: &mut (dyn Watch + Send),
-) -> Result<Driven, ShellError> {
-    drive_for(owned, backends, inputs, (watch, &CancellationToken::new())).await
+    watch: &mut (dyn RunWatcher + Send),
+) -> Result<DriveOutcome, RunnerError> {
+    drive_until_cancelled(owned, backends, inputs, (watch, &CancellationToken::new())).await
 }
 
 /// The same, for somebody who may give it up: the run is stopped then.
-pub async fn drive_for(
-    owned: Owned,
+pub async fn drive_until_cancelled(
+    owned: OwnedRun,
     backends: Backends,
     inputs: Vec<Input>,
-    (watch, cancel): (&mut (dyn Watch + Send), &CancellationToken),
-) -> Result<Driven, ShellError> {
-    let mut signals = Signals::listen().map_err(ShellError::Signals)?;
+    (watch, cancel): (&mut (dyn RunWatcher + Send), &CancellationToken),
+) -> Result<DriveOutcome, RunnerError> {
+    let mut signals = Signals::listen().map_err(RunnerError::Signals)?;
     // Without it, a daemon that hides its descent outlives the run; nothing else is lost.
     process::become_subreaper().ok();
-    let tenant = Tenant::moves_in().await;
-    let mut shell = Shell::new(owned, backends, &inputs, watch);
-    let done = shell.turn_until_done(inputs, &mut signals, cancel).await;
-    shell.come_to_rest(done, &tenant).await
+    let active_run = ActiveRun::register().await;
+    let mut runner = Runner::new(owned, backends, &inputs, watch);
+    let done = runner.run_until_done(inputs, &mut signals, cancel).await;
+    runner.shut_down(done, &active_run).await
 }
 
 /// The schemas of a document: what is pinned names no other.
-pub(crate) fn schemas_of(document: Option<&Document>) -> Schemas {
+pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
     let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
     compiled.and_then(Result::ok).unwrap_or_default()
 }
 
-struct Shell<'w> {
-    driver: Driver<Pen, Hands<'w>>,
-    reports: UnboundedReceiver<Report>,
-    signs: UnboundedReceiver<Seen>,
-    home: Home,
+struct Runner<'w> {
+    driver: Driver<SharedJournal, EffectRunner<'w>>,
+    reports: UnboundedReceiver<TurnReport>,
+    progress_reports: UnboundedReceiver<Seen>,
+    directory: RunDirectory,
     clock: Clock,
     signal: Option<Signal>,
-    haste: Haste,
+    shutdown: Shutdown,
     /// What is wrong with the edited states of an unpinned run, as it was last told.
-    mistaken: Option<String>,
+    reported_mistake: Option<String>,
     /// The backends that edited states may name.
     backends: Backends,
 }
 
 /// How the processes of a run are ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Haste {
+enum Shutdown {
     /// They are asked first.
-    Patient,
+    Graceful,
     /// Somebody insisted.
-    AtOnce,
+    Immediate,
 }
 
-impl<'w> Shell<'w> {
+impl<'w> Runner<'w> {
     fn new(
-        owned: Owned,
+        owned: OwnedRun,
         backends: Backends,
         inputs: &[Input],
-        watch: &'w mut (dyn Watch + Send),
+        watch: &'w mut (dyn RunWatcher + Send),
     ) -> Self {
-        let Owned {
-            project, paths, lock, journal, blobs, head, definition, origin, schemas, ..
+        let OwnedRun {
+            project,
+            paths,
+            lock,
+            journal,
+            blobs,
+            head,
+            definition,
+            origin,
+            schemas,
+            ..
         } = owned;
         let mut run = head.run.clone();
         if let Some(Input::Start(start)) = inputs.first() {
@@ -177,8 +186,8 @@ impl<'w> Shell<'w> {
                 &raymond_core::run::Event::RunStarted(start.clone()),
             );
         }
-        let weighing = backends.clone();
-        let kit = Kit {
+        let backends_for_edits = backends.clone();
+        let kit = TurnContext {
             run: run.id,
             nonce: run.nonce,
             scope: run.scope,
@@ -186,7 +195,7 @@ impl<'w> Shell<'w> {
             pinning: run.settings.definition,
             vars: run.settings.vars,
             schemas: schemas.unwrap_or_else(|| {
-                Arc::new(schemas_of(definition.work.as_ref().map(|work| &work.document)))
+                Arc::new(compile_schemas(definition.work.as_ref().map(|work| &work.document)))
             }),
             origin,
             blobs: Arc::clone(&blobs),
@@ -198,67 +207,67 @@ impl<'w> Shell<'w> {
             warned: Mutex::default(),
         };
         let (report, reports) = unbounded_channel();
-        let (see, signs) = unbounded_channel();
-        let hands = Hands::new(Arc::new(kit), (report, see), watch);
-        let journal = Pen::new(journal);
+        let (progress, progress_reports) = unbounded_channel();
+        let hands = EffectRunner::new(Arc::new(kit), (report, progress), watch);
+        let journal = SharedJournal::new(journal);
         let driver = Driver::new(head, definition, journal.clone(), hands);
-        let home = Home {
+        let directory = RunDirectory {
             project,
             paths,
             journal,
             blobs,
             origin,
             lock,
-            mirror: Mirror::default(),
-            kept: driver.seq(),
+            written_state: WrittenState::default(),
+            snapshot_seq: driver.seq(),
             ignored: BTreeSet::new(),
         };
-        let (signal, haste) = (None, Haste::Patient);
+        let (signal, shutdown) = (None, Shutdown::Graceful);
         let clock = Clock::default();
         Self {
             driver,
             reports,
-            signs,
-            home,
+            progress_reports,
+            directory,
             clock,
             signal,
-            haste,
-            mistaken: None,
-            backends: weighing,
+            shutdown,
+            reported_mistake: None,
+            backends: backends_for_edits,
         }
     }
 
-    async fn turn_until_done(
+    async fn run_until_done(
         &mut self,
         inputs: Vec<Input>,
         signals: &mut Signals,
         cancel: &CancellationToken,
-    ) -> Result<(), ShellError> {
-        let mut given_up = false;
+    ) -> Result<(), RunnerError> {
+        let mut is_cancelled = false;
         self.begin(inputs)?;
-        self.driver.with_world(Hands::adopt);
-        let mut beat = tokio::time::interval(BEAT);
-        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        beat.tick().await;
+        self.driver.with_world(EffectRunner::adopt);
+        let mut ticks = tokio::time::interval(TICK_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks.tick().await;
         while !self.driver.world().finished {
             let wait = self.until_due();
             let inputs = tokio::select! {
                 Some(report) = self.reports.recv() => self.gather(report)?,
-                Some((turn, sign)) = self.signs.recv() => {
+                Some((turn, sign)) = self.progress_reports.recv() => {
                     self.driver.world().watch.seen(&turn, &sign);
                     continue;
                 }
-                signal = signals.next() => match self.signalled(signal) {
+                signal = signals.next() => match self.handle_signal(signal) {
                     Some(inputs) => inputs,
                     None => return Ok(()),
                 },
-                () = cancel.cancelled(), if !given_up => {
-                    given_up = true;
+                () = cancel.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
                     vec![Input::Stop { mode: StopMode::Now, key: format!("given-up-{}", clock::nonce()) }]
                 }
                 () = tokio::task::yield_now(), if self.driver.has_more() => vec![Input::Due],
-                _ = beat.tick() => self.beat()?,
-                () = passed(wait) => vec![Input::Due],
+                _ = ticks.tick() => self.tick()?,
+                () = sleep_until_due(wait) => vec![Input::Due],
             };
             self.handle(inputs)?;
         }
@@ -266,24 +275,24 @@ impl<'w> Shell<'w> {
     }
 
     /// The first inputs: a run that may not start or go on is not driven at all.
-    fn begin(&mut self, inputs: Vec<Input>) -> Result<(), ShellError> {
+    fn begin(&mut self, inputs: Vec<Input>) -> Result<(), RunnerError> {
         let starts = |input: &Input| matches!(input, Input::Start(_) | Input::Resume(_));
         let decisive = inputs.iter().position(starts);
         let mut verdicts = self.handle(inputs)?;
         match decisive.map(|place| verdicts.swap_remove(place)) {
-            Some(Err(refusal)) => Err(ShellError::Refused(refusal)),
+            Some(Err(refusal)) => Err(RunnerError::Refused(refusal)),
             Some(Ok(())) | None => Ok(()),
         }
     }
 
     /// A report, and all others that have arrived meanwhile: they are committed together. When one
     /// of them cannot be told, the others still are.
-    fn gather(&mut self, first: Report) -> Result<Vec<Input>, ShellError> {
+    fn gather(&mut self, first: TurnReport) -> Result<Vec<Input>, RunnerError> {
         let mut inputs = Vec::new();
         let mut lost = None;
         let mut next = Some(first);
         while let Some(report) = next {
-            self.driver.world().reported(&report);
+            self.driver.world().remove_turn(&report);
             match report.into_input() {
                 Ok(input) => inputs.push(input),
                 Err(error) => lost = Some(error),
@@ -300,12 +309,12 @@ impl<'w> Shell<'w> {
     }
 
     /// The inputs that a signal means; none when the run is to be left at once.
-    fn signalled(&mut self, signal: Signal) -> Option<Vec<Input>> {
-        if signal == Signal::Poke {
+    fn handle_signal(&mut self, signal: Signal) -> Option<Vec<Input>> {
+        if signal == Signal::Wake {
             return Some(self.requests());
         }
         if self.signal.is_some() {
-            self.haste = Haste::AtOnce;
+            self.shutdown = Shutdown::Immediate;
             return None;
         }
         self.signal = Some(signal);
@@ -314,20 +323,20 @@ impl<'w> Shell<'w> {
     }
 
     /// Once a second: requests, a vanished directory, a state file that is behind.
-    fn beat(&mut self) -> Result<Vec<Input>, ShellError> {
+    fn tick(&mut self) -> Result<Vec<Input>, RunnerError> {
         process::reap_orphans();
-        self.put_back()?;
+        self.restore_directory()?;
         let status = self.status();
-        self.home.catch_up(self.driver.head(), status);
-        self.home.keep_head(self.driver.head());
+        self.directory.write_stale_state(self.driver.head(), status);
+        self.directory.save_snapshot(self.driver.head());
         let mut inputs = self.requests();
         inputs.push(Input::Due);
         Ok(inputs)
     }
 
     /// The directory may have vanished under the living run.
-    fn put_back(&mut self) -> Result<(), ShellError> {
-        let restored = self.home.restore(self.driver.head(), self.driver.definition())?;
+    fn restore_directory(&mut self) -> Result<(), RunnerError> {
+        let restored = self.directory.restore(self.driver.head(), self.driver.definition())?;
         if restored == Presence::Restored {
             let note = "the directory of the run had vanished; journal, lock and states were \
                         written anew, other large values in it are gone";
@@ -337,20 +346,20 @@ impl<'w> Shell<'w> {
         Ok(())
     }
 
-    fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, ShellError> {
-        if !self.home.lock.is_in_place().unwrap_or(false) {
+    fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, RunnerError> {
+        if !self.directory.lock.is_in_place().unwrap_or(false) {
             // Before anything is recorded, nobody else may own the run.
-            self.put_back()?;
+            self.restore_directory()?;
         }
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
         let now = self.now();
         let verdicts = self.driver.handle(now, inputs)?;
         for key in keys {
-            self.home.answered(&key);
+            self.directory.remove_request(&key);
         }
         let status = self.status();
-        self.home.mirror(self.driver.head(), status);
+        self.directory.update_state_file(self.driver.head(), status);
         Ok(verdicts)
     }
 
@@ -358,17 +367,17 @@ impl<'w> Shell<'w> {
         self.clock.now(self.driver.run())
     }
 
-    /// How long to wait until something durable is due: at most a beat, because a machine that slept wakes up
+    /// How long to wait until something durable is due: at most a tick, because a machine that slept wakes up
     /// late.
     fn until_due(&mut self) -> Option<Duration> {
         let due = self.driver.run().next_due()?;
         let wait = Duration::from_millis(due.0.saturating_sub(self.now().0));
-        Some(wait.min(BEAT))
+        Some(wait.min(TICK_INTERVAL))
     }
 
     /// The requests in the inbox.
     fn requests(&mut self) -> Vec<Input> {
-        let requests = self.home.requests();
+        let requests = self.directory.requests();
         for note in requests.notes {
             self.driver.world().watch.note(&note);
         }
@@ -381,39 +390,39 @@ impl<'w> Shell<'w> {
 
     fn write_state(&mut self) {
         let status = self.status();
-        self.home.write_state(self.driver.head(), status);
+        self.directory.write_state(self.driver.head(), status);
     }
 
     /// Ends whatever still runs, whether all went well or not, and gives the run back.
-    async fn come_to_rest(
+    async fn shut_down(
         mut self,
-        done: Result<(), ShellError>,
-        tenant: &Tenant,
-    ) -> Result<Driven, ShellError> {
+        done: Result<(), RunnerError>,
+        active_run: &ActiveRun,
+    ) -> Result<DriveOutcome, RunnerError> {
         let nonce = self.driver.run().nonce.clone();
-        match self.haste {
-            Haste::AtOnce => {
-                self.end_processes(tenant, &AT_ONCE).await;
-                tokio::time::timeout(LAST_WORDS, self.last_words()).await.ok();
+        match self.shutdown {
+            Shutdown::Immediate => {
+                self.end_processes(active_run, &NO_GRACE).await;
+                tokio::time::timeout(REPORT_WAIT, self.collect_last_reports()).await.ok();
             }
-            Haste::Patient => {
+            Shutdown::Graceful => {
                 if done.is_err() {
                     // What is settled from now on must not start anything new.
                     let (mode, key) = (StopMode::Now, format!("error-{nonce}"));
                     self.handle(vec![Input::Stop { mode, key }]).ok();
                 }
                 self.driver.world().cancel_all();
-                self.last_words().await;
-                self.end_processes(tenant, &Grace::default()).await;
+                self.collect_last_reports().await;
+                self.end_processes(active_run, &Grace::default()).await;
             }
         }
-        let put_back = self.put_back();
+        let restore_directory = self.restore_directory();
         done?;
-        put_back?;
+        restore_directory?;
         // Whatever became of it since it was written last, it is right in the end.
         self.write_state();
         if !self.driver.is_dead() {
-            self.home.keep_head(self.driver.head());
+            self.directory.save_snapshot(self.driver.head());
         }
         let alive = match self.driver.run().phase {
             Phase::Ended(_) => view::Owner::Alive,
@@ -421,15 +430,15 @@ impl<'w> Shell<'w> {
         };
         let status = view::status(self.driver.run(), alive);
         let (head, ..) = self.driver.into_parts();
-        Ok(Driven { head, status, signal: self.signal })
+        Ok(DriveOutcome { head, status, signal: self.signal })
     }
 
     /// Nothing outlives its run. A run that somebody else owns by now goes on: only what was started
     /// here is ended.
-    async fn end_processes(&mut self, tenant: &Tenant, grace: &Grace) {
+    async fn end_processes(&mut self, active_run: &ActiveRun, grace: &Grace) {
         let nonce = &self.driver.run().nonce.clone();
-        if self.home.lock.is_in_place().unwrap_or(false) {
-            tenant.clears_up(nonce, grace).await;
+        if self.directory.lock.is_in_place().unwrap_or(false) {
+            active_run.end_processes(nonce, grace).await;
         } else {
             process::end_own(nonce, grace).await;
         }
@@ -437,10 +446,10 @@ impl<'w> Shell<'w> {
 
     /// Every turn has been told to end, and still says how it did. What it cost is recorded as long
     /// as anything can be: whatever fails now, the first error is the one that counts.
-    async fn last_words(&mut self) {
-        while self.driver.world().busy() > 0 {
+    async fn collect_last_reports(&mut self) {
+        while self.driver.world().running_turns() > 0 {
             let Some(report) = self.reports.recv().await else { break };
-            self.driver.world().reported(&report);
+            self.driver.world().remove_turn(&report);
             if let Ok(input) = report.into_input() {
                 self.handle(vec![input]).ok();
             }
@@ -449,7 +458,7 @@ impl<'w> Shell<'w> {
 }
 
 /// Waits this long; without a time, for ever.
-async fn passed(wait: Option<Duration>) {
+async fn sleep_until_due(wait: Option<Duration>) {
     match wait {
         None => std::future::pending().await,
         Some(wait) => tokio::time::sleep(wait).await,

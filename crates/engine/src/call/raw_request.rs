@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 /// A request, and answers that are still texts.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sent {
+pub struct RawRequest {
     /// The request.
     pub request: Json,
     /// What models said, by the ids of the requests: each is one JSON value, or not valid, whatever
@@ -15,13 +15,13 @@ pub struct Sent {
     pub said: BTreeMap<String, String>,
 }
 
-impl From<Json> for Sent {
+impl From<Json> for RawRequest {
     fn from(request: Json) -> Self {
         Self { request, said: BTreeMap::new() }
     }
 }
 
-impl Sent {
+impl RawRequest {
     /// The request with all answers; otherwise what is wrong with it.
     pub(super) fn read(self) -> Result<Request, Vec<Problem>> {
         let mut request = Request::parse(self.request)?;

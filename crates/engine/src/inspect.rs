@@ -13,11 +13,11 @@ use raymond_store::{Journal, Lock, lock};
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
 use crate::project::Project;
-use crate::{snapshot, tracked};
+use crate::{git_tracked, snapshot};
 
 /// A run as it stands.
 #[derive(Debug)]
-pub struct Look {
+pub struct Inspection {
     /// The first line of its journal.
     pub header: Header,
     /// The run.
@@ -32,7 +32,7 @@ pub struct Look {
 
 /// Why a run cannot be looked at.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum InspectError {
     /// Somebody drives it who has not made its journal yet, or is about to make it anew.
     #[error("nothing of {run} is recorded yet")]
     NothingYet {
@@ -53,17 +53,17 @@ pub enum LookError {
 }
 
 /// Looks at a run.
-pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
+pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectError> {
     // The owner first: one that ends in between has written all it will ever write.
     let owner = owner(project, run)?;
     let disk = project.disk.as_ref();
     let read = Journal::read(disk, &project.paths(run).journal);
-    let read = read.map_err(|error| match (fold::not_ours(disk, &error), &owner) {
+    let read = read.map_err(|error| match (fold::explain_bad_header(disk, &error), &owner) {
         (Some(better), _) => better.into(),
         (None, Some(owner)) if error.is_missing() => {
-            LookError::NothingYet { run: run.clone(), owner: Box::new(owner.clone()) }
+            InspectError::NothingYet { run: run.clone(), owner: Box::new(owner.clone()) }
         }
-        (None, _) => LookError::Journal(error),
+        (None, _) => InspectError::Journal(error),
     })?;
     let header = fold::header(&read.header)?;
     fold::check_owner(run, &header)?;
@@ -76,14 +76,14 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     fold::check_run(&header, &head)?;
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
-    Ok(Look { header, head, journal: read, owner, status })
+    Ok(Inspection { header, head, journal: read, owner, status })
 }
 
 /// The snapshot of a run that did not come with the repository: one that did may say what its journal does not.
 fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
     let path = project.paths(run).snapshot;
     project.disk.metadata(&path).ok()?;
-    tracked::check(project, run).is_ok().then_some(path)
+    git_tracked::check(project, run).is_ok().then_some(path)
 }
 
 /// The process that drives a run, when it lives, or cannot be seen from here.
@@ -100,7 +100,7 @@ pub fn owner_and_life(
     Ok(found.filter(|(_, life)| *life != Life::Gone))
 }
 
-impl Look {
+impl Inspection {
     /// Everything that happened.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, FoldError>> {
         self.journal.lines.iter().map(|line| fold::record(line.body, line.seq))
@@ -141,7 +141,7 @@ pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Err
 
 /// Processes of a run that no turn in flight accounts for: all of them when nobody drives it, those
 /// that a turn left behind when somebody does. An owner elsewhere is not looked at.
-pub fn strays(look: &Look) -> Vec<Leftover> {
+pub fn leftover_processes(look: &Inspection) -> Vec<Leftover> {
     let run = &look.head.run;
     let Some(owner) = &look.owner else {
         return leftovers::find(&run.nonce);
@@ -192,12 +192,12 @@ mod tests {
         let steps = vec![Step { cause: Input::Start(Box::new(start)), events }];
         let record = Record { seq: 1, at: Timestamp(1), steps };
         journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
-        let mut head = Head::unborn();
+        let mut head = Head::empty();
         head.fold(&record);
         head.run.keys.insert("invented".to_owned());
         snapshot::save(&head, journal.sum(), &Files, &paths.snapshot).unwrap();
 
-        let is_believed = || look(&project, &run).unwrap().head.run.keys.contains("invented");
+        let is_believed = || inspect(&project, &run).unwrap().head.run.keys.contains("invented");
         assert!(is_believed());
         std::fs::create_dir(place.path().join(".git")).unwrap();
         std::fs::write(place.path().join(".git/index"), "DIRC .raymond/runs/r/journal.jsonl")

@@ -27,23 +27,23 @@ use raymond_core::workflow::{Definition, Kind, SourceFile, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::Asking;
-use super::kit::Kit;
-use super::pinned;
+use super::agent_step::AgentStep;
+use super::script_files;
+use super::turn_context::TurnContext;
 use crate::observe;
 
 /// What a turn is about, taken from the run when its effect is released.
 #[derive(Debug, Clone)]
-pub(crate) struct Subject {
+pub(crate) struct TurnSpec {
     state: State,
     agent: Agent,
     allowed: Option<Allowance>,
     /// The agent step that it is; none in a run of states.
-    asking: Option<Box<Asking>>,
+    agent_step: Option<Box<AgentStep>>,
 }
 
-impl Subject {
-    /// The subject of a turn of `agent`. What is allowed is only looked up for reminders.
+impl TurnSpec {
+    /// The spec of a turn of `agent`. What is allowed is only looked up for reminders.
     pub(crate) fn new(
         definition: &Definition,
         agent: &Agent,
@@ -54,36 +54,36 @@ impl Subject {
             let runnable = definition.states.values().filter(|state| definition.can_run(state));
             state.front.policy.allowance(runnable.map(|state| state.name.to_string()).collect())
         });
-        Some(Self { state, agent: agent.clone(), allowed, asking: None })
+        Some(Self { state, agent: agent.clone(), allowed, agent_step: None })
     }
 
-    /// The subject of an agent step.
-    pub(crate) fn step(agent: &Agent, asking: Box<Asking>) -> Self {
+    /// The spec of an agent step.
+    pub(crate) fn step(agent: &Agent, agent_step: Box<AgentStep>) -> Self {
         let name = agent.visit.state.clone();
         let bytes: Arc<[u8]> = Arc::from([]);
         let source = SourceFile { name: name.to_string(), bytes, executable: false };
         let state = State {
             kind: Kind::Prompt,
             front: Arc::default(),
-            body: asking.message.as_str().into(),
+            body: agent_step.message.as_str().into(),
             hash: Hash::of(&source.bytes),
             source,
             name,
         };
-        Self { state, agent: agent.clone(), allowed: None, asking: Some(asking) }
+        Self { state, agent: agent.clone(), allowed: None, agent_step: Some(agent_step) }
     }
 
-    fn bindings<'a>(&'a self, kit: &'a Kit) -> Bindings<'a> {
+    fn bindings<'a>(&'a self, context: &'a TurnContext) -> Bindings<'a> {
         let agent = &self.agent;
         Bindings {
-            run: &kit.run,
+            run: &context.run,
             agent: &agent.id,
             state: &self.state.name,
             visit: agent.visits.get(&self.state.name).copied().unwrap_or(1),
-            scope: &kit.scope,
+            scope: &context.scope,
             result: agent.visit.input.as_ref(),
             attributes: &agent.attributes,
-            vars: &kit.vars,
+            vars: &context.vars,
         }
     }
 }
@@ -93,31 +93,31 @@ impl Subject {
 /// Thousands may wait for their answers: what is only needed before that is boxed, and the boxes are handed on whole,
 /// so that they are gone by then.
 pub(crate) async fn prompt(
-    kit: Arc<Kit>,
+    context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
-    subject: Box<Subject>,
+    spec: Box<TurnSpec>,
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
-    let Sending { backend, request, judging } = match sending(&kit, effect, subject)? {
-        Ok(sending) => sending,
+    let PreparedPrompt { backend, request, check } = match prepare_prompt(&context, effect, spec)? {
+        Ok(prepare_prompt) => prepare_prompt,
         Err(failed) => return Ok(failed),
     };
     let answer = backend.answer(request, watch).await;
-    judging.judge(&kit, answer).await
+    check.outcome(&context, answer).await
 }
 
 /// A prompt that can be sent.
-struct Sending {
+struct PreparedPrompt {
     backend: Arc<dyn Backend>,
     request: Request,
-    judging: Judging,
+    check: AnswerCheck,
 }
 
-fn sending(
-    kit: &Kit,
+fn prepare_prompt(
+    context: &TurnContext,
     effect: Box<PromptEffect>,
-    mut subject: Box<Subject>,
-) -> Result<Result<Sending, Outcome>, blobs::Error> {
+    mut spec: Box<TurnSpec>,
+) -> Result<Result<PreparedPrompt, Outcome>, blobs::Error> {
     let effect = *effect;
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
@@ -125,22 +125,22 @@ fn sending(
         denied: Vec::new(),
         session: None,
     };
-    let Some(backend) = kit.backends.get(&effect.backend) else {
+    let Some(backend) = context.backends.get(&effect.backend) else {
         return Ok(Err(not_started(format!("there is no backend {}", effect.backend))));
     };
     if !Path::new(&effect.cwd).is_dir() {
         let cwd = &effect.cwd;
         return Ok(Err(not_started(format!("the working directory {cwd} does not exist"))));
     }
-    let Rendered { text, unknown, too_large } = words(kit, &effect, &mut subject)?;
+    let Rendered { text, unknown, too_large } = prompt_text(context, &effect, &mut spec)?;
     if too_large {
         let mib = LARGEST >> 20;
         return Ok(Err(not_started(format!("its prompt would have more than {mib} MiB"))));
     }
     let cwd = PathBuf::from(&effect.cwd);
-    let mut asking = subject.asking;
+    let mut agent_step = spec.agent_step;
     let request = Request {
-        started: started(kit, &effect),
+        started: started(context, &effect),
         state: effect.state.clone(),
         count: effect.count,
         prompt: text,
@@ -150,34 +150,34 @@ fn sending(
         effort: effect.effort,
         permissions: effect.permissions,
         extras: effect.extras,
-        schema: asking
+        schema: agent_step
             .as_mut()
-            .map(|asking| asking.schema.take())
+            .map(|agent_step| agent_step.schema.take())
             .filter(|_| backend.capabilities().contains(&Capability::Schema)),
         environment: effect.environment,
     };
-    let judging = Judging { asking, cwd, state: effect.state, unknown };
-    Ok(Ok(Sending { backend, request, judging }))
+    let check = AnswerCheck { agent_step, cwd, state: effect.state, unknown };
+    Ok(Ok(PreparedPrompt { backend, request, check }))
 }
 
 /// How an answer is to be taken.
-struct Judging {
-    asking: Option<Box<Asking>>,
+struct AnswerCheck {
+    agent_step: Option<Box<AgentStep>>,
     cwd: PathBuf,
     state: StateName,
     /// What in its prompt means nothing.
     unknown: Vec<String>,
 }
 
-impl Judging {
-    async fn judge(self, kit: &Kit, answer: Answer) -> Result<Outcome, blobs::Error> {
-        let (source, by) = (kit.messages, Interruption::Stop);
-        if let Some(asking) = self.asking {
-            return Box::pin(asking.judge(&kit.blobs, answer, by)).await;
+impl AnswerCheck {
+    async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
+        let (source, by) = (context.messages, Interruption::Stop);
+        if let Some(agent_step) = self.agent_step {
+            return Box::pin(agent_step.outcome(&context.blobs, answer, by)).await;
         }
-        let mut outcome = observe::answered(answer, source, by, &self.cwd, &kit.blobs)?;
+        let mut outcome = observe::read_answer(answer, source, by, &self.cwd, &context.blobs)?;
         if let Outcome::Finished(finished) = &mut outcome {
-            finished.warnings.splice(0..0, kit.unknown(&self.state, self.unknown));
+            finished.warnings.splice(0..0, context.warn_unknown(&self.state, self.unknown));
         }
         Ok(outcome)
     }
@@ -185,32 +185,32 @@ impl Judging {
 
 /// Observes a turn to its end that an earlier owner started.
 pub(crate) async fn follow(
-    kit: Arc<Kit>,
+    context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
-    asking: Option<Box<Asking>>,
+    agent_step: Option<Box<AgentStep>>,
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
-    let Some(backend) = kit.backends.get(&effect.backend) else {
+    let Some(backend) = context.backends.get(&effect.backend) else {
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
-    let answer = backend.follow(started(&kit, &effect), watch).await;
+    let answer = backend.follow(started(&context, &effect), watch).await;
     let PromptEffect { cwd, state, .. } = *effect;
-    let judging = Judging { asking, cwd: cwd.into(), state, unknown: Vec::new() };
-    judging.judge(&kit, answer).await
+    let check = AnswerCheck { agent_step, cwd: cwd.into(), state, unknown: Vec::new() };
+    check.outcome(&context, answer).await
 }
 
-fn started(kit: &Kit, effect: &PromptEffect) -> Started {
+fn started(context: &TurnContext, effect: &PromptEffect) -> Started {
     Started {
-        nonce: kit.nonce.clone(),
+        nonce: context.nonce.clone(),
         turn: effect.turn.clone(),
         attempt: effect.attempt,
         plan: effect.plan.clone(),
-        transcript: transcript(&kit.transcripts, &effect.turn, effect.attempt),
+        transcript: transcript(&context.transcripts, &effect.turn, effect.attempt),
         timeout: effect.timeout,
         idle_timeout: effect.idle_timeout,
         cap: effect.cap,
-        config_home: config_home(effect.config_home, &kit.homes, &effect.turn.agent),
+        config_home: config_home(effect.config_home, &context.homes, &effect.turn.agent),
     }
 }
 
@@ -222,37 +222,37 @@ pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> O
     }
 }
 
-/// Where a client's words of this attempt go.
+/// Where a client's output of this attempt go.
 pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
     directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
 /// What a prompt says, and which of its names mean nothing.
-fn words(
-    kit: &Kit,
+fn prompt_text(
+    context: &TurnContext,
     effect: &PromptEffect,
-    subject: &mut Subject,
+    spec: &mut TurnSpec,
 ) -> Result<Rendered, blobs::Error> {
-    if let Some(asking) = &mut subject.asking {
-        let text = std::mem::take(&mut asking.message);
+    if let Some(agent_step) = &mut spec.agent_step {
+        let text = std::mem::take(&mut agent_step.message);
         return Ok(Rendered { text, ..Rendered::default() });
     }
-    match (&effect.prompt, &subject.allowed) {
+    match (&effect.prompt, &spec.allowed) {
         (Prompt::Reminder(fault), Some(allowed)) => {
             Ok(Rendered { text: reminder(fault, allowed), ..Rendered::default() })
         }
         (Prompt::Body | Prompt::Reminder(_), _) => {
-            let mut load = |blob: &BlobRef| kit.load(blob);
-            subject.bindings(kit).render(&subject.state.body, &mut load)
+            let mut load = |blob: &BlobRef| context.load(blob);
+            spec.bindings(context).render(&spec.state.body, &mut load)
         }
     }
 }
 
 /// Runs a script.
 pub(crate) async fn script(
-    kit: Arc<Kit>,
+    context: Arc<TurnContext>,
     effect: Box<ScriptEffect>,
-    subject: Box<Subject>,
+    spec: Box<TurnSpec>,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
     let failed = |why| Outcome::Failed {
@@ -261,9 +261,10 @@ pub(crate) async fn script(
         denied: Vec::new(),
         session: None,
     };
-    let runnable = pinned::script(&kit, &subject.state)?;
-    let result = pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref())?;
-    let environment = match variables(&kit, &effect, &subject, result.path()) {
+    let runnable = script_files::prepare(&context, &spec.state)?;
+    let result =
+        script_files::ResultFile::write(&context, &effect.turn, spec.agent.visit.input.as_ref())?;
+    let environment = match variables(&context, &effect, &spec, result.path()) {
         Ok(environment) => environment,
         Err(why) => return Ok(failed(why)),
     };
@@ -272,33 +273,37 @@ pub(crate) async fn script(
         cwd: PathBuf::from(&effect.cwd),
         environment,
         inherit: Inherit::only(effect.environment.as_deref()),
-        marker: Marker::new(&kit.nonce, &effect.turn, effect.attempt),
+        marker: Marker::new(&context.nonce, &effect.turn, effect.attempt),
     };
     let limits = Limits {
         wall: effect.timeout.map(duration),
         idle: effect.idle_timeout.map(duration),
-        grace: kit.grace,
+        grace: context.grace,
         ..Limits::default()
     };
-    let words = transcript(&kit.transcripts, &effect.turn, effect.attempt);
+    let output = transcript(&context.transcripts, &effect.turn, effect.attempt);
     let ended = script::run(script, &limits, &cancel).await;
     Ok(match runnable.with_own_paths(ended) {
-        Told::Spoken(spoken) => told(&kit, &effect.cwd, spoken)?,
+        Told::Spoken(spoken) => script_outcome(&context, &effect.cwd, spoken)?,
         Told::Failed { failure, last } => {
-            pinned::keep(&words, &last);
+            script_files::keep_output(&output, &last);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
         }
         Told::Interrupted { progressed, last } => {
-            pinned::keep(&words, &last);
+            script_files::keep_output(&output, &last);
             let (by, cost) = (Interruption::Stop, Cost::Free);
             Outcome::Interrupted { by, cost, progressed, session: None }
         }
     })
 }
 
-fn told(kit: &Kit, cwd: &str, spoken: Spoken) -> Result<Outcome, blobs::Error> {
+fn script_outcome(
+    context: &TurnContext,
+    cwd: &str,
+    spoken: Spoken,
+) -> Result<Outcome, blobs::Error> {
     let cwd = Path::new(cwd);
-    let mut finished = observe::finished(&spoken.text, Source::Script, cwd, &kit.blobs)?;
+    let mut finished = observe::read_final_text(&spoken.text, Source::Script, cwd, &context.blobs)?;
     finished.stderr = spoken.stderr;
     if spoken.invalid_utf8 {
         finished.warnings.push(Warning::InvalidUtf8);
@@ -311,16 +316,16 @@ fn told(kit: &Kit, cwd: &str, spoken: Spoken) -> Result<Outcome, blobs::Error> {
 }
 
 fn variables(
-    kit: &Kit,
+    context: &TurnContext,
     effect: &ScriptEffect,
-    subject: &Subject,
+    spec: &TurnSpec,
     result_file: &str,
 ) -> Result<Vec<(String, String)>, String> {
     let turn = &effect.turn;
-    let key = format!("{}.{}.{}", kit.nonce, turn.agent, turn.visit);
+    let key = format!("{}.{}.{}", context.nonce, turn.agent, turn.visit);
     let visit = ScriptVisit { key: &key, result_file };
-    let mut load = |blob: &BlobRef| kit.load(blob);
-    environment(&subject.bindings(kit), &visit, &mut load).map_err(|error| error.to_string())
+    let mut load = |blob: &BlobRef| context.load(blob);
+    environment(&spec.bindings(context), &visit, &mut load).map_err(|error| error.to_string())
 }
 
 fn duration(span: Span) -> Duration {

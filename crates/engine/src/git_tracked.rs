@@ -13,7 +13,7 @@ use raymond_core::ids::RunId;
 
 use crate::project::Project;
 
-mod shortened;
+mod index_v4;
 
 /// A larger file is no index: git would have tens of millions of files to look after.
 const LARGEST: u64 = 4 << 30;
@@ -26,11 +26,11 @@ const LONGEST_POINTER: u64 = 64 << 10;
 
 /// Why a run is not ours to drive, or to delete.
 #[derive(Debug, thiserror::Error)]
-pub enum Tracked {
+pub enum GitTracked {
     /// Git tracks files of it.
     #[error("{0} came with the repository: git tracks its files")]
     Run(RunId),
-    /// Nobody can tell whether git does.
+    /// RecordOnly can tell whether git does.
     #[error("cannot tell whether {run} came with the repository: {}: {source}", path.display())]
     Unknown {
         /// The run.
@@ -43,10 +43,10 @@ pub enum Tracked {
 }
 
 /// Refuses a run whose files git tracks.
-pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), Tracked> {
+pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), GitTracked> {
     let unknown = |path: &Path, source| {
         let (run, path) = (run.clone(), path.to_owned());
-        Tracked::Unknown { run, path, source }
+        GitTracked::Unknown { run, path, source }
     };
     let directory = project.root.project();
     let git = directory.join(".git");
@@ -54,7 +54,7 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), Tracked> {
     let wanted = format!("{}/runs/{run}/", raymond_store::root::NAME);
     for index in indices(&repository).map_err(|source| unknown(&repository, source))? {
         if holds(&index, wanted.as_bytes()).map_err(|source| unknown(&index, source))? {
-            return Err(Tracked::Run(run.clone()));
+            return Err(GitTracked::Run(run.clone()));
         }
     }
     Ok(())
@@ -118,13 +118,13 @@ fn holds(index: &Path, wanted: &[u8]) -> io::Result<bool> {
         Err(error) if is_absent(&error) => return Ok(false),
         opened => opened?.take(HEAD).read_to_end(&mut head)?,
     };
-    let Some(count) = shortened::count(&head) else { return contains(index, wanted) };
+    let Some(count) = index_v4::count(&head) else { return contains(index, wanted) };
     let entries = || {
         let mut file = open(index, LARGEST)?;
         file.seek(SeekFrom::Start(HEAD))?;
         Ok(BufReader::new(file))
     };
-    shortened::any(entries, count, wanted)
+    index_v4::any(entries, count, wanted)
 }
 
 /// Whether a file contains these bytes. Where there is none, nothing was ever added to it.

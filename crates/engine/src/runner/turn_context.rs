@@ -27,11 +27,11 @@ pub struct Backends {
     all: BTreeMap<BackendName, Arc<dyn Backend>>,
     /// Those that earlier turns were asked of, where others answer from now on.
     former: BTreeMap<BackendName, Arc<dyn Backend>>,
-    weigh: Option<Arc<Weigh>>,
+    check: Option<Arc<CheckStates>>,
 }
 
 /// What clients would not understand of what states and settings ask of them.
-type Weigh = dyn Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync;
+type CheckStates = dyn Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync;
 
 impl Backends {
     /// Adds one.
@@ -40,26 +40,26 @@ impl Backends {
     }
 
     /// Lets one answer for the backend of this name.
-    pub fn stand_in(&mut self, name: BackendName, backend: Arc<dyn Backend>) {
+    pub fn answer_for(&mut self, name: BackendName, backend: Arc<dyn Backend>) {
         self.all.insert(name, backend);
     }
 
-    /// Has edits of an unpinned run weighed like this, beside what the backends can do.
-    pub fn weigh_by(
+    /// Has edits of an unpinned run check_states like this, beside what the backends can do.
+    pub fn check_with(
         &mut self,
-        weigh: impl Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
+        check: impl Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
     ) {
-        self.weigh = Some(Arc::new(weigh));
+        self.check = Some(Arc::new(check));
     }
 
     /// All that stands in the way of states that these backends are to answer.
-    pub(super) fn weighed<'a>(
+    pub(super) fn check_states<'a>(
         &self,
         settings: &'a Settings,
         survey: &Reachability<'a>,
     ) -> Vec<Diagnostic> {
         let demand = Requirements { settings, catalog: &self.catalog() };
-        let words = self.weigh.iter().flat_map(|weigh| weigh(settings, survey));
+        let words = self.check.iter().flat_map(|check| check(settings, survey));
         demand.of_start(survey).into_iter().chain(words).collect()
     }
 
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Backends {
 
 /// What every turn of a run shares.
 #[derive(Debug)]
-pub(crate) struct Kit {
+pub(crate) struct TurnContext {
     pub(crate) run: RunId,
     pub(crate) nonce: Nonce,
     pub(crate) scope: String,
@@ -121,13 +121,13 @@ pub(crate) struct Kit {
     pub(crate) warned: Mutex<BTreeSet<(StateName, String)>>,
 }
 
-impl Kit {
+impl TurnContext {
     pub(crate) fn load(&self, blob: &BlobRef) -> Result<String, blobs::Error> {
         observe::load(&self.blobs, &Value::Blob(blob.clone()))
     }
 
     /// Names that nothing binds are worth one warning per state.
-    pub(crate) fn unknown(&self, state: &StateName, names: Vec<String>) -> Vec<Warning> {
+    pub(crate) fn warn_unknown(&self, state: &StateName, names: Vec<String>) -> Vec<Warning> {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let new = names.into_iter().filter(|name| warned.insert((state.clone(), name.clone())));
         new.map(|name| Warning::UnknownVariable { name }).collect()

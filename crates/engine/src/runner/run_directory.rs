@@ -12,20 +12,20 @@ use raymond_store::journal::{self, Presence};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 
-use super::BEAT;
+use super::TICK_INTERVAL;
 use crate::driver::{Head, Log};
-use crate::owned::{OwnError, take};
+use crate::owned::{OwnError, take_lock};
 use crate::pin::Pin;
 use crate::project::Project;
-use crate::request::asked_by;
+use crate::request::request_of_key;
 use crate::scope::Origin;
 use crate::{snapshot, statefile};
 
 /// The journal, shared with the beat that looks whether it is still where it belongs.
 #[derive(Debug, Clone)]
-pub(super) struct Pen(Arc<Mutex<Journal>>);
+pub(super) struct SharedJournal(Arc<Mutex<Journal>>);
 
-impl Pen {
+impl SharedJournal {
     pub(super) fn new(journal: Journal) -> Self {
         Self(Arc::new(Mutex::new(journal)))
     }
@@ -35,32 +35,32 @@ impl Pen {
     }
 }
 
-impl Log for Pen {
+impl Log for SharedJournal {
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
         Log::append(&mut *self.journal(), body)
     }
 }
 
 /// What of an owned run the driver does not need.
-pub(super) struct Home {
+pub(super) struct RunDirectory {
     pub(super) project: Project,
     pub(super) paths: RunPaths,
-    pub(super) journal: Pen,
+    pub(super) journal: SharedJournal,
     pub(super) blobs: Arc<Blobs>,
     pub(super) origin: Origin,
     /// Given back last.
     pub(super) lock: Lock,
-    pub(super) mirror: Mirror,
+    pub(super) written_state: WrittenState,
     /// The record that the last snapshot reflects.
-    pub(super) kept: u64,
+    pub(super) snapshot_seq: u64,
     pub(super) ignored: BTreeSet<String>,
 }
 
 /// When the state file was written, and what it said.
 #[derive(Debug, Default)]
-pub(super) struct Mirror {
+pub(super) struct WrittenState {
     written: Option<(Instant, Status)>,
-    stale: bool,
+    is_stale: bool,
 }
 
 /// What the inbox held.
@@ -71,7 +71,7 @@ pub(super) struct Requests {
     pub(super) notes: Vec<String>,
 }
 
-impl Home {
+impl RunDirectory {
     /// The requests in the inbox; whatever is none is named once and stops nobody.
     pub(super) fn requests(&mut self) -> Requests {
         let mut requests = Requests::default();
@@ -99,7 +99,7 @@ impl Home {
     }
 
     /// A request was committed or refused: either way it has been answered.
-    pub(super) fn answered(&self, key: &str) {
+    pub(super) fn remove_request(&self, key: &str) {
         self.inbox().remove(key).ok();
     }
 
@@ -108,19 +108,21 @@ impl Home {
     }
 
     /// Writes the state file when the status changed, and otherwise at most once a second.
-    pub(super) fn mirror(&mut self, head: &Head, status: Status) {
-        let due =
-            self.mirror.written.is_none_or(|(at, said)| said != status || at.elapsed() >= BEAT);
+    pub(super) fn update_state_file(&mut self, head: &Head, status: Status) {
+        let due = self
+            .written_state
+            .written
+            .is_none_or(|(at, said)| said != status || at.elapsed() >= TICK_INTERVAL);
         if due {
             self.write_state(head, status);
         } else {
-            self.mirror.stale = true;
+            self.written_state.is_stale = true;
         }
     }
 
     /// Writes the state file if it is behind.
-    pub(super) fn catch_up(&mut self, head: &Head, status: Status) {
-        if self.mirror.stale {
+    pub(super) fn write_stale_state(&mut self, head: &Head, status: Status) {
+        if self.written_state.is_stale {
             self.write_state(head, status);
         }
     }
@@ -130,15 +132,16 @@ impl Home {
         // It is derived: one that could not be written now is written a second later.
         let disk = self.project.disk.as_ref();
         let failed = statefile::write(disk, &self.paths.state, head, status).is_err();
-        self.mirror = Mirror { written: Some((Instant::now(), status)), stale: failed };
+        self.written_state =
+            WrittenState { written: Some((Instant::now(), status)), is_stale: failed };
     }
 
     /// Keeps the head of a long run, so that whoever opens or looks at it need not fold all of it.
-    pub(super) fn keep_head(&mut self, head: &Head) {
-        if head.seq >= self.kept + snapshot::WORTH_IT {
+    pub(super) fn save_snapshot(&mut self, head: &Head) {
+        if head.seq >= self.snapshot_seq + snapshot::MIN_RECORDS {
             let sum = self.journal.journal().sum();
             snapshot::save(head, sum, self.project.disk.as_ref(), &self.paths.snapshot).ok();
-            self.kept = head.seq;
+            self.snapshot_seq = head.seq;
         }
     }
 
@@ -165,7 +168,7 @@ impl Home {
         if !self.lock.is_in_place()? {
             self.project.root.ensure(disk.as_ref())?;
             self.paths.ensure(disk.as_ref())?;
-            self.lock = take(&self.project, &self.paths, Takeover::Never)?;
+            self.lock = take_lock(&self.project, &self.paths, Takeover::Never)?;
         }
         let presence = self.journal.journal().restore()?;
         if presence == Presence::Restored {
@@ -187,7 +190,7 @@ pub(super) fn request_key(input: &Input) -> Option<String> {
 
 fn request(bytes: &[u8], key: &str) -> Option<Input> {
     if bytes.is_empty() {
-        return asked_by(key);
+        return request_of_key(key);
     }
     let input: Input = serde_json::from_slice(bytes).ok()?;
     (request_key(&input).as_deref() == Some(key)).then_some(input)

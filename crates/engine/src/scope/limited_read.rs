@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::MOST_BYTES;
 
 /// How many bytes may still be read.
-pub(super) struct Allowance(u64);
+pub(super) struct ByteLimit(u64);
 
 /// Why a file was not read.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) enum Stopped {
     Failed(io::Error),
 }
 
-impl Allowance {
+impl ByteLimit {
     pub(super) fn new() -> Self {
         Self(MOST_BYTES)
     }

@@ -17,7 +17,7 @@ use crate::project::Project;
 /// A copy of the run is driven.
 #[derive(Debug, thiserror::Error)]
 #[error("{run} is driven in another place, by process {pid}: {}", place.display())]
-pub struct Elsewhere {
+pub struct ActiveCopy {
     /// The run.
     pub run: RunId,
     /// Who drives it.
@@ -27,24 +27,24 @@ pub struct Elsewhere {
 }
 
 /// Checks that nobody drives a copy of this run.
-pub fn check_only(project: &Project, header: &Header) -> Result<(), Elsewhere> {
+pub fn check_no_active_copy(project: &Project, header: &Header) -> Result<(), ActiveCopy> {
     let run = &header.run;
     let own = project.paths(run).lock.canonicalize().ok();
     let end = Path::new("runs").join(run.as_str()).join("lock");
     let others = held_open(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
     for lock in others {
         let Some(place) = lock.parent() else { continue };
-        if let Some(pid) = driver(project, &lock)
-            && fold::first(project.disk.as_ref(), &place.join("journal.jsonl"))
+        if let Some(pid) = driving_process(project, &lock)
+            && fold::read_header(project.disk.as_ref(), &place.join("journal.jsonl"))
                 .is_some_and(|first| first.is_ok_and(|copy| copy == *header))
         {
-            return Err(Elsewhere { run: run.clone(), pid, place: place.to_owned() });
+            return Err(ActiveCopy { run: run.clone(), pid, place: place.to_owned() });
         }
     }
     Ok(())
 }
 
-fn driver(project: &Project, lock: &Path) -> Option<u32> {
+fn driving_process(project: &Project, lock: &Path) -> Option<u32> {
     match Lock::owner(project.disk.as_ref(), &ThisHost, lock) {
         Ok(Some((owner, Life::Alive | Life::Suspended))) => Some(owner.process.pid),
         Ok(Some((_, Life::Gone | Life::Elsewhere)) | None) | Err(_) => None,

@@ -15,10 +15,10 @@ use raymond_store::disk::Memory;
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
-use crate::driver::{Driver, Nobody};
+use crate::driver::{Driver, RecordOnly};
 use crate::launch::{Launch, Prepared};
 use crate::pin::PLATFORM;
-use crate::scope::{Loaded, Origin};
+use crate::scope::{LoadedScope, Origin};
 
 /// A client that had said this when its owner died.
 struct Said(&'static str);
@@ -42,7 +42,7 @@ impl Backend for Said {
 }
 
 /// A run of one agent step, whose turn is in flight.
-fn asked() -> Owned {
+fn asked() -> OwnedRun {
     let schema = json!({ "type": "object", "required": ["n"] });
     let step = json!({ "id": "ask", "kind": "agent", "prompt": "?", "schema": schema });
     let text = pinned(&json!({ "steps": [step] }), &Map::new());
@@ -50,7 +50,7 @@ fn asked() -> Owned {
     let files = vec![SourceFile { name: FILE.to_owned(), bytes, executable: false }];
     let definition = Definition::parse(files.clone(), &Entry::Steps, PLATFORM).unwrap().definition;
     let (scope, start, warnings) = (PathBuf::from("/flow.json"), Entry::Steps, Vec::new());
-    let loaded = Loaded { scope, start, files, origin: Origin::Directory, warnings };
+    let loaded = LoadedScope { scope, start, files, origin: Origin::Directory, warnings };
     let prepared = Prepared { loaded, definition, warnings: Vec::new() };
     let project =
         Project { disk: Arc::new(Memory::new(0)), root: Root::in_directory(Path::new("/")) };
@@ -67,12 +67,12 @@ fn asked() -> Owned {
         input: None,
         settings,
     };
-    let (owned, start) = Owned::create(&project, prepared, launch).unwrap();
-    let Owned { head, definition, journal, .. } = owned;
-    let mut driver = Driver::new(head, definition, journal, Nobody);
+    let (owned, start) = OwnedRun::create(&project, prepared, launch).unwrap();
+    let OwnedRun { head, definition, journal, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
     driver.handle(crate::clock::now(), vec![start]).unwrap();
     let (head, definition, journal) = driver.into_parts();
-    Owned { journal, head, definition, ..owned }
+    OwnedRun { journal, head, definition, ..owned }
 }
 
 async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {

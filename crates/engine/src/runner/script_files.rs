@@ -14,8 +14,8 @@ use raymond_core::value::Value;
 use raymond_core::workflow::State;
 use raymond_store::{blobs, disk};
 
-use super::beside;
-use super::kit::Kit;
+use super::script_neighbours;
+use super::turn_context::TurnContext;
 use crate::observe;
 use crate::scope::Origin;
 
@@ -66,15 +66,15 @@ impl Runnable {
 /// them and then running that file would leave a gap: an edit between the two would run. An edit
 /// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
 /// uses its files as they are, so there the script's own file runs.
-pub(super) fn script(kit: &Kit, state: &State) -> std::result::Result<Runnable, disk::Error> {
-    let (scope, name) = (Path::new(&kit.scope), state.name.as_str());
-    let folder = kit.private.join(&state.hash.as_str()[..16]);
-    let folder = match (kit.origin, kit.pinning) {
-        (Origin::Directory, Pinning::Unpinned) if holds(&scope.join(name), state) => {
+pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, disk::Error> {
+    let (scope, name) = (Path::new(&context.scope), state.name.as_str());
+    let folder = context.private.join(&state.hash.as_str()[..16]);
+    let folder = match (context.origin, context.pinning) {
+        (Origin::Directory, Pinning::Unpinned) if has_bytes_of(&scope.join(name), state) => {
             return Ok(Runnable { path: scope.join(name), scope: None });
         }
         (Origin::Directory, _) => {
-            beside::prepare(&folder, scope, name).map_err(unwritable(&folder))?
+            script_neighbours::prepare(&folder, scope, name).map_err(unwritable(&folder))?
         }
         (Origin::Archive, _) => {
             create_private(&folder).map_err(unwritable(&folder))?;
@@ -83,19 +83,21 @@ pub(super) fn script(kit: &Kit, state: &State) -> std::result::Result<Runnable, 
     };
     let copy = folder.join(name);
     // A link would lead to the script's own file.
-    if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink()) || !holds(&copy, state) {
+    if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink())
+        || !has_bytes_of(&copy, state)
+    {
         let mode = if state.source.executable { 0o500 } else { 0o400 };
         let new = folder.join(format!(".{name}.new"));
-        write(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
+        write_new(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
         fs::rename(new, &copy).map_err(unwritable(&copy))?;
     }
-    let scope = (kit.origin == Origin::Directory).then(|| scope.to_owned());
+    let scope = (context.origin == Origin::Directory).then(|| scope.to_owned());
     Ok(Runnable { path: copy, scope })
 }
 
 /// Returns whether the file contains the bytes of the state. Only a regular file of their length is
 /// read: anything else could be endless, or never answer.
-fn holds(path: &Path, state: &State) -> bool {
+fn has_bytes_of(path: &Path, state: &State) -> bool {
     let bytes = &state.source.bytes;
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
@@ -113,7 +115,7 @@ fn create_private(directory: &Path) -> io::Result<()> {
 }
 
 /// Writes a file anew: whatever has its name, a link least of all, is not written through.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -123,36 +125,36 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// So much is kept of the end of what a script said, in bytes.
-const MOST_KEPT: usize = 64 * 1024;
+const MOST_KEPT_BYTES: usize = 64 * 1024;
 
 /// Keeps the end of what a script said beside where a client's transcript would be. It is for a person's eyes, so a
 /// run does not fail where it cannot be written.
-pub(super) fn keep(transcript: &Path, last: &LastWords) {
+pub(super) fn keep_output(transcript: &Path, last: &LastWords) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
-        let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT))..];
+        let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT_BYTES))..];
         if let (false, Some(folder)) = (end.is_empty(), transcript.parent()) {
             let kept = transcript.with_extension(extension);
-            create_private(folder).and_then(|()| write(&kept, end.as_bytes(), 0o600)).ok();
+            create_private(folder).and_then(|()| write_new(&kept, end.as_bytes(), 0o600)).ok();
         }
     }
 }
 
 /// The file with the result that a script was handed; it goes with the turn.
 #[derive(Debug)]
-pub(super) struct Result(Option<PathBuf>);
+pub(super) struct ResultFile(Option<PathBuf>);
 
-impl Result {
+impl ResultFile {
     /// Writes the file, when there is a result.
-    pub(super) fn of(
-        kit: &Kit,
+    pub(super) fn write(
+        context: &TurnContext,
         turn: &TurnId,
         result: Option<&Value>,
-    ) -> std::result::Result<Self, blobs::Error> {
+    ) -> Result<Self, blobs::Error> {
         let Some(value) = result else { return Ok(Self(None)) };
-        let text = observe::load(&kit.blobs, value)?;
-        create_private(&kit.private).map_err(unwritable(&kit.private))?;
-        let path = kit.private.join(format!("result-{turn}"));
-        write(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;
+        let text = observe::load(&context.blobs, value)?;
+        create_private(&context.private).map_err(unwritable(&context.private))?;
+        let path = context.private.join(format!("result-{turn}"));
+        write_new(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;
         Ok(Self(Some(path)))
     }
 
@@ -162,7 +164,7 @@ impl Result {
     }
 }
 
-impl Drop for Result {
+impl Drop for ResultFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             fs::remove_file(path).ok();

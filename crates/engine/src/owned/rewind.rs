@@ -10,19 +10,19 @@ use raymond_core::workflow::Definition;
 use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
 
-use super::clues::{Clues, Machine};
-use super::inherited::end_strays;
-use super::{Clients, Known, OwnError, unopened};
+use super::recover_turns::end_leftovers;
+use super::transcript_costs::{BootState, TranscriptIndex};
+use super::{BackendsFor, LeftoverClients, OwnError, explain_unopened};
 use crate::clock;
+use crate::copied_run::check_no_active_copy;
 use crate::driver::{DriverError, Head};
-use crate::elsewhere::check_only;
 use crate::fold;
 use crate::pin::PLATFORM;
 use crate::project::Project;
 
 /// What cutting a run back found.
 #[derive(Debug, Default)]
-pub(super) struct Cut {
+pub(super) struct Rewind {
     /// Where the records went.
     pub(super) moved: Option<PathBuf>,
     /// Processes that were left running and were ended.
@@ -31,47 +31,47 @@ pub(super) struct Cut {
 
 /// Keeps the records of a run up to number `last`. From then on no process that the others started carries
 /// the mark of a turn: each is a stray.
-pub(super) async fn cut_back(
+pub(super) async fn rewind(
     project: &Project,
     paths: &RunPaths,
     (run, last): (&RunId, u64),
-    reading: (&Known<'_>, Machine),
-) -> Result<Cut, OwnError> {
+    reading: (&BackendsFor<'_>, BootState),
+) -> Result<Rewind, OwnError> {
     let read = Journal::read(project.disk.as_ref(), &paths.journal);
-    let read = read.map_err(|error| unopened(project, error))?;
+    let read = read.map_err(|error| explain_unopened(project, error))?;
     let header = fold::header(&read.header)?;
     fold::check_owner(run, &header)?;
     if last == 0 {
         return Err(OwnError::NeverStarted(run.clone()));
     }
-    let mut kept = Head::unborn();
+    let mut kept = Head::empty();
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         kept.fold(&fold::record(line.body, line.seq)?);
     }
     let (mut rewound, mut ended) = (Vec::new(), Vec::new());
     // Otherwise there is no such record, as whoever cuts says.
     if kept.seq == last {
-        check_only(project, &header)?;
+        check_no_active_copy(project, &header)?;
         // A client that still runs spends more than its transcript says.
-        (ended, _) = end_strays(&kept.run, Clients::Adopt).await;
-        rewound = follow(&kept, &abandoned(project, paths, (&kept, &read), reading)?)?;
+        (ended, _) = end_leftovers(&kept.run, LeftoverClients::Adopt).await;
+        rewound = rewind_record(&kept, &discarded_tail(project, paths, (&kept, &read), reading)?)?;
     }
     let moved = Journal::truncate_to(project.disk.as_ref(), &paths.journal, last, &rewound);
-    Ok(Cut { moved: moved.map_err(|error| unopened(project, error))?, ended })
+    Ok(Rewind { moved: moved.map_err(|error| explain_unopened(project, error))?, ended })
 }
 
 /// The run as it went on after the last record to keep.
-fn abandoned<'a>(
+fn discarded_tail<'a>(
     project: &Project,
     paths: &RunPaths,
     (kept, read): (&'a Head, &Read),
-    (known, machine): (&Known<'_>, Machine),
+    (known, machine): (&BackendsFor<'_>, BootState),
 ) -> Result<DiscardedTail<'a>, OwnError> {
-    let mut clues = Clues::default();
+    let mut transcripts = TranscriptIndex::default();
     for line in read.lines.iter().take_while(|line| line.seq <= kept.seq) {
-        clues.note(&fold::record(line.body, line.seq)?);
+        transcripts.note(&fold::record(line.body, line.seq)?);
     }
-    clues.keep(&kept.run);
+    transcripts.mark_kept(&kept.run);
     let mut followed = Vec::new();
     for line in read.lines.after(kept.seq) {
         followed.push(fold::record(line.body, line.seq)?);
@@ -81,34 +81,34 @@ fn abandoned<'a>(
     let doubtful: Vec<Option<Record>> =
         lines.iter().map(|line| serde_json::from_slice(line).ok()).collect();
     for record in followed.iter().chain(doubtful.iter().flatten()) {
-        clues.note(record);
+        transcripts.note(record);
     }
 
     let backends = known(&kept.run.settings);
-    let costs = clues.costs(project, (&kept.run, paths), &backends, machine);
-    let mut abandoned = DiscardedTail::new(&kept.run).knowing(costs);
+    let costs = transcripts.costs(project, (&kept.run, paths), &backends, machine);
+    let mut discarded_tail = DiscardedTail::new(&kept.run).knowing(costs);
     for record in &followed {
-        abandoned.follow(record);
+        discarded_tail.follow(record);
     }
     for record in &doubtful {
         match record {
-            Some(record) => abandoned.doubt(record),
-            None => abandoned.miss(),
+            Some(record) => discarded_tail.doubt(record),
+            None => discarded_tail.miss(),
         }
     }
-    Ok(abandoned)
+    Ok(discarded_tail)
 }
 
 /// The record that follows the last one to keep. What is cut away may have written into sessions,
 /// which must never be opened again: so it is cut and told in one step.
-fn follow(kept: &Head, abandoned: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnError> {
+fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnError> {
     let at = clock::now();
     let rewind = Input::Rewind {
         kept: kept.seq,
         nonce: kept.run.nonce.after_cut(&clock::nonce()),
-        discarded: abandoned.discarded(),
-        again: abandoned.again(),
-        governed: abandoned.governed(),
+        discarded: discarded_tail.discarded(),
+        again: discarded_tail.again(),
+        governed: discarded_tail.governed(),
     };
     // Nothing of the states is asked for, and they may not be readable.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
@@ -120,7 +120,7 @@ fn follow(kept: &Head, abandoned: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnErro
 
 /// Turns to come have the numbers of those that were cut away, and nobody may read in the transcript of
 /// one what another said: before anything follows a cut, theirs are moved away.
-pub(super) fn part_transcripts(
+pub(super) fn move_discarded_transcripts(
     project: &Project,
     paths: &RunPaths,
     lines: &Lines,
@@ -142,7 +142,8 @@ pub(super) fn part_transcripts(
     }
     let attempt_of = |name: &str| name.splitn(5, '.').take(4).collect::<Vec<_>>().join(".");
     let aside = format!("cut-{}", nonce.last());
-    paths
-        .part_transcripts(project.disk.as_ref(), &aside, |name| kept.contains(&attempt_of(name)))?;
+    paths.move_discarded_transcripts(project.disk.as_ref(), &aside, |name| {
+        kept.contains(&attempt_of(name))
+    })?;
     Ok(())
 }

@@ -6,14 +6,14 @@ use raymond_core::run::{Ending, Phase};
 use raymond_core::value::Value;
 use raymond_core::workflow::Reachability;
 
-use super::{Shell, ShellError};
+use super::{Runner, RunnerError};
 use crate::launch::{PrepareError, Prepared, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
 
-impl Shell<'_> {
+impl Runner<'_> {
     /// An unpinned run uses its states as they are, unless they cannot be used.
-    pub(super) fn adopt_edits(&mut self) -> Result<(), ShellError> {
+    pub(super) fn adopt_edits(&mut self) -> Result<(), RunnerError> {
         let run = self.driver.run();
         let is_over = matches!(
             run.phase,
@@ -22,34 +22,40 @@ impl Shell<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let weigh = |survey: &Reachability<'_>| self.backends.weighed(&run.settings, survey);
-        let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &weigh) {
+        let check = |survey: &Reachability<'_>| self.backends.check_states(&run.settings, survey);
+        let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &check) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {
-                let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
+                let manifest = Pin::of(&prepared.loaded).store(&self.directory.blobs);
                 let manifest = manifest.map_err(OwnError::Pin)?;
                 if manifest == run.manifest { None } else { self.adopt(prepared, manifest)? }
             }
         };
-        if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
+        if let Some(why) =
+            mistake.as_ref().filter(|why| self.reported_mistake.as_ref() != Some(*why))
+        {
             let note = format!("goes on with the states as they were: {why}");
             self.driver.world().watch.note(&note);
         }
-        self.mistaken = mistake;
+        self.reported_mistake = mistake;
         Ok(())
     }
 
     /// Uses these states from now on, or says why it does not.
-    fn adopt(&mut self, prepared: Prepared, manifest: Value) -> Result<Option<String>, ShellError> {
+    fn adopt(
+        &mut self,
+        prepared: Prepared,
+        manifest: Value,
+    ) -> Result<Option<String>, RunnerError> {
         let earlier = self.driver.definition();
-        let doubts: Vec<String> =
+        let warnings: Vec<String> =
             prepared.warnings_since(earlier).map(ToString::to_string).collect();
         let now = self.now();
         if let Err(refusal) = self.driver.adopt(now, prepared.definition, manifest)? {
             return Ok(Some(refusal.to_string()));
         }
-        for doubt in doubts {
-            self.driver.world().watch.note(&doubt);
+        for warning in warnings {
+            self.driver.world().watch.note(&warning);
         }
         Ok(None)
     }

@@ -18,23 +18,22 @@ use raymond_core::run::input::Verdict;
 use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;
 
-use super::{mistaken, refused};
+use super::{invalid, refused};
 use crate::observe::store;
 use crate::schemas::Schemas;
 
 /// Who knows what happened in earlier calls, beside the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KnownBy {
-    /// Nobody.
-    Nobody,
+pub(super) enum RunRecord {
+    /// RecordOnly.
+    None,
     /// A record, from now on.
-    NewRecord,
-    /// A record.
-    Record,
+    New,
+    Existing,
 }
 
 /// What a request brings.
-pub(super) struct Brought {
+pub(super) struct CallInputs {
     /// Each under the name it came under, and under the one that a run knows it by.
     outputs: BTreeMap<String, (String, Json, Verdict)>,
     attempts: BTreeMap<Key, u32>,
@@ -43,9 +42,9 @@ pub(super) struct Brought {
     unknown: Vec<Problem>,
 }
 
-impl Brought {
+impl CallInputs {
     /// Weighs the outputs of a request, each of which some step can have asked for.
-    pub(super) fn weigh(request: Request, document: &Document, schemas: &Schemas) -> Self {
+    pub(super) fn check(request: Request, document: &Document, schemas: &Schemas) -> Self {
         let Request { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
             let (known_as, step) = named(document, &name)?;
@@ -57,7 +56,7 @@ impl Brought {
         let outputs = weighed.collect();
         let attempts =
             attempts.into_iter().filter_map(|(name, n)| Some((done(document, &name)?.0, n)));
-        let mut brought = Self {
+        let mut inputs = Self {
             outputs,
             attempts: attempts.collect(),
             results: BTreeMap::new(),
@@ -69,19 +68,24 @@ impl Brought {
                 Some((key, _)) if document.find_key(&key).is_none() => {}
                 Some((key, step)) => {
                     let kind = &document.step(step).kind;
-                    if is_good(&result) || brought.is_final(&key, kind, &result) {
-                        brought.results.insert(key, result);
+                    if is_good(&result) || inputs.is_final(&key, kind, &result) {
+                        inputs.results.insert(key, result);
                     }
                 }
                 // A loop leaves something where another one collects.
                 None if has_step(document, &name) => {}
                 None => {
                     let message = "the document has no such step".to_owned();
-                    brought.unknown.push(at("/results", &name, ProblemCode::UnknownStep, message));
+                    inputs.unknown.push(problem_at(
+                        "/results",
+                        &name,
+                        ProblemCode::UnknownStep,
+                        message,
+                    ));
                 }
             }
         }
-        brought
+        inputs
     }
 
     /// Whether an agent step has failed for good in an earlier call, and a loop has collected that.
@@ -94,7 +98,7 @@ impl Brought {
     }
 
     /// Whether an output is there for an attempt, and leads to the next one.
-    fn is_useless(&self, key: &Key, attempt: u32) -> bool {
+    fn is_invalid(&self, key: &Key, attempt: u32) -> bool {
         let output = self.outputs.get(&format!("{key}:{attempt}"));
         output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
     }
@@ -104,39 +108,42 @@ impl Brought {
     pub(super) fn call(
         &mut self,
         run: &Run,
-        (known_by, blobs): (KnownBy, &Blobs),
+        (record, blobs): (RunRecord, &Blobs),
     ) -> Result<Call, Box<Reply>> {
         let none = BTreeMap::new();
-        let asked = match known_by {
-            KnownBy::Nobody => &self.attempts,
-            KnownBy::NewRecord | KnownBy::Record => {
+        let asked = match record {
+            RunRecord::None => &self.attempts,
+            RunRecord::New | RunRecord::Existing => {
                 run.flow.as_ref().map_or(&none, |flow| &flow.attempts)
             }
         };
         let early = self.requested().filter_map(|(name, id)| {
             let attempt = written(asked, &id.key).map_or(1, |(_, attempt)| attempt);
             let mut before = attempt..id.attempt;
-            (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
+            (!before.all(|attempt| self.is_invalid(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
                 at_output(name, ProblemCode::UnaskedOutput, message)
             })
         });
-        let beyond = match known_by {
-            KnownBy::Nobody => None,
-            KnownBy::NewRecord => Some(self.beyond(None)),
-            KnownBy::Record => Some(self.beyond(Some(run))),
+        let unasked_attempts = match record {
+            RunRecord::None => None,
+            RunRecord::New => Some(self.unasked_attempts(None)),
+            RunRecord::Existing => Some(self.unasked_attempts(Some(run))),
         };
-        let early = told(early.chain(beyond.into_iter().flatten()));
+        let early = told(early.chain(unasked_attempts.into_iter().flatten()));
         if !early.is_empty() {
-            return Err(mistaken(ErrorCode::UnaskedOutput, "the request", early));
+            return Err(invalid(ErrorCode::UnaskedOutput, "the request", early));
         }
-        self.stored(known_by, blobs)
+        self.stored(record, blobs)
             .map_err(|error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()))
     }
 
     /// Outputs by key or id for attempts that a record, if there is one, has not asked for. They are not
     /// believed: a call that is repeated would use up one attempt after the other.
-    fn beyond<'a>(&'a self, record: Option<&'a Run>) -> impl Iterator<Item = Problem> + 'a {
+    fn unasked_attempts<'a>(
+        &'a self,
+        record: Option<&'a Run>,
+    ) -> impl Iterator<Item = Problem> + 'a {
         let names = self.outputs.values().filter(|(name, ..)| name.parse::<RequestId>().is_err());
         names.filter_map(move |(name, ..)| {
             let name: Key = name.parse().ok()?;
@@ -145,27 +152,27 @@ impl Brought {
                 Some(flow) => flow.results.contains_key(&name),
                 None => self.results.get(&name).is_some_and(is_good),
             };
-            let waiting = record.and_then(|run| asked(run, &name));
+            let waiting = record.and_then(|run| waiting_attempt(run, &name));
             let (key, attempt) = waiting.unwrap_or_else(|| (name.clone(), 1));
             let (claim, claimed) = written(&self.attempts, &key).filter(|_| !is_done)?;
             let message = format!("{key} is at attempt {attempt}");
             let problem =
-                || at("/attempts", &claim.to_string(), ProblemCode::UnaskedOutput, message);
+                || problem_at("/attempts", &claim.to_string(), ProblemCode::UnaskedOutput, message);
             (attempt < claimed).then(problem)
         })
     }
 
     /// Answers for a run that does not exist: whoever sends them means another one, or one that is
     /// gone, and nothing should be done again for it.
-    pub(super) fn of_no_run(&self, run: &RunId) -> Vec<Problem> {
+    pub(super) fn answers_without_run(&self, run: &RunId) -> Vec<Problem> {
         let message = format!("there is no run {run} yet: nothing has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
         let of_it =
             of_it.map(|(name, _)| at_output(name, ProblemCode::UnaskedOutput, message.clone()));
-        told(of_it.chain(self.beyond(None)))
+        told(of_it.chain(self.unasked_attempts(None)))
     }
 
-    fn stored(&mut self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
+    fn stored(&mut self, record: RunRecord, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let (mut outputs, mut results) = (BTreeMap::new(), BTreeMap::new());
         for (known_as, (_, json, verdict)) in &mut self.outputs {
             let stored = store(blobs, accepted(json.take()), true)?;
@@ -173,31 +180,31 @@ impl Brought {
         }
         // A record that exists knows better, and one that begins has fresh attempts.
         let seeds = std::mem::take(&mut self.results);
-        let seeds = seeds.into_iter().filter(|(_, result)| match known_by {
-            KnownBy::Nobody => true,
-            KnownBy::NewRecord => is_good(result),
-            KnownBy::Record => false,
+        let seeds = seeds.into_iter().filter(|(_, result)| match record {
+            RunRecord::None => true,
+            RunRecord::New => is_good(result),
+            RunRecord::Existing => false,
         });
         for (key, result) in seeds {
             let ok = is_good(&result);
             results.insert(key, store(blobs, result, ok)?);
         }
-        let alone = known_by == KnownBy::Nobody;
+        let alone = record == RunRecord::None;
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }
 
-    /// What was brought and not used, and why: an attempt is over, another output was there for it, or
-    /// nobody asks for it. What is done already may well be brought again.
+    /// What was inputs and not used, and why: an attempt is over, another output was there for it, or
+    /// nobody asks for it. What is done already may well be inputs again.
     pub(super) fn ignored(&self, run: &Run, id: Option<&RunId>) -> Vec<Problem> {
         let Some(flow) = &run.flow else { return Vec::new() };
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
-            let is_left = flow.offers.contains_key(known_as);
-            if !is_left && !flow.stale.contains(known_as) {
+            let is_unused = flow.offers.contains_key(known_as);
+            if !is_unused && !flow.stale.contains(known_as) {
                 return None;
             }
             let (code, message) = match name.parse::<RequestId>() {
-                Ok(request) => left(flow, &request),
-                Err(_) => self.unmet(run, flow, (name, id)),
+                Ok(request) => why_unused_request(flow, &request),
+                Err(_) => self.why_unused_name(run, flow, (name, id)),
             }?;
             Some(at_output(name, code, message))
         };
@@ -205,7 +212,7 @@ impl Brought {
     }
 
     /// Why one is left that came under a key or the id of a step.
-    fn unmet(
+    fn why_unused_name(
         &self,
         run: &Run,
         flow: &StepsState,
@@ -221,7 +228,7 @@ impl Brought {
         if flow.results.contains_key(&name) {
             return None;
         }
-        let Some((key, attempt)) = asked(run, &name) else {
+        let Some((key, attempt)) = waiting_attempt(run, &name) else {
             // Of a step in loops, something is done that it may have been for.
             let is_done = name.iterations.is_empty() && flow.latest.contains_key(&name.step);
             return (!is_done).then(unasked);
@@ -242,19 +249,19 @@ impl Brought {
 }
 
 /// Something about an output of the request.
-fn at_output(name: &str, flaw: ProblemCode, message: String) -> Problem {
-    at("/agentOutputs", name, flaw, message)
+fn at_output(name: &str, code: ProblemCode, message: String) -> Problem {
+    problem_at("/agentOutputs", name, code, message)
 }
 
-fn at(place: &str, name: &str, flaw: ProblemCode, message: String) -> Problem {
+fn problem_at(place: &str, name: &str, code: ProblemCode, message: String) -> Problem {
     let mut path = place.to_owned();
     push_token(&mut path, name);
-    Problem::new(path, flaw, message)
+    Problem::new(path, code, message)
 }
 
 /// Why an output that came under the id of a request is left. What is done, or has failed for good, may
-/// well be brought again.
-fn left(flow: &StepsState, request: &RequestId) -> Option<(ProblemCode, String)> {
+/// well be inputs again.
+fn why_unused_request(flow: &StepsState, request: &RequestId) -> Option<(ProblemCode, String)> {
     match flow.attempts.get(&request.key) {
         _ if flow.results.contains_key(&request.key) => None,
         Some(&attempt) if request.attempt < attempt => {
@@ -275,7 +282,7 @@ fn is_good(result: &Json) -> bool {
 
 /// The attempt that a record is at, of a key; of the id of a step in loops, that of the first key
 /// that waits.
-fn asked(run: &Run, name: &Key) -> Option<(Key, u32)> {
+fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let flow = run.flow.as_deref()?;
     let waiting = || {
         let keys = run.scheduler.asks.keys().filter_map(|ask| key_of(run.agents.get(&ask.agent)?));

@@ -14,7 +14,7 @@ pub enum Signal {
     /// The terminal is gone.
     HangUp,
     /// Somebody put something into the inbox.
-    Poke,
+    Wake,
 }
 
 /// All of them.
@@ -23,7 +23,7 @@ pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
-    poke: tokio::signal::unix::Signal,
+    wake_owner: tokio::signal::unix::Signal,
 }
 
 impl Signals {
@@ -33,7 +33,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
-            poke: signal(SignalKind::user_defined1())?,
+            wake_owner: signal(SignalKind::user_defined1())?,
         })
     }
 
@@ -43,7 +43,7 @@ impl Signals {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
             _ = self.hang_up.recv() => Signal::HangUp,
-            _ = self.poke.recv() => Signal::Poke,
+            _ = self.wake_owner.recv() => Signal::Wake,
         }
     }
 }

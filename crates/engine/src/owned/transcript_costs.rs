@@ -20,33 +20,35 @@ use raymond_store::RunPaths;
 use crate::boot;
 use crate::project::Project;
 use crate::recovery;
-use crate::shell::{Backends, config_home, transcript};
+use crate::runner::{Backends, config_home, transcript};
 
 /// Whether the machine ran on since the run was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Machine {
+pub(super) enum BootState {
     /// It did.
-    RanOn,
+    SameBoot,
     /// It restarted: the ends of transcripts may be lost.
     Restarted,
 }
 
 /// What records tell about the transcripts beside them.
 #[derive(Debug, Default)]
-pub(super) struct Clues {
+pub(super) struct TranscriptIndex {
     /// The attempts of records that are kept, and are not in flight: their ends are recorded.
     settled: BTreeSet<Attempt>,
     plans: BTreeMap<Attempt, SessionPlan>,
     lanes: BTreeMap<TurnId, Lane>,
-    asked: BTreeSet<BackendName>,
+    backends_asked: BTreeSet<BackendName>,
 }
 
-impl Clues {
+impl TranscriptIndex {
     /// Learns from a record.
     pub(super) fn note(&mut self, record: &Record) {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             match event {
-                Event::RunStarted(start) => self.asked.extend(start.backends.iter().cloned()),
+                Event::RunStarted(start) => {
+                    self.backends_asked.extend(start.backends.iter().cloned())
+                }
                 Event::TurnQueued { turn, lane, .. } => {
                     self.lanes.insert(turn.clone(), lane.clone());
                 }
@@ -59,12 +61,12 @@ impl Clues {
     }
 
     /// The records up to here are kept.
-    pub(super) fn keep(&mut self, run: &Run) {
+    pub(super) fn mark_kept(&mut self, run: &Run) {
         self.settled = self.plans.keys().cloned().collect();
         for turn in in_flight(run) {
             self.settled.remove(&(turn.id.clone(), turn.attempt));
         }
-        self.asked.insert(run.settings.backend.clone());
+        self.backends_asked.insert(run.settings.backend.clone());
     }
 
     /// What each attempt cost that is not settled and has a transcript.
@@ -73,40 +75,40 @@ impl Clues {
         project: &Project,
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
-        machine: Machine,
+        machine: BootState,
     ) -> BTreeMap<Attempt, TranscriptCost> {
         // A directory that cannot be read says nothing: what is not known there is not known.
         let names = project.disk.list(&paths.transcripts).unwrap_or_default();
         let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
         let open = attempts.filter(|attempt| !self.settled.contains(attempt));
-        let traced = |attempt: Attempt| {
-            let traced = self.traced(&attempt, (run, paths), backends, machine);
-            (attempt, traced)
+        let attempt_cost = |attempt: Attempt| {
+            let attempt_cost = self.attempt_cost(&attempt, (run, paths), backends, machine);
+            (attempt, attempt_cost)
         };
-        open.map(traced).collect()
+        open.map(attempt_cost).collect()
     }
 
-    fn traced(
+    fn attempt_cost(
         &self,
         attempt: &Attempt,
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
-        machine: Machine,
+        machine: BootState,
     ) -> TranscriptCost {
-        let asked = match self.lanes.get(&attempt.0) {
+        let backends_asked = match self.lanes.get(&attempt.0) {
             Some(Lane::Script) => return Cost::Free.into(),
             Some(Lane::Prompt(name)) => [name.clone()].into(),
-            None => self.asked.clone(),
+            None => self.backends_asked.clone(),
         };
         let started = self.started(attempt, (run, paths));
         let machine = match restarted_since(&started.transcript) {
-            Some(true) => Machine::Restarted,
-            Some(false) => Machine::RanOn,
+            Some(true) => BootState::Restarted,
+            Some(false) => BootState::SameBoot,
             None => machine,
         };
-        let found = asked.iter().filter_map(|name| backends.get(name));
-        let traced = found.map(|backend| told(backend.attach(&started), machine));
-        traced.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
+        let found = backends_asked.iter().filter_map(|name| backends.get(name));
+        let attempt_cost = found.map(|backend| cost_of_found(backend.attach(&started), machine));
+        attempt_cost.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
     fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
@@ -133,27 +135,29 @@ fn attempt_of(name: &str) -> Option<Attempt> {
 }
 
 /// Returns what a turn in flight spent whose client is gone; none if it still runs.
-pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
+pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
     if let Attached::Running = found {
         return None;
     }
     let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
     let restarted = restarted_since(&transcript);
-    let restarted = restarted.unwrap_or_else(|| boot::wrote_before(&paths.journal));
-    let machine = if restarted { Machine::Restarted } else { Machine::RanOn };
-    Some(told(found, machine))
+    let restarted = restarted.unwrap_or_else(|| boot::is_from_earlier_boot(&paths.journal));
+    let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };
+    Some(cost_of_found(found, machine))
 }
 
-fn told(found: Attached, machine: Machine) -> TranscriptCost {
+fn cost_of_found(found: Attached, machine: BootState) -> TranscriptCost {
     match (found, machine) {
-        (Attached::Finished(answer), _) => traced(&answer),
-        (Attached::Absent { cost, .. }, Machine::RanOn) => cost.into(),
-        (Attached::Absent { cost, .. }, Machine::Restarted) => recovery::after_restart(cost).into(),
+        (Attached::Finished(answer), _) => cost_of_answer(&answer),
+        (Attached::Absent { cost, .. }, BootState::SameBoot) => cost.into(),
+        (Attached::Absent { cost, .. }, BootState::Restarted) => {
+            recovery::after_restart(cost).into()
+        }
         (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown.into(),
     }
 }
 
-fn traced(answer: &Answer) -> TranscriptCost {
+fn cost_of_answer(answer: &Answer) -> TranscriptCost {
     match answer {
         Answer::Replied(reply) => TranscriptCost { cost: reply.cost, capped: reply.capped },
         Answer::Capped { cost, .. } => TranscriptCost { cost: *cost, capped: true },
@@ -173,9 +177,9 @@ mod tests {
         let cost = Cost::Reported(Micros(5));
         let (progressed, denied, session) = (true, Vec::new(), None);
         let capped = Answer::Capped { cost, progressed, denied, session };
-        assert_eq!(traced(&capped), TranscriptCost { cost, capped: true });
+        assert_eq!(cost_of_answer(&capped), TranscriptCost { cost, capped: true });
         let failed = Answer::Interrupted { cost, progressed, session: None };
-        assert_eq!(traced(&failed), TranscriptCost { cost, capped: false });
+        assert_eq!(cost_of_answer(&failed), TranscriptCost { cost, capped: false });
     }
 
     #[test]

@@ -25,27 +25,27 @@ use raymond_store::lock::Takeover;
 use tempfile::TempDir;
 
 use crate::clock;
-use crate::driver::{Driver, Nobody};
+use crate::driver::{Driver, RecordOnly};
 use crate::launch::{Launch, Prepared};
-use crate::owned::{Clients, Opening, Owned};
+use crate::owned::{LeftoverClients, OpenOptions, OwnedRun};
 use crate::pin::PLATFORM;
 use crate::project::Project;
-use crate::scope::{Loaded, Origin};
-use crate::shell;
-use crate::shell::Backends;
+use crate::runner;
+use crate::runner::Backends;
+use crate::scope::{LoadedScope, Origin};
 
 /// The backend that answers the prompts of these runs.
 const BACKEND: &str = "said";
 
 /// A place for one run.
-pub(crate) struct Bench {
+pub(crate) struct TestRun {
     pub(crate) project: Project,
     pub(crate) memory: Memory,
     /// Where its agents work.
     pub(crate) cwd: TempDir,
 }
 
-impl Bench {
+impl TestRun {
     /// A run that is kept in memory.
     pub(crate) fn in_memory() -> Self {
         let memory = Memory::new(0);
@@ -62,11 +62,11 @@ impl Bench {
     }
 
     /// The same, and somebody watches over its lock.
-    pub(crate) fn witnessed() -> (Self, Arc<Witness>) {
+    pub(crate) fn witnessed() -> (Self, Arc<LockWitness>) {
         let mut bench = Self::in_files();
         let lock = bench.project.paths(&Self::run()).lock;
-        let witness = Arc::new(Witness { lock, renamed: Mutex::default() });
-        bench.project.disk = Arc::<Witness>::clone(&witness);
+        let witness = Arc::new(LockWitness { lock, renamed: Mutex::default() });
+        bench.project.disk = Arc::<LockWitness>::clone(&witness);
         (bench, witness)
     }
 
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Creates the run; nothing is recorded yet but its header.
-    pub(crate) fn created(&self, files: &[(&str, &str)], settings: Settings) -> (Owned, Input) {
+    pub(crate) fn created(&self, files: &[(&str, &str)], settings: Settings) -> (OwnedRun, Input) {
         let source = |(name, text): &(&str, &str)| SourceFile {
             name: (*name).to_owned(),
             bytes: text.as_bytes().into(),
@@ -93,7 +93,7 @@ impl Bench {
         let files: Vec<SourceFile> = files.iter().map(source).collect();
         let definition =
             Definition::parse(files.clone(), &Start::Entry, PLATFORM).unwrap().definition;
-        let loaded = Loaded {
+        let loaded = LoadedScope {
             scope: "/wf".into(),
             start: Start::Entry,
             files,
@@ -109,36 +109,36 @@ impl Bench {
             settings,
         };
         let prepared = Prepared { loaded, definition, warnings: Vec::new() };
-        Owned::create(&self.project, prepared, launch).unwrap()
+        OwnedRun::create(&self.project, prepared, launch).unwrap()
     }
 
     /// A run whose first turn is in flight, as its owner recorded it.
-    pub(crate) fn begun(&self, files: &[(&str, &str)]) -> Owned {
+    pub(crate) fn begun(&self, files: &[(&str, &str)]) -> OwnedRun {
         self.begun_with(files, Self::settings())
     }
 
-    pub(crate) fn begun_with(&self, files: &[(&str, &str)], settings: Settings) -> Owned {
+    pub(crate) fn begun_with(&self, files: &[(&str, &str)], settings: Settings) -> OwnedRun {
         let (owned, start) = self.created(files, settings);
         recorded(owned, vec![start])
     }
 
     /// The run as a new owner opens it.
-    pub(crate) async fn opened(&self) -> Owned {
-        let (takeover, clients) = (Takeover::Never, Clients::Adopt);
-        let how = Opening { takeover, truncate_to: None, clients };
-        Owned::open(&self.project, &Self::run(), how, None).await.unwrap()
+    pub(crate) async fn opened(&self) -> OwnedRun {
+        let (takeover, clients) = (Takeover::Never, LeftoverClients::Adopt);
+        let how = OpenOptions { takeover, truncate_to: None, clients };
+        OwnedRun::open(&self.project, &Self::run(), how, None).await.unwrap()
     }
 }
 
 /// Records these inputs, as an owner does that starts nothing.
-pub(crate) fn recorded(owned: Owned, inputs: Vec<Input>) -> Owned {
-    let Owned { head, definition, journal, .. } = owned;
-    let mut driver = Driver::new(head, definition, journal, Nobody);
+pub(crate) fn recorded(owned: OwnedRun, inputs: Vec<Input>) -> OwnedRun {
+    let OwnedRun { head, definition, journal, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
     for verdict in driver.handle(clock::now(), inputs).unwrap() {
         verdict.unwrap();
     }
     let (head, definition, journal) = driver.into_parts();
-    Owned { journal, head, definition, ..owned }
+    OwnedRun { journal, head, definition, ..owned }
 }
 
 /// The outcome of a turn that was stopped.
@@ -225,9 +225,9 @@ pub(crate) fn answered_by(client: &Arc<Client>) -> Backends {
 }
 
 /// Somebody who does not look.
-pub(crate) struct Unseen;
+pub(crate) struct SilentWatcher;
 
-impl shell::Watch for Unseen {
+impl runner::RunWatcher for SilentWatcher {
     fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
 
     fn note(&mut self, _: &str) {}
@@ -235,12 +235,12 @@ impl shell::Watch for Unseen {
 
 /// Real files, and whether the lock of a run was held whenever one of them was put in its place.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct LockWitness {
     lock: PathBuf,
     renamed: Mutex<Vec<(PathBuf, bool)>>,
 }
 
-impl Witness {
+impl LockWitness {
     /// What was put in its place since this was asked last, and whether the lock was held then.
     pub(crate) fn renamed(&self) -> Vec<(PathBuf, bool)> {
         std::mem::take(&mut *self.renamed.lock().unwrap())
@@ -251,7 +251,7 @@ impl Witness {
     }
 }
 
-impl Disk for Witness {
+impl Disk for LockWitness {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         Files.open(path, how)
     }

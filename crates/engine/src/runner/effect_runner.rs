@@ -16,22 +16,22 @@ use raymond_store::blobs;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use super::Watch;
-use super::asking::Asking;
-use super::kit::Kit;
-use super::step::{self, Doing};
-use super::turn::{self, Subject};
+use super::RunWatcher;
+use super::agent_step::AgentStep;
+use super::exec_step::{self, ExecStep};
+use super::turn::{self, TurnSpec};
+use super::turn_context::TurnContext;
 use crate::driver::World;
 
 /// What became of a turn; an error when a value of it could not be stored or read.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct TurnReport {
     turn: TurnId,
     attempt: u32,
     outcome: Result<Outcome, blobs::Error>,
 }
 
-impl Report {
+impl TurnReport {
     pub(crate) fn into_input(self) -> Result<Input, blobs::Error> {
         let Self { turn, attempt, outcome } = self;
         Ok(Input::Settled { turn, attempt, outcome: outcome? })
@@ -42,31 +42,31 @@ impl Report {
 pub(crate) type Seen = (TurnId, Sign);
 
 /// Starts what the driver releases.
-pub(crate) struct Hands<'w> {
-    kit: Arc<Kit>,
-    reports: UnboundedSender<Report>,
+pub(crate) struct EffectRunner<'w> {
+    context: Arc<TurnContext>,
+    reports: UnboundedSender<TurnReport>,
     signs: UnboundedSender<Seen>,
     turns: BTreeMap<(TurnId, u32), CancellationToken>,
-    pub(crate) watch: &'w mut (dyn Watch + Send),
+    pub(crate) watch: &'w mut (dyn RunWatcher + Send),
     pub(crate) finished: bool,
 }
 
-impl<'w> Hands<'w> {
+impl<'w> EffectRunner<'w> {
     pub(crate) fn new(
-        kit: Arc<Kit>,
-        (reports, signs): (UnboundedSender<Report>, UnboundedSender<Seen>),
-        watch: &'w mut (dyn Watch + Send),
+        context: Arc<TurnContext>,
+        (reports, signs): (UnboundedSender<TurnReport>, UnboundedSender<Seen>),
+        watch: &'w mut (dyn RunWatcher + Send),
     ) -> Self {
-        Self { kit, reports, signs, turns: BTreeMap::new(), watch, finished: false }
+        Self { context, reports, signs, turns: BTreeMap::new(), watch, finished: false }
     }
 
     /// How many turns have not reported yet.
-    pub(crate) fn busy(&self) -> usize {
+    pub(crate) fn running_turns(&self) -> usize {
         self.turns.len()
     }
 
     /// A turn has reported.
-    pub(crate) fn reported(&mut self, report: &Report) {
+    pub(crate) fn remove_turn(&mut self, report: &TurnReport) {
         self.turns.remove(&(report.turn.clone(), report.attempt));
     }
 
@@ -78,32 +78,32 @@ impl<'w> Hands<'w> {
     }
 
     fn start(&mut self, run: &Run, definition: &Definition, effect: Effect) {
-        let subject = |turn: &TurnId, prompt| {
+        let spec = |turn: &TurnId, prompt| {
             let agent = run.agents.get(&turn.agent)?;
-            match Asking::of(run, definition, &agent.id, &self.kit.schemas) {
-                Some(asking) => Some(Subject::step(agent, asking.into())),
-                None => Subject::new(definition, agent, prompt),
+            match AgentStep::of(run, definition, &agent.id, &self.context.schemas) {
+                Some(agent_step) => Some(TurnSpec::step(agent, agent_step.into())),
+                None => TurnSpec::new(definition, agent, prompt),
             }
             .map(Box::new)
         };
-        let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
+        let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
         match effect {
             Effect::Prompt(effect) => {
-                let Some(subject) = subject(&effect.turn, Some(&effect.prompt)) else { return };
+                let Some(spec) = spec(&effect.turn, Some(&effect.prompt)) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let watch = self.watch_over(&effect.turn, cancel.clone());
-                self.spawn(id, cancel, turn::prompt(kit, effect, subject, watch));
+                let watch = self.turn_watch(&effect.turn, cancel.clone());
+                self.spawn(id, cancel, turn::prompt(context, effect, spec, watch));
             }
             Effect::Script(effect) => {
-                let Some(subject) = subject(&effect.turn, None) else { return };
+                let Some(spec) = spec(&effect.turn, None) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let turn = turn::script(kit, effect, subject, cancel.clone());
+                let turn = turn::script(context, effect, spec, cancel.clone());
                 self.spawn(id, cancel, turn);
             }
             Effect::Step(effect) => {
-                let Some(doing) = self.doing(run, definition, &effect) else { return };
+                let Some(step) = self.exec_step(run, definition, &effect) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let turn = step::step(kit, effect, doing, cancel.clone());
+                let turn = exec_step::run(context, effect, step, cancel.clone());
                 self.spawn(id, cancel, turn);
             }
             Effect::Cancel { .. } | Effect::Finish => {}
@@ -111,10 +111,15 @@ impl<'w> Hands<'w> {
     }
 
     /// What a step is about, filled in as its strand sees things now.
-    fn doing(&self, run: &Run, definition: &Definition, effect: &StepEffect) -> Option<Doing> {
+    fn exec_step(
+        &self,
+        run: &Run,
+        definition: &Definition,
+        effect: &StepEffect,
+    ) -> Option<ExecStep> {
         let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
         let (index, exec, call) = work.call(flow, &effect.turn.agent, &effect.key)?;
-        Some(Doing { index, exec, call, schemas: Arc::clone(&self.kit.schemas) })
+        Some(ExecStep { index, exec, call, schemas: Arc::clone(&self.context.schemas) })
     }
 
     /// Follows every turn in flight that nobody here has started: its client was found running.
@@ -127,18 +132,18 @@ impl<'w> Hands<'w> {
             if self.turns.contains_key(&id) {
                 continue;
             }
-            let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
+            let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
             if turn.recalled {
                 // Its `Cancel` was released before anybody followed the client.
                 cancel.cancel();
             }
-            let watch = self.watch_over(&turn.id, cancel.clone());
-            let asking = Asking::of(run, definition, &turn.id.agent, &self.kit.schemas);
-            self.spawn(id, cancel, turn::follow(kit, effect, asking.map(Box::new), watch));
+            let watch = self.turn_watch(&turn.id, cancel.clone());
+            let agent_step = AgentStep::of(run, definition, &turn.id.agent, &self.context.schemas);
+            self.spawn(id, cancel, turn::follow(context, effect, agent_step.map(Box::new), watch));
         }
     }
 
-    fn watch_over(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
+    fn turn_watch(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
         let (turn, signs) = (turn.clone(), self.signs.clone());
         let listener = move |sign| drop(signs.send((turn.clone(), sign)));
         contract::Watch { cancel, listener: Arc::new(listener) }
@@ -155,19 +160,19 @@ impl<'w> Hands<'w> {
         let reports = self.reports.clone();
         let task = tokio::spawn(task);
         tokio::spawn(async move {
-            let outcome = task.await.unwrap_or_else(|defect| Ok(broken(&defect)));
-            reports.send(Report { turn, attempt, outcome }).ok();
+            let outcome = task.await.unwrap_or_else(|defect| Ok(panicked(&defect)));
+            reports.send(TurnReport { turn, attempt, outcome }).ok();
         });
     }
 }
 
 /// A panic is a defect of ours: the agent fails, and the run stays alive to say so.
-fn broken(defect: &tokio::task::JoinError) -> Outcome {
+fn panicked(defect: &tokio::task::JoinError) -> Outcome {
     let failure = TurnFailure::NotStarted { why: format!("a defect in raymond: {defect}") };
     Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None }
 }
 
-impl World for Hands<'_> {
+impl World for EffectRunner<'_> {
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record) {
         self.watch.committed(run, ledger, record);
     }

@@ -10,23 +10,23 @@ use raymond_core::ids::Nonce;
 use tokio::sync::Semaphore;
 
 /// Held while somebody moves in, and while everything below the process is ended.
-static DOOR: Semaphore = Semaphore::const_new(1);
-static TENANTS: AtomicUsize = AtomicUsize::new(0);
+static REGISTRATION: Semaphore = Semaphore::const_new(1);
+static ACTIVE_RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// A run that is driven; it moves out when it is dropped.
-pub(super) struct Tenant(());
+pub(super) struct ActiveRun(());
 
-impl Tenant {
-    pub(super) async fn moves_in() -> Self {
-        let _door = DOOR.acquire().await;
-        TENANTS.fetch_add(1, Ordering::SeqCst);
+impl ActiveRun {
+    pub(super) async fn register() -> Self {
+        let _door = REGISTRATION.acquire().await;
+        ACTIVE_RUNS.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
 
     /// Nothing of its run is left running.
-    pub(super) async fn clears_up(&self, nonce: &Nonce, grace: &Grace) {
-        let _door = DOOR.acquire().await;
-        if TENANTS.load(Ordering::SeqCst) == 1 {
+    pub(super) async fn end_processes(&self, nonce: &Nonce, grace: &Grace) {
+        let _door = REGISTRATION.acquire().await;
+        if ACTIVE_RUNS.load(Ordering::SeqCst) == 1 {
             end_orphans(nonce, grace).await;
         } else {
             leftovers::end(&leftovers::find(nonce), grace).await;
@@ -35,8 +35,8 @@ impl Tenant {
     }
 }
 
-impl Drop for Tenant {
+impl Drop for ActiveRun {
     fn drop(&mut self) {
-        TENANTS.fetch_sub(1, Ordering::SeqCst);
+        ACTIVE_RUNS.fetch_sub(1, Ordering::SeqCst);
     }
 }

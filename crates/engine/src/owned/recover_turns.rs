@@ -19,15 +19,15 @@ use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
-use super::{Clients, OwnError, Owned, take};
+use super::{LeftoverClients, OwnError, OwnedRun, take_lock};
+use crate::copied_run::check_no_active_copy;
 use crate::discard::{DiscardError, check_own};
-use crate::elsewhere::check_only;
-use crate::look::look;
-use crate::observe::answered;
+use crate::inspect::inspect;
+use crate::observe::read_answer;
 use crate::project::Project;
-use crate::recovery::{self, Attached};
-use crate::shell::asking::Asking;
-use crate::shell::{Backends, config_home, schemas_of, transcript};
+use crate::recovery::{self, FoundTurn};
+use crate::runner::agent_step::AgentStep;
+use crate::runner::{Backends, compile_schemas, config_home, transcript};
 
 /// What to do about a turn whose transcript cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum OnUnreadable {
     GiveUp,
 }
 
-impl Owned {
+impl OwnedRun {
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
     pub async fn resume_inputs(
         &mut self,
@@ -46,7 +46,7 @@ impl Owned {
         backends: &Backends,
     ) -> Result<Vec<Input>, OwnError> {
         let reports = self.report_inputs(backends, OnUnreadable::Refuse).await?;
-        Ok(recovery::inputs(reports, settings))
+        Ok(recovery::resume_inputs(reports, settings))
     }
 
     /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
@@ -59,13 +59,14 @@ impl Owned {
         let run = &self.head.run;
         let mut left = leftovers::find(&run.nonce);
         let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
-        let mut inputs = recovery::reports(run, |turn| {
+        let mut inputs = recovery::turn_reports(run, |turn| {
             let marker = Marker::of(&run.nonce, turn);
-            let found = find(run, &self.paths, turn, backends);
+            let found = find_turn(run, &self.paths, turn, backends);
             let mut processes = left.iter().chain(&self.found.ended);
             let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            let found = if lived && !transcript.exists() { doubted(found) } else { found };
+            let found =
+                if lived && !transcript.exists() { with_unknown_cost(found) } else { found };
             if !matches!(found, contract::Attached::Running) {
                 gone.insert(marker);
             }
@@ -76,14 +77,14 @@ impl Owned {
                 contract::Attached::Finished(answer) if run.flow.is_some() => {
                     answers.push((turn.clone(), answer));
                     // To weigh it by its schema may take a while: that is done below.
-                    Ok(Attached::Running)
+                    Ok(FoundTurn::Running)
                 }
                 found => Ok(attached(self, turn, found)?),
             }
         })?;
         for (turn, answer) in answers {
-            let (asking, blobs) = (asking(self, &turn), Arc::clone(&self.blobs));
-            let outcome = judged(asking, answer, &blobs).await?;
+            let (agent_step, blobs) = (agent_step(self, &turn), Arc::clone(&self.blobs));
+            let outcome = step_outcome(agent_step, answer, &blobs).await?;
             inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
         }
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
@@ -101,7 +102,7 @@ impl Owned {
     pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
         let run = &self.head.run;
         let unreadable =
-            in_flight(run).find_map(|turn| match find(run, &self.paths, turn, backends) {
+            in_flight(run).find_map(|turn| match find_turn(run, &self.paths, turn, backends) {
                 contract::Attached::Unreadable { why } => Some(OwnError::Unreadable { why }),
                 _ => None,
             });
@@ -110,14 +111,14 @@ impl Owned {
 
     /// Ends the clients that outlived their owner.
     pub async fn end_clients(&mut self) {
-        let (left, survivors) = end_strays(&self.head.run, Clients::End).await;
+        let (left, survivors) = end_leftovers(&self.head.run, LeftoverClients::End).await;
         self.found.ended.extend(left);
         self.found.survivors.extend(survivors);
     }
 }
 
 /// A client whose processes lived was started. Without its transcript, nothing tells what it cost.
-fn doubted(found: contract::Attached) -> contract::Attached {
+fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
     match found {
         contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
             contract::Attached::Absent { cost: Cost::Unknown, progressed: true, session }
@@ -128,49 +129,49 @@ fn doubted(found: contract::Attached) -> contract::Attached {
 
 /// What was found of a turn in flight; a large answer is stored.
 fn attached(
-    owned: &Owned,
+    owned: &OwnedRun,
     turn: &Turn,
     found: contract::Attached,
-) -> Result<Attached, blobs::Error> {
+) -> Result<FoundTurn, blobs::Error> {
     let run = &owned.head.run;
     Ok(match found {
-        contract::Attached::Running => Attached::Running,
+        contract::Attached::Running => FoundTurn::Running,
         contract::Attached::Absent { cost, progressed, session } => {
             let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
             // The journal may have been written since: another agent's turn, or a stop.
             let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
             let cost = if restarted { recovery::after_restart(cost) } else { cost };
-            Attached::Absent { cost, progressed, session }
+            FoundTurn::Absent { cost, progressed, session }
         }
         // It may have written anything.
         contract::Attached::Unreadable { .. } => {
-            Attached::Absent { cost: Cost::Unknown, progressed: true, session: None }
+            FoundTurn::Absent { cost: Cost::Unknown, progressed: true, session: None }
         }
         contract::Attached::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
             let (source, by) = (run.settings.program.messages(), Interruption::Crash);
-            Attached::Finished(answered(answer, source, by, cwd.as_ref(), &owned.blobs)?)
+            FoundTurn::Finished(read_answer(answer, source, by, cwd.as_ref(), &owned.blobs)?)
         }
     })
 }
 
 /// The agent step that an earlier owner had asked for.
-fn asking(owned: &Owned, turn: &Turn) -> Option<Asking> {
+fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
     let (run, definition) = (&owned.head.run, &owned.definition);
     let document = definition.work.as_ref().map(|work| &work.document);
-    let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(schemas_of(document)));
-    Asking::of(run, definition, &turn.id.agent, &schemas)
+    let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(compile_schemas(document)));
+    AgentStep::of(run, definition, &turn.id.agent, &schemas)
 }
 
 /// What its answer is worth. Without its step nobody can say: it is asked again.
-async fn judged(
-    asking: Option<Asking>,
+async fn step_outcome(
+    agent_step: Option<AgentStep>,
     answer: Answer,
     blobs: &Blobs,
 ) -> Result<Outcome, blobs::Error> {
     let by = Interruption::Crash;
-    match asking {
-        Some(asking) => asking.judge(blobs, answer, by).await,
+    match agent_step {
+        Some(agent_step) => agent_step.outcome(blobs, answer, by).await,
         None => {
             let (cost, progressed) = (Cost::Unknown, true);
             Ok(Outcome::Interrupted { by, cost, progressed, session: None })
@@ -180,7 +181,12 @@ async fn judged(
 
 /// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
 /// never outlives its owner.
-pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
+pub fn find_turn(
+    run: &Run,
+    paths: &RunPaths,
+    turn: &Turn,
+    backends: &Backends,
+) -> contract::Attached {
     let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
     let former = backends.former(name);
@@ -211,30 +217,33 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
 /// and nobody drives a copy of it.
 pub fn check_endable(project: &Project, header: &Header) -> Result<(), DiscardError> {
     check_own(project, &header.run)?;
-    Ok(check_only(project, header)?)
+    Ok(check_no_active_copy(project, header)?)
 }
 
 /// Ends what was left of a run that nobody drives, and sees it dead; nothing is recorded. Returns what
 /// was left, and what of it did not end.
-pub async fn end_left(
+pub async fn end_leftover_processes(
     project: &Project,
     run: &RunId,
 ) -> Result<(Vec<Leftover>, Vec<Identity>), DiscardError> {
     check_own(project, run)?;
     // Whoever resumes the run would adopt some of it.
-    let lock = take(project, &project.paths(run), Takeover::Never)?;
-    let seen = look(project, run)?;
-    check_only(project, &seen.header)?;
-    let ended = end_strays(&seen.head.run, Clients::End).await;
+    let lock = take_lock(project, &project.paths(run), Takeover::Never)?;
+    let seen = inspect(project, run)?;
+    check_no_active_copy(project, &seen.header)?;
+    let ended = end_leftovers(&seen.head.run, LeftoverClients::End).await;
     drop(lock);
     Ok(ended)
 }
 
 /// Ends what was left running and cannot be adopted.
-pub(super) async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, Vec<Identity>) {
+pub(super) async fn end_leftovers(
+    run: &Run,
+    clients: LeftoverClients,
+) -> (Vec<Leftover>, Vec<Identity>) {
     let adoptable: BTreeSet<Marker> = match clients {
-        Clients::End => BTreeSet::new(),
-        Clients::Adopt => in_flight(run)
+        LeftoverClients::End => BTreeSet::new(),
+        LeftoverClients::Adopt => in_flight(run)
             .filter(|turn| turn.lane != Lane::Script)
             .map(|turn| Marker::of(&run.nonce, turn))
             .collect(),
