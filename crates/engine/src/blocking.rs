@@ -1,8 +1,9 @@
-//! Work that takes as long as its input wants, such as checking a value by the schema of somebody else.
+//! Runs possibly slow checks of untrusted input on a separate thread with a time limit.
 //!
-//! It is done on a thread of its own, so that everything else goes on: clocks, signals, other steps.
-//! A thread cannot be ended; one that nobody waits for any more ends by itself, or with the process. So
-//! there are only so many.
+//! A JSON Schema with an expensive pattern can take minutes. The check must not block the runner:
+//! signals, timers and other steps continue meanwhile. A thread cannot be killed, so a check that
+//! exceeds the limit continues in the background until it ends or the process exits. The number of
+//! such threads is limited for this reason.
 
 use std::panic;
 use std::thread;
@@ -11,31 +12,34 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// How long anybody waits.
+/// The longest wait for a check. Real schemas take milliseconds; a check that needs half a minute is
+/// an attack or a mistake in a pattern.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The message for [`Unfinished::NoThread`].
 pub(crate) const NO_THREAD: &str = "could not start a thread; raise the limit with `ulimit -u`";
 
-/// The work was given up.
+/// Why the work has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfinished {
     /// RecordOnly wants it any more.
     Cancelled,
-    /// It took more than [`TIME_LIMIT`].
+    /// The work took longer than [`TIME_LIMIT`].
     TimedOut,
     /// This process may not start another thread.
     NoThread,
 }
 
-/// How much of such work is done at a time, with what was given up and goes on.
+/// The most threads at the same time, including those that exceeded the limit and still run. Eight
+/// slow checks may occupy eight cores, but never more.
 static SLOTS: Semaphore = Semaphore::const_new(8);
 
-/// Does the work, unless somebody cancels.
+/// Runs the work on a separate thread, until it is done, cancelled or too slow.
 pub(crate) async fn run_with_limit<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
+    // Biased: a cancelled caller must not start a thread.
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(Unfinished::Cancelled),
@@ -47,15 +51,18 @@ pub(crate) async fn run_with_limit<T: Send + 'static>(
 async fn run_on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
-    let place = SLOTS.acquire().await;
+    let slot = SLOTS.acquire().await;
     let (done, waits) = oneshot::channel();
     let worker = thread::Builder::new().spawn(move || {
-        let _until_it_is_done = place;
+        // The slot belongs to the thread, not to the caller: a thread that nobody waits for any more
+        // still occupies it.
+        let _slot_until_done = slot;
         done.send(work()).ok();
     });
     let worker = worker.map_err(|_| Unfinished::NoThread)?;
     match waits.await {
         Ok(value) => Ok(value),
+        // The sender was dropped without a value: the work panicked. The panic continues here.
         Err(_) => match worker.join() {
             Err(panic) => panic::resume_unwind(panic),
             Ok(()) => Err(Unfinished::Cancelled),

@@ -138,7 +138,7 @@ impl Tool {
             Unfinished::NoThread => refused(ErrorCode::Internal, blocking::NO_THREAD, Vec::new()),
             Unfinished::TimedOut => {
                 let most = blocking::TIME_LIMIT.as_secs();
-                let message = format!("to check the request takes more than {most} s");
+                let message = format!("checking the request takes more than {most} s");
                 refused(ErrorCode::TooLarge, message, Vec::new())
             }
         })??;
@@ -170,7 +170,8 @@ impl Tool {
             owned,
             Backends::default(),
             inputs,
-            (&mut reporter, &cancel),
+            &mut reporter,
+            &cancel,
         )
         .await;
         let driven =
@@ -260,7 +261,7 @@ impl Tool {
         let opened = OwnedRun::open(project, run, how, None).await;
         let owned = opened.map_err(|error| own_error(run, &error))?;
         let other = |what: &str| {
-            let message = format!("the run {run} was begun with {what}");
+            let message = format!("the run {run} was started with {what}");
             Err(with_progress(
                 refused(ErrorCode::RunMismatch, message, Vec::new()),
                 &owned.head.run,

@@ -1,7 +1,9 @@
-//! A run of which there is a copy: its processes carry the same markers as those of the copy.
+//! Refuses to touch the processes of a run while an owner drives a copy of it.
 //!
-//! The directory of a project may be copied with its runs. The lock of the copy says nothing of who drives
-//! the original, so before anything is ended or adopted, the locks that are held are looked at.
+//! A project may be copied with its runs. The processes of both copies carry the same markers, but each
+//! copy has its own lock, so the lock does not show that the other copy is active. Before Raymond ends
+//! or adopts processes, it looks at all lock files that a process holds open and compares the headers
+//! of their journals.
 
 use std::path::{Path, PathBuf};
 
@@ -14,26 +16,28 @@ use raymond_store::lock::{Life, ThisHost};
 use crate::fold;
 use crate::project::Project;
 
-/// A copy of the run is driven.
+/// Another process drives a copy of the run.
 #[derive(Debug, thiserror::Error)]
-#[error("{run} is driven in another place, by process {pid}: {}", place.display())]
+#[error("process {pid} drives a copy of {run}: {}", place.display())]
 pub struct ActiveCopy {
     /// The run.
     pub run: RunId,
-    /// Who drives it.
+    /// The owner of the copy.
     pub pid: u32,
     /// The directory of the copy.
     pub place: PathBuf,
 }
 
-/// Checks that nobody drives a copy of this run.
+/// Checks that no process drives a copy of this run.
 pub fn check_no_active_copy(project: &Project, header: &Header) -> Result<(), ActiveCopy> {
     let run = &header.run;
     let own = project.paths(run).lock.canonicalize().ok();
+    // Every copy has the same path below its project, wherever that is.
     let end = Path::new("runs").join(run.as_str()).join("lock");
     let others = held_open(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
     for lock in others {
         let Some(place) = lock.parent() else { continue };
+        // A run of the same name is a copy only if its header, which contains a nonce, is the same.
         if let Some(pid) = driving_process(project, &lock)
             && fold::read_header(project.disk.as_ref(), &place.join("journal.jsonl"))
                 .is_some_and(|first| first.is_ok_and(|copy| copy == *header))

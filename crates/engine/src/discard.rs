@@ -26,8 +26,8 @@ use crate::project::Project;
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
-    /// Its directory is a link, or no directory at all.
-    #[error("{} is a link, or no directory", .0.display())]
+    /// Its directory is a link or not a directory at all.
+    #[error("{} is a link or not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// It came with the repository.
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum DiscardError {
     #[error(transparent)]
     ActiveCopy(#[from] ActiveCopy),
     /// Something has happened to it since it was looked at.
-    #[error("{0} has gone on since it was looked at")]
+    #[error("{0} has changed since it was read")]
     Changed(RunId),
     /// Nothing is recorded of it, and it is not old enough to be given up.
     #[error("{0} may be starting just now")]

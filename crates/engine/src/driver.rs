@@ -33,7 +33,7 @@ pub enum DriverError {
     #[error("could not record what happened")]
     Commit(#[source] raymond_store::journal::Error),
     /// A record could not be made durable earlier.
-    #[error("an earlier record could not be written; the run has to be resumed")]
+    #[error("could not write an earlier record; resume the run")]
     Dead,
     /// A record does not serialise; nothing was written.
     #[error("could not encode a record")]

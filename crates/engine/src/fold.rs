@@ -14,7 +14,7 @@ use crate::driver::Head;
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
     /// The first line is not that of a journal of ours.
-    #[error("this is not a journal of a run: {0}")]
+    #[error("this is not the journal of a run: {0}")]
     NotAJournal(String),
     /// It is that of another run.
     #[error("the journal of {wanted} belongs to the run {found}")]
@@ -26,12 +26,12 @@ pub enum FoldError {
     },
     /// It was written by a later release.
     #[error(
-        "the journal has format {0}, and this release reads up to {format}",
+        "the journal has format {0}, but this release reads only up to {format}",
         format = record::FORMAT
     )]
     Newer(u32),
     /// A line whose sum is right cannot be read.
-    #[error("record {seq} cannot be read: {why}")]
+    #[error("could not read record {seq}: {why}")]
     Unreadable {
         /// Its number.
         seq: u64,
@@ -97,7 +97,7 @@ pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
     let record: Record =
         serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
     if record.seq != seq {
-        return Err(unreadable(format!("it says that it is number {}", record.seq)));
+        return Err(unreadable(format!("its number is {}", record.seq)));
     }
     Ok(record)
 }

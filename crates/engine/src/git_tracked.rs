@@ -1,8 +1,10 @@
-//! Whether a run came with the repository.
+//! Refuses a run that came with the repository.
 //!
-//! `.raymond/` ignores itself in git, so whoever finds a run of it in the index was handed that run by
-//! somebody else: with a clone, a pull, a checked out branch. What it pinned is a program of theirs,
-//! and nobody asked for it here. Where nobody can tell, it counts as theirs.
+//! `.raymond/` contains a `.gitignore` for itself, so git never adds a run by accident. If the index
+//! lists a run, another person put it there, and it arrived with a clone, a pull or a branch. Its
+//! pinned scripts are their programs, which this user has not asked to start. If the index cannot be
+//! read, the run is refused too. The index is parsed here because starting `git` inside a hostile
+//! repository could run programs from its configuration.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -15,29 +17,28 @@ use crate::project::Project;
 
 mod index_v4;
 
-/// A larger file is no index: git would have tens of millions of files to look after.
+/// The largest index in bytes. A larger file is not an index: it would list tens of millions of files.
 const LARGEST: u64 = 4 << 30;
-/// What stands before its first entry.
+/// The bytes before the first entry: signature, version and number of entries.
 const HEAD: u64 = 12;
-/// So much of it is searched at a time.
+/// The bytes that are searched at a time.
 const BLOCK: u64 = 1 << 20;
-/// A larger file does not say where a repository is.
+/// The largest `.git` file of a submodule or worktree, in bytes. It contains one path.
 const LONGEST_POINTER: u64 = 64 << 10;
 
-/// Why a run is not ours to drive, or to delete.
+/// Why Raymond does not drive or delete a run.
 #[derive(Debug, thiserror::Error)]
 pub enum GitTracked {
     /// Git tracks files of it.
     #[error("{0} came with the repository: git tracks its files")]
     Run(RunId),
     /// RecordOnly can tell whether git does.
-    #[error("cannot tell whether {run} came with the repository: {}: {source}", path.display())]
+    #[error("could not check whether {run} came with the repository: {}: {source}", path.display())]
     Unknown {
         /// The run.
         run: RunId,
-        /// What cannot be read.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// Why it cannot.
         source: io::Error,
     },
 }
@@ -60,8 +61,10 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), GitTracked> {
     Ok(())
 }
 
-/// The index of a repository, and the one that it shares entries with, where git has split it: which of
-/// those have been removed since is not looked at.
+/// Returns the index of a repository, and the shared index if git has split it.
+///
+/// Entries that were removed from the shared index since are still found: the run is refused once too
+/// often, never once too rarely.
 fn indices(repository: &Path) -> io::Result<Vec<PathBuf>> {
     let index = repository.join("index");
     let mut indices = vec![index.clone()];
@@ -74,6 +77,7 @@ fn indices(repository: &Path) -> io::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let hash = name.to_str().and_then(|name| bytes(name.strip_prefix("sharedindex.")?));
         if let Some(hash) = hash
+            // A split index names its shared index by hash. Other shared indexes are outdated.
             && contains(&index, &hash)?
         {
             indices.push(entry.path());
@@ -82,15 +86,15 @@ fn indices(repository: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(indices)
 }
 
-/// The bytes that a hash is written for.
+/// Decodes a hash from hexadecimal.
 fn bytes(hash: &str) -> Option<Vec<u8>> {
     let pairs = hash.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).ok());
     let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>();
     bytes.filter(|bytes| !bytes.is_empty())
 }
 
-/// Where the index lies of the repository whose `.git` this is. That of a submodule or of a linked worktree
-/// is a file, which points there.
+/// Returns the directory of the index. `.git` is a file with the path of that directory in a submodule
+/// or a linked worktree.
 fn repository(git: &Path, directory: &Path) -> io::Result<PathBuf> {
     if !fs::metadata(git).is_ok_and(|found| found.is_file()) {
         return Ok(git.to_owned());
@@ -98,7 +102,7 @@ fn repository(git: &Path, directory: &Path) -> io::Result<PathBuf> {
     let mut text = Vec::new();
     open(git, LONGEST_POINTER)?.read_to_end(&mut text)?;
     let repository = pointed(&text, directory)
-        .ok_or_else(|| io::Error::other("it does not say where the repository is"))?;
+        .ok_or_else(|| io::Error::other("it does not contain the path of the repository"))?;
     if !repository.is_dir() {
         let gone = format!("there is no repository at {}", repository.display());
         return Err(io::Error::other(gone));
@@ -111,7 +115,7 @@ fn pointed(text: &[u8], directory: &Path) -> Option<PathBuf> {
     (!named.is_empty()).then(|| directory.join(named))
 }
 
-/// Whether an index has a path that begins so.
+/// Returns whether an index has a path that begins with `wanted`.
 fn holds(index: &Path, wanted: &[u8]) -> io::Result<bool> {
     let mut head = Vec::new();
     match open(index, LARGEST) {
@@ -127,7 +131,7 @@ fn holds(index: &Path, wanted: &[u8]) -> io::Result<bool> {
     index_v4::any(entries, count, wanted)
 }
 
-/// Whether a file contains these bytes. Where there is none, nothing was ever added to it.
+/// Returns whether a file contains these bytes. A repository without an index has no files.
 fn contains(index: &Path, wanted: &[u8]) -> io::Result<bool> {
     let mut file = match open(index, LARGEST) {
         Err(error) if is_absent(&error) => return Ok(false),
@@ -138,14 +142,14 @@ fn contains(index: &Path, wanted: &[u8]) -> io::Result<bool> {
         if memmem::find(&block, wanted).is_some() {
             return Ok(true);
         }
-        // They may begin at the end of this block.
+        // The bytes may begin at the end of this block and end in the next one.
         let kept = block.len().min(wanted.len() - 1);
         block.drain(..block.len() - kept);
     }
     Ok(false)
 }
 
-/// Opens a file; only a regular one answers for certain.
+/// Opens a regular file. Opening a pipe could block forever.
 fn open(path: &Path, largest: u64) -> io::Result<File> {
     let found = fs::metadata(path)?;
     if !found.is_file() {
@@ -230,11 +234,11 @@ mod tests {
     #[test]
     fn where_nobody_can_tell_it_is_refused() {
         let cannot = |path: &str, why: &str| {
-            format!("cannot tell whether r came with the repository: {path}: {why}")
+            format!("could not check whether r came with the repository: {path}: {why}")
         };
         let nowhere = cannot("/p/.git", "there is no repository at /gone");
         check_in(&[("p/.git", "gitdir: ROOT/gone\n")], &nowhere);
-        let garbage = cannot("/p/.git", "it does not say where the repository is");
+        let garbage = cannot("/p/.git", "it does not contain the path of the repository");
         check_in(&[("p/.git", "garbage")], &garbage);
         check_in(&[("p/.git", "gitdir: \n")], &garbage);
         check_in(&[("p/.git/index/", "")], &cannot("/p/.git/index", "it is not a file"));

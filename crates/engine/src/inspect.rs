@@ -1,4 +1,8 @@
-//! A look at a run without owning it: its journal as it stands, and whether somebody drives it.
+//! Reads a run without owning it: its journal, its status and its owner.
+//!
+//! Every command that only shows something uses [`inspect`]. It takes no lock and writes nothing, so it
+//! works beside a living owner and on a read-only disk. To change a run, open it with
+//! [`crate::owned`] or ask its owner with [`crate::request`].
 
 use std::path::PathBuf;
 
@@ -15,46 +19,39 @@ use crate::fold::{self, FoldError};
 use crate::project::Project;
 use crate::{git_tracked, snapshot};
 
-/// A run as it stands.
+/// A run as it was read.
 #[derive(Debug)]
 pub struct Inspection {
-    /// The first line of its journal.
     pub header: Header,
-    /// The run.
     pub head: Head,
-    /// Its journal, as it was read.
     pub journal: Read,
-    /// Who drives it.
+    /// The process that drives the run, if it lives or is on another host.
     pub owner: Option<Owner>,
-    /// Where it is.
     pub status: Status,
 }
 
-/// Why a run cannot be looked at.
+/// Why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// Somebody drives it who has not made its journal yet, or is about to make it anew.
+    /// The owner has not created the journal yet, or is about to restore it.
     #[error("nothing of {run} is recorded yet")]
     NothingYet {
         /// The run.
         run: RunId,
-        /// Who drives it.
         owner: Box<Owner>,
     },
-    /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// Its journal is not a run.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// Its lock cannot be read.
     #[error(transparent)]
     Lock(#[from] lock::Error),
 }
 
-/// Looks at a run.
+/// Reads a run.
 pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectError> {
-    // The owner first: one that ends in between has written all it will ever write.
+    // The owner is read before the journal: if it ends in between, the journal is already complete. In
+    // the other order a run could look crashed although its last record says that it ended.
     let owner = owner(project, run)?;
     let disk = project.disk.as_ref();
     let read = Journal::read(disk, &project.paths(run).journal);
@@ -70,7 +67,7 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     let snapshot = own_snapshot(project, run);
     let mut head = snapshot::open(&read.lines, disk, snapshot.as_deref())?;
     if head.seq == 0 {
-        // Its creation never went further than its name.
+        // The run was created but never started: only the header tells its name.
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
     }
     fold::check_run(&header, &head)?;
@@ -79,19 +76,20 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     Ok(Inspection { header, head, journal: read, owner, status })
 }
 
-/// The snapshot of a run that did not come with the repository: one that did may say what its journal does not.
+/// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository may
+/// contain other things than its journal.
 fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
     let path = project.paths(run).snapshot;
     project.disk.metadata(&path).ok()?;
     git_tracked::check(project, run).is_ok().then_some(path)
 }
 
-/// The process that drives a run, when it lives, or cannot be seen from here.
+/// Returns the owner of a run, if it lives or is on another host.
 pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Error> {
     Ok(owner_and_life(project, run)?.map(|(owner, _)| owner))
 }
 
-/// The same, and whether it lives.
+/// Returns the owner of a run and whether it lives.
 pub fn owner_and_life(
     project: &Project,
     run: &RunId,
@@ -101,12 +99,12 @@ pub fn owner_and_life(
 }
 
 impl Inspection {
-    /// Everything that happened.
+    /// Returns all records of the journal.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, FoldError>> {
         self.journal.lines.iter().map(|line| fold::record(line.body, line.seq))
     }
 
-    /// Refuses a run that somebody drives, as taking its lock would.
+    /// Refuses a run that has an owner, with the error that taking its lock would give.
     pub fn check_free(&self, project: &Project, takeover: Takeover) -> Result<(), lock::Error> {
         let Some(owner) = self.owner.clone().map(Box::new) else { return Ok(()) };
         let path = project.paths(&self.header.run).lock;
@@ -117,18 +115,19 @@ impl Inspection {
         }
     }
 
-    /// The owner that is on another host: nobody here can see whether it lives.
+    /// Returns the owner if it is on another host, where this process cannot see whether it lives.
     pub fn driven_elsewhere(&self) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Elsewhere)
     }
 
-    /// The owner that is suspended: nothing happens in the run until someone continues it.
+    /// Returns the owner if it is suspended. Nothing happens in the run until the user continues it.
     pub fn suspended_owner(&self) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Suspended)
     }
 }
 
-/// Refuses a run whose owner is on another host: it may be gone, and nobody would ever answer.
+/// Refuses a run whose owner is on another host: if that owner is dead, a request would never be
+/// answered.
 pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Error> {
     let path = project.paths(run).lock;
     match Lock::owner(project.disk.as_ref(), &ThisHost, &path)? {
@@ -139,8 +138,10 @@ pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Err
     }
 }
 
-/// Processes of a run that no turn in flight accounts for: all of them when nobody drives it, those
-/// that a turn left behind when somebody does. An owner elsewhere is not looked at.
+/// Returns the processes of a run that do not belong to a turn in flight.
+///
+/// Without an owner these are all processes of the run. With an owner these are the processes that
+/// finished turns left behind. The processes of another host cannot be seen.
 pub fn leftover_processes(look: &Inspection) -> Vec<Leftover> {
     let run = &look.head.run;
     let Some(owner) = &look.owner else {

@@ -57,7 +57,7 @@ pub enum PinError {
     #[error("could not reach the pinned definition")]
     Blobs(#[from] blobs::Error),
     /// It is not what was pinned.
-    #[error("the pinned definition cannot be read: {0}")]
+    #[error("could not read the pinned definition: {0}")]
     Unreadable(String),
     /// It has mistakes that an earlier release did not see.
     #[error("the pinned definition has mistakes")]

@@ -40,7 +40,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Fold(#[from] FoldError),
     /// Something that a record names is not there any more.
-    #[error("record {seq} cannot be decided again")]
+    #[error("could not decide record {seq} again")]
     Source {
         /// The record.
         seq: u64,

@@ -1,8 +1,9 @@
 //! The asynchronous loop around the driver: outcomes, requests, signals and time become inputs.
 //!
-//! It is small on purpose. It decides nothing: it gathers what has happened, hands it to the driver
-//! in one batch, and mirrors the result into the state file. Whatever way it ends, it ends every
-//! process that it started.
+//! The runner decides nothing. It collects everything that has happened, passes it to the driver in
+//! one batch, and writes the result into the state file. However it ends, it first ends every process
+//! that it started. The decisions are in `raymond_core::run`; [`crate::driver`] commits them;
+//! [`effect_runner`] starts the work that they ask for.
 
 mod active_runs;
 pub(crate) mod agent_step;
@@ -44,14 +45,16 @@ use crate::driver::{Driver, DriverError, Head};
 use crate::owned::{OwnError, OwnedRun};
 use crate::schemas::Schemas;
 use active_runs::ActiveRun;
-use effect_runner::{EffectRunner, Seen, TurnReport};
+use effect_runner::{EffectRunner, TurnProgress, TurnReport};
 use run_directory::{RunDirectory, SharedJournal, WrittenState, request_key};
 use turn_context::TurnContext;
 
-/// How often the inbox is looked at, and the state file written.
+/// How often the runner reads the inbox and writes a stale state file. A wake-up signal makes
+/// requests faster than this; one second is the delay if that signal is lost.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// No grace at all.
+/// For the second signal: processes are killed at once. The five seconds are the time that the kernel
+/// gets to remove killed processes.
 const NO_GRACE: Grace = Grace {
     after_exit: Duration::ZERO,
     interrupt: Duration::ZERO,
@@ -59,49 +62,45 @@ const NO_GRACE: Grace = Grace {
     kill: Duration::from_secs(5),
 };
 
-/// How long turns that were ended by force are listened to.
+/// How long the runner waits for the reports of turns whose processes it killed. Their costs are
+/// worth a short wait, but the user has asked twice to end now.
 const REPORT_WAIT: Duration = Duration::from_secs(2);
 
-/// Somebody who follows a run.
+/// An observer of a run, such as the console.
 pub trait RunWatcher {
-    /// This record is durable.
+    /// Called after a record is durable.
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
-    /// This was seen of a turn while it runs.
+    /// Called with the progress of a running turn.
     fn seen(&mut self, _: &TurnId, _: &Sign) {}
 
-    /// Something else is worth a line.
+    /// Called with a line for the user about anything else.
     fn note(&mut self, text: &str);
 }
 
-/// Why a run is not driven any further.
+/// Why the runner stopped before the run had ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// What happened could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// A value could not be stored or read.
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
-    /// Its directory vanished, and could not be put back.
+    /// The directory of the run vanished and could not be restored.
     #[error(transparent)]
     RunDirectory(#[from] OwnError),
-    /// The run may not start, or not go on.
+    /// The core refused to start or resume the run.
     #[error(transparent)]
     Refused(Refusal),
-    /// Signals cannot be caught.
     #[error("could not listen for signals")]
     Signals(#[source] std::io::Error),
 }
 
-/// How a drive ended.
+/// The result of driving a run.
 #[derive(Debug)]
 pub struct DriveOutcome {
-    /// The run at its end.
     pub head: Head,
-    /// Where it is.
     pub status: Status,
-    /// The signal that ended it.
+    /// The signal that ended the drive, if a signal did.
     pub signal: Option<Signal>,
 }
 
@@ -112,18 +111,20 @@ pub async fn drive(
     inputs: Vec<Input>,
     watch: &mut (dyn RunWatcher + Send),
 ) -> Result<DriveOutcome, RunnerError> {
-    drive_until_cancelled(owned, backends, inputs, (watch, &CancellationToken::new())).await
+    drive_until_cancelled(owned, backends, inputs, watch, &CancellationToken::new()).await
 }
 
-/// The same, for somebody who may give it up: the run is stopped then.
+/// Drives a run until it has ended, and stops it when the caller cancels.
 pub async fn drive_until_cancelled(
     owned: OwnedRun,
     backends: Backends,
     inputs: Vec<Input>,
-    (watch, cancel): (&mut (dyn RunWatcher + Send), &CancellationToken),
+    watch: &mut (dyn RunWatcher + Send),
+    cancel: &CancellationToken,
 ) -> Result<DriveOutcome, RunnerError> {
     let mut signals = Signals::listen().map_err(RunnerError::Signals)?;
-    // Without it, a daemon that hides its descent outlives the run; nothing else is lost.
+    // Without a subreaper, a daemon that detached itself outlives the run. Nothing else is lost, so
+    // a kernel that refuses does not stop the run.
     process::become_subreaper().ok();
     let active_run = ActiveRun::register().await;
     let mut runner = Runner::new(owned, backends, &inputs, watch);
@@ -131,7 +132,8 @@ pub async fn drive_until_cancelled(
     runner.shut_down(done, &active_run).await
 }
 
-/// The schemas of a document: what is pinned names no other.
+/// Compiles the schemas of a pinned document. Pinning has already put everything that a schema
+/// refers to into it, so no library is needed.
 pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
     let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
     compiled.and_then(Result::ok).unwrap_or_default()
@@ -140,12 +142,12 @@ pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
 struct Runner<'w> {
     driver: Driver<SharedJournal, EffectRunner<'w>>,
     reports: UnboundedReceiver<TurnReport>,
-    progress_reports: UnboundedReceiver<Seen>,
+    progress_reports: UnboundedReceiver<TurnProgress>,
     directory: RunDirectory,
     clock: Clock,
     signal: Option<Signal>,
     shutdown: Shutdown,
-    /// What is wrong with the edited states of an unpinned run, as it was last told.
+    /// The last reported mistake in the edited states of an unpinned run: each is reported once.
     reported_mistake: Option<String>,
     /// The backends that edited states may name.
     backends: Backends,
@@ -154,9 +156,9 @@ struct Runner<'w> {
 /// How the processes of a run are ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shutdown {
-    /// They are asked first.
+    /// Each process gets time to end by itself.
     Graceful,
-    /// Somebody insisted.
+    /// The user sent a second signal.
     Immediate,
 }
 
@@ -179,6 +181,7 @@ impl<'w> Runner<'w> {
             schemas,
             ..
         } = owned;
+        // The start of a new run is not applied yet, but turns need its id, scope and settings.
         let mut run = head.run.clone();
         if let Some(Input::Start(start)) = inputs.first() {
             raymond_core::run::apply(
@@ -187,7 +190,7 @@ impl<'w> Runner<'w> {
             );
         }
         let backends_for_edits = backends.clone();
-        let kit = TurnContext {
+        let context = TurnContext {
             run: run.id,
             nonce: run.nonce,
             scope: run.scope,
@@ -208,9 +211,9 @@ impl<'w> Runner<'w> {
         };
         let (report, reports) = unbounded_channel();
         let (progress, progress_reports) = unbounded_channel();
-        let hands = EffectRunner::new(Arc::new(kit), (report, progress), watch);
+        let effects = EffectRunner::new(Arc::new(context), report, progress, watch);
         let journal = SharedJournal::new(journal);
-        let driver = Driver::new(head, definition, journal.clone(), hands);
+        let driver = Driver::new(head, definition, journal.clone(), effects);
         let directory = RunDirectory {
             project,
             paths,
@@ -245,7 +248,9 @@ impl<'w> Runner<'w> {
     ) -> Result<(), RunnerError> {
         let mut is_cancelled = false;
         self.begin(inputs)?;
+        // After the first batch, because it records which turns of an earlier owner still run.
         self.driver.with_world(EffectRunner::adopt);
+        // `Delay`: after a machine slept for an hour, one tick is enough, not 3600.
         let mut ticks = tokio::time::interval(TICK_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks.tick().await;
@@ -253,7 +258,7 @@ impl<'w> Runner<'w> {
             let wait = self.until_due();
             let inputs = tokio::select! {
                 Some(report) = self.reports.recv() => self.gather(report)?,
-                Some((turn, sign)) = self.progress_reports.recv() => {
+                Some(TurnProgress { turn, sign }) = self.progress_reports.recv() => {
                     self.driver.world().watch.seen(&turn, &sign);
                     continue;
                 }
@@ -265,6 +270,8 @@ impl<'w> Runner<'w> {
                     is_cancelled = true;
                     vec![Input::Stop { mode: StopMode::Now, key: format!("given-up-{}", clock::nonce()) }]
                 }
+                // A large decision is split over several records, so that signals and outcomes are
+                // not kept waiting behind it.
                 () = tokio::task::yield_now(), if self.driver.has_more() => vec![Input::Due],
                 _ = ticks.tick() => self.tick()?,
                 () = sleep_until_due(wait) => vec![Input::Due],
@@ -274,7 +281,7 @@ impl<'w> Runner<'w> {
         Ok(())
     }
 
-    /// The first inputs: a run that may not start or go on is not driven at all.
+    /// Handles the first inputs. If the core refuses to start or resume the run, it is not driven.
     fn begin(&mut self, inputs: Vec<Input>) -> Result<(), RunnerError> {
         let starts = |input: &Input| matches!(input, Input::Start(_) | Input::Resume(_));
         let decisive = inputs.iter().position(starts);
@@ -285,8 +292,7 @@ impl<'w> Runner<'w> {
         }
     }
 
-    /// A report, and all others that have arrived meanwhile: they are committed together. When one
-    /// of them cannot be told, the others still are.
+    /// Collects a report and all others that have arrived meanwhile, to commit them together.
     fn gather(&mut self, first: TurnReport) -> Result<Vec<Input>, RunnerError> {
         let mut inputs = Vec::new();
         let mut lost = None;
@@ -302,13 +308,14 @@ impl<'w> Runner<'w> {
         match lost {
             None => Ok(inputs),
             Some(error) => {
+                // The other turns have ended and may have cost money: record them before giving up.
                 self.handle(inputs)?;
                 Err(error.into())
             }
         }
     }
 
-    /// The inputs that a signal means; none when the run is to be left at once.
+    /// Returns the inputs for a signal, or `None` if the runner must end at once.
     fn handle_signal(&mut self, signal: Signal) -> Option<Vec<Input>> {
         if signal == Signal::Wake {
             return Some(self.requests());
@@ -322,7 +329,7 @@ impl<'w> Runner<'w> {
         Some(vec![Input::Stop { mode: StopMode::Now, key }])
     }
 
-    /// Once a second: requests, a vanished directory, a state file that is behind.
+    /// Does the work of every second: requests, a vanished directory, a stale state file.
     fn tick(&mut self) -> Result<Vec<Input>, RunnerError> {
         process::reap_orphans();
         self.restore_directory()?;
@@ -334,12 +341,12 @@ impl<'w> Runner<'w> {
         Ok(inputs)
     }
 
-    /// The directory may have vanished under the living run.
+    /// Restores the directory of the run if another program deleted it while the run was active.
     fn restore_directory(&mut self) -> Result<(), RunnerError> {
         let restored = self.directory.restore(self.driver.head(), self.driver.definition())?;
         if restored == Presence::Restored {
-            let note = "the directory of the run had vanished; journal, lock and states were \
-                        written anew, other large values in it are gone";
+            let note = "the directory of the run had vanished; Raymond wrote the journal, the lock and \
+                        the states again, but other large values are lost";
             self.driver.world().watch.note(note);
             self.write_state();
         }
@@ -348,9 +355,12 @@ impl<'w> Runner<'w> {
 
     fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, RunnerError> {
         if !self.directory.lock.is_in_place().unwrap_or(false) {
-            // Before anything is recorded, nobody else may own the run.
+            // Without the lock file another process could become the owner. Two owners must never
+            // record, so the lock is taken again before the next record.
             self.restore_directory()?;
         }
+        // A request stays in the inbox until its record is durable: if this process dies in between,
+        // the next owner still finds it.
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
         let now = self.now();
@@ -367,15 +377,14 @@ impl<'w> Runner<'w> {
         self.clock.now(self.driver.run())
     }
 
-    /// How long to wait until something durable is due: at most a tick, because a machine that slept wakes up
-    /// late.
+    /// Returns how long to wait for the next retry or timeout of the run. At most one tick: the timers
+    /// of tokio stand still while a machine sleeps, but the times in the journal do not.
     fn until_due(&mut self) -> Option<Duration> {
         let due = self.driver.run().next_due()?;
         let wait = Duration::from_millis(due.0.saturating_sub(self.now().0));
         Some(wait.min(TICK_INTERVAL))
     }
 
-    /// The requests in the inbox.
     fn requests(&mut self) -> Vec<Input> {
         let requests = self.directory.requests();
         for note in requests.notes {
@@ -393,7 +402,7 @@ impl<'w> Runner<'w> {
         self.directory.write_state(self.driver.head(), status);
     }
 
-    /// Ends whatever still runs, whether all went well or not, and gives the run back.
+    /// Ends everything that still runs, even after an error, and returns the run.
     async fn shut_down(
         mut self,
         done: Result<(), RunnerError>,
@@ -407,7 +416,8 @@ impl<'w> Runner<'w> {
             }
             Shutdown::Graceful => {
                 if done.is_err() {
-                    // What is settled from now on must not start anything new.
+                    // Outcomes that arrive from now on must not start new turns. The driver may
+                    // refuse even this; then nothing can start either.
                     let (mode, key) = (StopMode::Now, format!("error-{nonce}"));
                     self.handle(vec![Input::Stop { mode, key }]).ok();
                 }
@@ -419,8 +429,10 @@ impl<'w> Runner<'w> {
         let restore_directory = self.restore_directory();
         done?;
         restore_directory?;
-        // Whatever became of it since it was written last, it is right in the end.
+        // Writes the state file even if it is not stale, so that the last version is right even if
+        // an earlier write failed or another program changed the file.
         self.write_state();
+        // The head of a dead driver contains events that are not in the journal.
         if !self.driver.is_dead() {
             self.directory.save_snapshot(self.driver.head());
         }
@@ -433,8 +445,8 @@ impl<'w> Runner<'w> {
         Ok(DriveOutcome { head, status, signal: self.signal })
     }
 
-    /// Nothing outlives its run. A run that somebody else owns by now goes on: only what was started
-    /// here is ended.
+    /// Ends all processes of the run. If another process owns the run by now, its processes carry the
+    /// same markers, so only the processes that this one started are ended.
     async fn end_processes(&mut self, active_run: &ActiveRun, grace: &Grace) {
         let nonce = &self.driver.run().nonce.clone();
         if self.directory.lock.is_in_place().unwrap_or(false) {
@@ -444,8 +456,8 @@ impl<'w> Runner<'w> {
         }
     }
 
-    /// Every turn has been told to end, and still says how it did. What it cost is recorded as long
-    /// as anything can be: whatever fails now, the first error is the one that counts.
+    /// Records the outcomes of turns that were cancelled, because each may have cost money. Errors are
+    /// ignored here: the caller reports the first error, which ended the run.
     async fn collect_last_reports(&mut self) {
         while self.driver.world().running_turns() > 0 {
             let Some(report) = self.reports.recv().await else { break };
@@ -457,7 +469,7 @@ impl<'w> Runner<'w> {
     }
 }
 
-/// Waits this long; without a time, for ever.
+/// Sleeps for this time, or forever if there is none.
 async fn sleep_until_due(wait: Option<Duration>) {
     match wait {
         None => std::future::pending().await,

@@ -66,15 +66,15 @@ pub enum ScopeError {
     },
     /// It is none of the forms a workflow can have.
     #[error(
-        "{} is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
+        "{} is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
         .0.display()
     )]
     NotAWorkflow(PathBuf),
     /// README files are never states.
-    #[error("{} is no state: a README describes a workflow", .0.display())]
+    #[error("{} is not a state: a README describes a workflow", .0.display())]
     Readme(PathBuf),
     /// A JSON document is a Crayfish workflow.
-    #[error("{} is a Crayfish workflow, which this build does not support yet", .0.display())]
+    #[error("{} is a document of steps (Crayfish), not a workflow of states", .0.display())]
     Crayfish(PathBuf),
     /// It cannot be repeated.
     #[error("{}", what.describe(path))]
@@ -85,7 +85,7 @@ pub enum ScopeError {
         what: NotAPrompt,
     },
     /// The state to start with is a link out of its directory.
-    #[error("{} leads to {}, outside of its directory", path.display(), target.display())]
+    #[error("{} leads to {}, outside its directory", path.display(), target.display())]
     StartLeaves {
         /// The link.
         path: PathBuf,
@@ -123,9 +123,9 @@ impl NotAPrompt {
     fn describe(self, path: &Path) -> String {
         let path = path.display();
         match self {
-            Self::Directory => format!("{path} is a directory, and ralph repeats one prompt"),
+            Self::Directory => format!("{path} is a directory, but `ralph` repeats one prompt"),
             Self::Workflow | Self::Other => {
-                format!("{path} is no prompt: ralph repeats a .md file")
+                format!("{path} is not a prompt: `ralph` repeats a .md file")
             }
         }
     }

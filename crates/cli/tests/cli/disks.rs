@@ -160,7 +160,7 @@ fn a_directory_that_vanishes_under_a_living_run_is_written_anew() {
     project.write("quick", "");
     running.wait().mentions(
         1,
-        &["raymond: the directory of the run had vanished; journal, lock and states were written anew"],
+        &["raymond: the directory of the run had vanished; Raymond wrote the journal, the lock and the states again"],
     );
     assert_eq!(project.read(".raymond/.gitignore"), "*\n");
     project.write("ready", "");

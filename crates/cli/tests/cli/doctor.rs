@@ -396,7 +396,7 @@ fn what_a_copy_of_the_project_drives_is_left_alone() {
     let (project, copy, running) = driven_with_a_copy();
     let place = project.path(".raymond/runs/r");
     let why =
-        format!("r is driven in another place, by process {}: {}", running.pid(), place.display());
+        format!("process {} drives a copy of r: {}", running.pid(), place.display());
     copy.raymond("doctor --fix").says(0, "");
     check(&copy, "processes", &[("warn", &format!("r: what runs of it is left alone: {why}"))]);
     let hint = "its processes cannot be told from those of this copy: end it there first";
@@ -417,7 +417,7 @@ fn what_a_linked_run_left_is_not_ended() {
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
     let why =
-        "r: what runs of it is left alone: /project/.raymond/runs/r is a link, or no directory";
+        "r: what runs of it is left alone: /project/.raymond/runs/r is a link or not a directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);

@@ -196,7 +196,7 @@ fn what_is_no_journal_of_this_run_is_refused() {
     check(
         &|_| "hello world\n".to_owned(),
         &format!(
-            "raymond: this is not a journal of a run: expected value at line 1 column 1\n{elsewhere}"
+            "raymond: this is not the journal of a run: expected value at line 1 column 1\n{elsewhere}"
         ),
     );
     check(

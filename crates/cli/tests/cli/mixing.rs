@@ -687,6 +687,6 @@ fn an_unpinned_run_does_not_go_on_with_words_that_its_clients_do_not_know() {
     failed.mentions(1, &["NEXT.md: failed"]);
     project.write("wf/NEXT.md", "---\nbackend: claude\neffort: huge\n---\nedited");
     let told =
-        "goes on with the states as they were: NEXT.md:3:1: error: claude has no effort \"huge\"";
+        "continuing with the earlier states: NEXT.md:3:1: error: claude has no effort \"huge\"";
     project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[told]);
 }

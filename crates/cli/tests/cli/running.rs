@@ -300,7 +300,7 @@ fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
     ]);
     project.raymond("run wf --unpinned").prints("still here\n").mentions(
         0,
-        &["raymond: goes on with the states as they were: error: there is no entry state"],
+        &["raymond: continuing with the earlier states: error: there is no entry state"],
     );
 }
 

@@ -165,7 +165,7 @@ impl CallInputs {
     /// Answers for a run that does not exist: whoever sends them means another one, or one that is
     /// gone, and nothing should be done again for it.
     pub(super) fn answers_without_run(&self, run: &RunId) -> Vec<Problem> {
-        let message = format!("there is no run {run} yet: nothing has asked for it");
+        let message = format!("there is no run {run} yet: no step has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
         let of_it =
             of_it.map(|(name, _)| at_output(name, ProblemCode::UnaskedOutput, message.clone()));
@@ -223,7 +223,7 @@ impl CallInputs {
             request.key == name && !flow.offers.contains_key(&known_as(request))
         });
         if let Some((instead, _)) = taken {
-            return Some((ProblemCode::StaleOutput, format!("`{instead}` was taken instead")));
+            return Some((ProblemCode::StaleOutput, format!("`{instead}` was used instead")));
         }
         if flow.results.contains_key(&name) {
             return None;
@@ -236,7 +236,7 @@ impl CallInputs {
         let claimed = written(&self.attempts, &key).map_or(1, |(_, claimed)| claimed);
         let request = RequestId { run: id.cloned(), key, attempt };
         let message = format!(
-            "taken for attempt {claimed}, and attempt {attempt} waits: \
+            "counted as attempt {claimed}, but attempt {attempt} is waiting: \
              send it as `{request}`, or echo `attempts`"
         );
         Some(if claimed < attempt { (ProblemCode::StaleOutput, message) } else { unasked() })
@@ -266,14 +266,14 @@ fn why_unused_request(flow: &StepsState, request: &RequestId) -> Option<(Problem
         _ if flow.results.contains_key(&request.key) => None,
         Some(&attempt) if request.attempt < attempt => {
             let waiting = RequestId { attempt, ..request.clone() };
-            Some((ProblemCode::StaleOutput, format!("that attempt is over: `{waiting}` waits")))
+            Some((ProblemCode::StaleOutput, format!("that attempt has ended: `{waiting}` is waiting")))
         }
         _ => Some(unasked()),
     }
 }
 
 fn unasked() -> (ProblemCode, String) {
-    (ProblemCode::UnaskedOutput, "nothing has asked for it so far".to_owned())
+    (ProblemCode::UnaskedOutput, "no step has asked for it".to_owned())
 }
 
 fn is_good(result: &Json) -> bool {

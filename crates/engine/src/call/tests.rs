@@ -304,7 +304,7 @@ async fn what_only_a_run_can_know_is_a_reply_too() {
     let nul = json!({ "workflow": { "vars": { "nul": "\0" }, "steps": [exec(nul)] } });
     let told = json!([{
         "path": "/run/args/0", "code": "bad_text",
-        "message": "/run/args/0 holds a NUL character, which no program can be handed",
+        "message": "/run/args/0 contains a NUL character, which cannot be passed to a program",
     }]);
     assert_eq!(desk.call(nul).await["errors"], told);
     let nul = exec(json!({ "env": { "A": "", "B": "{{vars.nul}}" } }));

@@ -32,9 +32,9 @@ impl Workspaces {
         match agent {
             Some(agent) => match self.agents.get(agent) {
                 Some(workspace) => Ok(workspace.clone()),
-                None => unknown(format!("no agent {agent:?} is configured (there are {known})")),
+                None => unknown(format!("no agent {agent:?} is configured (configured: {known})")),
             },
-            None => unknown(format!("`agentId` has to say whose workspace is meant: {known}")),
+            None => unknown(format!("set `agentId` to choose a workspace: {known}")),
         }
     }
 }
@@ -58,8 +58,8 @@ mod tests {
         let agents = [("a".to_owned(), "/a".into()), ("b".to_owned(), "/b".into())].into();
         let configured = Workspaces { agents, ..here };
         check(&configured, Some("b"), Ok("/b"));
-        check(&configured, Some("c"), Err(r#"no agent "c" is configured (there are a, b)"#));
-        check(&configured, None, Err("`agentId` has to say whose workspace is meant: a, b"));
+        check(&configured, Some("c"), Err(r#"no agent "c" is configured (configured: a, b)"#));
+        check(&configured, None, Err("set `agentId` to choose a workspace: a, b"));
         let given = Workspaces { given: Some("/given".into()), ..configured };
         check(&given, Some("c"), Ok("/given"));
     }

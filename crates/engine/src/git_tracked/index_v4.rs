@@ -1,32 +1,36 @@
-//! The paths of an index of git in version 4. Each is told by how much of the path before it goes, and by
-//! what comes then; so a search for a whole path finds nothing.
+//! Reads the paths of a git index in version 4.
+//!
+//! Version 4 stores each path as a difference to the path before it: how many bytes to remove, and
+//! which bytes to add. A search for a whole path in the raw bytes therefore finds nothing, as it would
+//! in versions 2 and 3. The format is described in git's `index-format` documentation.
 
 use std::io::{self, BufRead, Read as _};
 
-/// What stands before the hash of an entry: times, numbers and sizes.
+/// The bytes before the hash of an entry: times, numbers and sizes.
 const STAT: usize = 40;
-/// The sizes of hashes, of SHA-1 and of SHA-256. Nothing in an index says which they are.
+/// The sizes of SHA-1 and SHA-256 hashes in bytes. The index does not contain which one it uses.
 const HASHES: [usize; 2] = [20, 32];
-/// In the flags of an entry: two more bytes of them follow.
+/// The flag of an entry with two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
-/// In the flags of an entry: how long its path is, or this if it is longer.
+/// The part of the flags with the length of the path. Longer paths have this value.
 const LENGTH: u16 = 0x0fff;
-/// No path is longer.
+/// The longest path in bytes. Linux allows 4 KiB; the limit only stops a damaged index.
 const LONGEST: u64 = 64 << 10;
 
-/// The number of entries, if `head` begins an index whose paths are shortened.
+/// Returns the number of entries if this is the head of an index in version 4.
 pub(super) fn count(head: &[u8]) -> Option<u32> {
     let count = head.strip_prefix(b"DIRC\0\0\0\x04")?.first_chunk()?;
     Some(u32::from_be_bytes(*count))
 }
 
-/// Whether one of `count` entries has a path that begins so, whatever hashes they have. `open` leads to the
-/// first of them.
+/// Returns whether one of `count` entries has a path that begins with `start`. `open` returns a reader
+/// at the first entry.
 pub(super) fn any<R: BufRead>(
     open: impl Fn() -> io::Result<R>,
     count: u32,
     start: &[u8],
 ) -> io::Result<bool> {
+    // Tries both sizes of hashes. With the wrong one the entries make no sense and reading fails.
     match HASHES.map(|hash| any_with(open()?, hash, count, start)) {
         [Ok(one), Ok(other)] => Ok(one || other),
         [Ok(only), Err(_)] | [Err(_), Ok(only)] => Ok(only),
@@ -45,7 +49,7 @@ fn any_with(mut entries: impl BufRead, hash: usize, count: u32, start: &[u8]) ->
     Ok(false)
 }
 
-/// Makes the path of the next entry out of that of the last one.
+/// Changes `path` into the path of the next entry.
 fn next(entries: &mut impl BufRead, hash: usize, path: &mut Vec<u8>) -> io::Result<()> {
     let unreadable = || io::Error::other("its entries cannot be read");
     io::copy(&mut entries.by_ref().take((STAT + hash) as u64), &mut io::sink())?;
@@ -67,7 +71,8 @@ fn bytes<const N: usize>(entries: &mut impl BufRead) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A number whose bytes, but for the last one, have their highest bit set, and are counted from one.
+/// Reads a number in git's variable-length encoding: all bytes except the last have their highest bit
+/// set, and each continuation adds one.
 fn number(entries: &mut impl BufRead) -> io::Result<u64> {
     let mut number = 0_u64;
     loop {

@@ -1,7 +1,8 @@
-//! The runs that this process drives at the same time.
+//! The number of runs that this process drives at the same time.
 //!
-//! Whoever is the only one may end everything below the process when its run is over, even a daemon
-//! that says nowhere whose it is. Beside others, it ends only what carries a marker of its run.
+//! When a run ends, its processes must end too. If it is the only run of this process, every child
+//! process belongs to it, even a daemon that removed the marker from its environment. If other runs
+//! are active, only processes that carry a marker of this run may be ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,11 +10,12 @@ use raymond_backends::process::{Grace, end_orphans, leftovers, reap_orphans};
 use raymond_core::ids::Nonce;
 use tokio::sync::Semaphore;
 
-/// Held while somebody moves in, and while everything below the process is ended.
+/// Held while a run registers and while processes are ended: a run that registers in between would
+/// have its first processes ended by the other run.
 static REGISTRATION: Semaphore = Semaphore::const_new(1);
 static ACTIVE_RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// A run that is driven; it moves out when it is dropped.
+/// A registered run. Dropping it removes the registration.
 pub(super) struct ActiveRun(());
 
 impl ActiveRun {
@@ -23,7 +25,7 @@ impl ActiveRun {
         Self(())
     }
 
-    /// Nothing of its run is left running.
+    /// Ends every process of the run with this nonce.
     pub(super) async fn end_processes(&self, nonce: &Nonce, grace: &Grace) {
         let _door = REGISTRATION.acquire().await;
         if ACTIVE_RUNS.load(Ordering::SeqCst) == 1 {

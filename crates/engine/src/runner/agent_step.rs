@@ -1,4 +1,8 @@
-//! An agent step that a backend answers: what it is sent, and what its answer is worth.
+//! An agent step that a backend answers: its message, and the check of its answer.
+//!
+//! The answer must be one JSON value that matches the schema of the step. Checking it may be slow, so
+//! it runs on a separate thread with a time limit. Steps that the caller of the tool answers do not
+//! come here: see `call`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +27,7 @@ use crate::call::raw_request::unread;
 use crate::observe;
 use crate::schemas::Schemas;
 
-/// An agent step, filled in when its effect is released.
+/// An agent step, rendered when its effect is released.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentStep {
     pub(crate) message: String,
@@ -32,21 +36,22 @@ pub(crate) struct AgentStep {
     schemas: Arc<Schemas>,
 }
 
-/// Where the schema of an agent step stands in it.
+/// The JSON pointer to the schema inside an agent step.
 const SCHEMA: &str = "/schema";
 
 impl AgentStep {
-    /// What is wrong with an output. It is paid for: nothing but its clock gives this up.
+    /// Checks an output against the schema, and returns it with its problems.
     async fn check_output(&self, json: Json) -> (Json, Vec<Problem>) {
         let (schemas, index, json) = (Arc::clone(&self.schemas), self.index, Arc::new(json));
         let check_output = Arc::clone(&json);
         let look = move || schemas.errors(index, SCHEMA, &check_output);
+        // A fresh token: the answer is already paid for, so a stop of the run must not discard it.
         let errors = run_with_limit(&CancellationToken::new(), look).await;
         let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", too_slow_message())]);
         (Arc::unwrap_or_clone(json), errors)
     }
 
-    /// The step that an agent is at.
+    /// Returns the step at which an agent is, if the run has steps.
     pub(crate) fn of(
         run: &Run,
         definition: &Definition,
@@ -61,7 +66,7 @@ impl AgentStep {
         Some(Self { message, schema, index, schemas: Arc::clone(schemas) })
     }
 
-    /// What an answer is worth. One that was cut off was cut off by `by`.
+    /// Returns the outcome of an answer; `by` is the reason of an interruption.
     pub(crate) async fn outcome(
         self,
         blobs: &Blobs,

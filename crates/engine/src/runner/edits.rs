@@ -1,4 +1,8 @@
-//! Edits of the states of an unpinned run, taken up while it runs.
+//! Edits of the states of an unpinned run, used while it is active.
+//!
+//! Before each batch the runner loads the workflow again. If it changed and can be used, the change is
+//! recorded and the run continues with it. If it has mistakes, the run continues with the earlier
+//! states and the runner reports the mistake once. Edits before a resume are in the CLI.
 
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::settings::Pinning;
@@ -12,7 +16,7 @@ use crate::owned::OwnError;
 use crate::pin::Pin;
 
 impl Runner<'_> {
-    /// An unpinned run uses its states as they are, unless they cannot be used.
+    /// Uses the states of an unpinned run as they are on disk now, if they have no mistakes.
     pub(super) fn adopt_edits(&mut self) -> Result<(), RunnerError> {
         let run = self.driver.run();
         let is_over = matches!(
@@ -34,14 +38,14 @@ impl Runner<'_> {
         if let Some(why) =
             mistake.as_ref().filter(|why| self.reported_mistake.as_ref() != Some(*why))
         {
-            let note = format!("goes on with the states as they were: {why}");
+            let note = format!("continuing with the earlier states: {why}");
             self.driver.world().watch.note(&note);
         }
         self.reported_mistake = mistake;
         Ok(())
     }
 
-    /// Uses these states from now on, or says why it does not.
+    /// Uses these states from now on. Returns the reason if the core refuses them.
     fn adopt(
         &mut self,
         prepared: Prepared,
@@ -61,7 +65,7 @@ impl Runner<'_> {
     }
 }
 
-/// Everything that is wrong with a workflow, in one line.
+/// Returns all mistakes of a workflow in one line.
 fn mistakes(error: &PrepareError) -> String {
     match error {
         PrepareError::Scope(error) => error.to_string(),

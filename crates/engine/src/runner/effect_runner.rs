@@ -1,4 +1,8 @@
-//! The world as the driver knows it, made of tasks: effects start them, outcomes come back.
+//! Starts the work that the driver releases: each effect becomes a task, and each task reports.
+//!
+//! This is the [`World`] of the real runner. It keeps a cancellation token for every running turn and
+//! sends outcomes and progress back through channels. It decides nothing, and it never awaits: the
+//! driver calls it between two records. The work itself is in the modules `turn` and `exec_step`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +13,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::Outcome;
-use raymond_core::run::{Effect, Input, Record, Run, effect};
+use raymond_core::run::{Attempt, Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_store::blobs;
@@ -23,7 +27,7 @@ use super::turn::{self, TurnSpec};
 use super::turn_context::TurnContext;
 use crate::driver::World;
 
-/// What became of a turn; an error when a value of it could not be stored or read.
+/// The outcome of a turn, or an error if one of its values could not be stored or read.
 #[derive(Debug)]
 pub(crate) struct TurnReport {
     turn: TurnId,
@@ -38,15 +42,18 @@ impl TurnReport {
     }
 }
 
-/// What was seen of a turn while it runs.
-pub(crate) type Seen = (TurnId, Sign);
+/// A sign of progress of a running turn.
+pub(crate) struct TurnProgress {
+    pub(crate) turn: TurnId,
+    pub(crate) sign: Sign,
+}
 
-/// Starts what the driver releases.
+/// Runs the effects of one run.
 pub(crate) struct EffectRunner<'w> {
     context: Arc<TurnContext>,
     reports: UnboundedSender<TurnReport>,
-    signs: UnboundedSender<Seen>,
-    turns: BTreeMap<(TurnId, u32), CancellationToken>,
+    progress: UnboundedSender<TurnProgress>,
+    turns: BTreeMap<Attempt, CancellationToken>,
     pub(crate) watch: &'w mut (dyn RunWatcher + Send),
     pub(crate) finished: bool,
 }
@@ -54,23 +61,24 @@ pub(crate) struct EffectRunner<'w> {
 impl<'w> EffectRunner<'w> {
     pub(crate) fn new(
         context: Arc<TurnContext>,
-        (reports, signs): (UnboundedSender<TurnReport>, UnboundedSender<Seen>),
+        reports: UnboundedSender<TurnReport>,
+        progress: UnboundedSender<TurnProgress>,
         watch: &'w mut (dyn RunWatcher + Send),
     ) -> Self {
-        Self { context, reports, signs, turns: BTreeMap::new(), watch, finished: false }
+        Self { context, reports, progress, turns: BTreeMap::new(), watch, finished: false }
     }
 
-    /// How many turns have not reported yet.
+    /// Returns the number of turns that have not reported yet.
     pub(crate) fn running_turns(&self) -> usize {
         self.turns.len()
     }
 
-    /// A turn has reported.
+    /// Forgets a turn that has reported.
     pub(crate) fn remove_turn(&mut self, report: &TurnReport) {
         self.turns.remove(&(report.turn.clone(), report.attempt));
     }
 
-    /// Ends every turn; each still reports.
+    /// Cancels every turn. Each of them still reports.
     pub(crate) fn cancel_all(&self) {
         for token in self.turns.values() {
             token.cancel();
@@ -110,7 +118,7 @@ impl<'w> EffectRunner<'w> {
         }
     }
 
-    /// What a step is about, filled in as its strand sees things now.
+    /// Renders the command of a step with the values that its branch sees now.
     fn exec_step(
         &self,
         run: &Run,
@@ -122,7 +130,8 @@ impl<'w> EffectRunner<'w> {
         Some(ExecStep { index, exec, call, schemas: Arc::clone(&self.context.schemas) })
     }
 
-    /// Follows every turn in flight that nobody here has started: its client was found running.
+    /// Follows every turn in flight that this process has not started: the client of an earlier owner
+    /// still runs.
     pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
         for turn in effect::in_flight(run) {
             let id = (turn.id.clone(), turn.attempt);
@@ -134,7 +143,8 @@ impl<'w> EffectRunner<'w> {
             }
             let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
             if turn.recalled {
-                // Its `Cancel` was released before anybody followed the client.
+                // Its `Cancel` effect was released before this process followed the client, so it
+                // reached no token.
                 cancel.cancel();
             }
             let watch = self.turn_watch(&turn.id, cancel.clone());
@@ -144,21 +154,24 @@ impl<'w> EffectRunner<'w> {
     }
 
     fn turn_watch(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
-        let (turn, signs) = (turn.clone(), self.signs.clone());
-        let listener = move |sign| drop(signs.send((turn.clone(), sign)));
+        let (turn, progress) = (turn.clone(), self.progress.clone());
+        let listener = move |sign| drop(progress.send(TurnProgress { turn: turn.clone(), sign }));
         contract::Watch { cancel, listener: Arc::new(listener) }
     }
 
-    /// Every task reports, whatever becomes of it.
+    /// Starts a task for one attempt at a turn.
     fn spawn(
         &mut self,
-        (turn, attempt): (TurnId, u32),
+        id: Attempt,
         cancel: CancellationToken,
         task: impl Future<Output = Result<Outcome, blobs::Error>> + Send + 'static,
     ) {
-        self.turns.insert((turn.clone(), attempt), cancel);
+        self.turns.insert(id.clone(), cancel);
         let reports = self.reports.clone();
+        let (turn, attempt) = id;
         let task = tokio::spawn(task);
+        // A second task awaits the first, so that a panic is reported too. A turn without a report
+        // would keep the runner waiting forever.
         tokio::spawn(async move {
             let outcome = task.await.unwrap_or_else(|defect| Ok(panicked(&defect)));
             reports.send(TurnReport { turn, attempt, outcome }).ok();
@@ -166,9 +179,9 @@ impl<'w> EffectRunner<'w> {
     }
 }
 
-/// A panic is a defect of ours: the agent fails, and the run stays alive to say so.
+/// Turns a panic into a failed turn: the bug is in Raymond, but the run must record it and continue.
 fn panicked(defect: &tokio::task::JoinError) -> Outcome {
-    let failure = TurnFailure::NotStarted { why: format!("a defect in raymond: {defect}") };
+    let failure = TurnFailure::NotStarted { why: format!("a bug in Raymond: {defect}") };
     Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None }
 }
 

@@ -1,8 +1,9 @@
-//! One attempt at the program of a step, from its effect to its outcome.
+//! One attempt at the program of an `exec` step, from its effect to its outcome.
 //!
-//! What it reads is checked before it runs: a fault there fails the step at once. What it leaves is
-//! checked afterwards: a fault there is a failed attempt. Either way there is a result, which says
-//! what is known.
+//! Inputs are checked before the program starts: a mistake there fails the step, because another
+//! attempt would meet the same input. Outputs are checked afterwards: a mistake there fails only the
+//! attempt. Both ways the step has a result with everything that is known. The process itself is in
+//! `raymond_backends::exec`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ use crate::observe::store;
 use crate::schemas::Schemas;
 use crate::steps::file_problem_code;
 
-/// What a step is about, filled in when its effect is released.
+/// An `exec` step, rendered when its effect is released.
 #[derive(Debug)]
 pub(crate) struct ExecStep {
     pub(crate) index: StepIndex,
@@ -39,12 +40,12 @@ pub(crate) struct ExecStep {
 /// Why an attempt failed.
 struct AttemptFailure {
     finding: Finding,
-    /// The last line of what it last_line about it, which is a part of the result already.
+    /// The last line of stderr, for the message. The result already contains all of stderr.
     last_line: Option<String>,
     is_retryable: bool,
 }
 
-/// What is finding, and where: in the step, or in a value that it reads or leaves.
+/// A mistake, and its place in the step or in one of its values.
 struct Finding {
     why: String,
     errors: Vec<Problem>,
@@ -64,7 +65,7 @@ impl<T: Into<String>> From<T> for Finding {
 }
 
 impl AttemptFailure {
-    /// The same would follow from another try.
+    /// Another attempt would fail in the same way, so there is none.
     fn of_input(finding: impl Into<Finding>) -> Self {
         Self { finding: finding.into(), last_line: None, is_retryable: false }
     }
@@ -74,14 +75,38 @@ impl AttemptFailure {
     }
 }
 
-/// Runs a step. An error means that the run cannot go on: a value could not be stored.
+/// The input or output files of a step.
+#[derive(Clone, Copy)]
+struct FileList<'a> {
+    /// The JSON pointer to the list inside the step.
+    pointer: &'a str,
+    contracts: &'a [Contract],
+    /// The rendered path of each contract.
+    paths: &'a [String],
+}
+
+impl<'a> FileList<'a> {
+    fn new(pointer: &'a str, contracts: &'a [Contract], paths: &'a [String]) -> Self {
+        Self { pointer, contracts, paths }
+    }
+
+    fn files(self) -> impl Iterator<Item = (&'a Contract, &'a String)> {
+        self.contracts.iter().zip(self.paths)
+    }
+
+    fn pointer_to(self, contract: &Contract) -> String {
+        format!("{}/{}", self.pointer, pointer_token(&contract.name))
+    }
+}
+
+/// Runs one attempt. An error means that the run cannot continue: a value could not be stored.
 pub(crate) async fn run(
     context: Arc<TurnContext>,
     effect: Box<StepEffect>,
     step: ExecStep,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
-    // Until the program runs, there was no attempt.
+    // An attempt counts only if the program was started.
     let known =
         [("mode", json!(step.exec.io.mode())), ("stderr", json!("")), ("attempts", json!(0))];
     let mut result: Map<String, Json> =
@@ -132,9 +157,9 @@ fn interrupted() -> Outcome {
     Outcome::Interrupted { by, cost, progressed: false, session: None }
 }
 
-/// What is last_line of a value that cannot be checked in time.
+/// Returns the message for a value whose check took too long.
 pub(crate) fn too_slow_message() -> String {
-    format!("to check it by its schema takes more than {} s", blocking::TIME_LIMIT.as_secs())
+    format!("checking it against its schema takes more than {} s", blocking::TIME_LIMIT.as_secs())
 }
 
 fn finished(context: &TurnContext, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
@@ -167,7 +192,8 @@ fn failed(
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
 }
 
-/// Of what a program printed that failed, only the end is kept.
+/// Keeps only the end of a failed program's output: the end explains the failure, and the result may
+/// become a part of a record.
 fn keep_end(text: &mut String) {
     let start = text.len().saturating_sub(exec::STDERR_MAX);
     let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -175,7 +201,7 @@ fn keep_end(text: &mut String) {
 }
 
 impl ExecStep {
-    /// Looks at what goes in or came out: aside, where schemas decide how long that takes.
+    /// Runs a check of inputs or outputs, on a separate thread if schemas decide how long it takes.
     async fn check<T: Send + 'static>(
         &self,
         cancel: &CancellationToken,
@@ -216,15 +242,14 @@ impl ExecStep {
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { inputs, outputs } => {
-                check_no_nul(("/io/in", inputs), &self.call.inputs)
-                    .map_err(AttemptFailure::of_input)?;
-                check_no_nul(("/io/out", outputs), &self.call.outputs)
-                    .map_err(AttemptFailure::of_input)?;
-                self.files(workspace, ("/io/in", inputs), &self.call.inputs)
-                    .map_err(AttemptFailure::of_input)?;
-                // Where a path that leads out would be written must not be found out afterwards.
-                let paths = outputs.iter().zip(&self.call.outputs);
-                for (contract, path) in paths {
+                let inputs = FileList::new("/io/in", inputs, &self.call.inputs);
+                let outputs = FileList::new("/io/out", outputs, &self.call.outputs);
+                check_no_nul(inputs).map_err(AttemptFailure::of_input)?;
+                check_no_nul(outputs).map_err(AttemptFailure::of_input)?;
+                self.read_files(workspace, inputs).map_err(AttemptFailure::of_input)?;
+                // Checked before the program runs: afterwards it may already have written to a path
+                // outside the workspace.
+                for (contract, path) in outputs.files() {
                     check_writable(workspace, contract, path).map_err(AttemptFailure::of_input)?;
                 }
                 Ok(())
@@ -238,7 +263,7 @@ impl ExecStep {
         }
     }
 
-    /// What the attempt left, and whether that is what the step says.
+    /// Checks the outputs of the attempt, and adds them to the result.
     fn check_results(
         &self,
         workspace: &Workspace,
@@ -253,7 +278,8 @@ impl ExecStep {
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { outputs, .. } => {
-                let files = self.files(workspace, ("/io/out", outputs), &self.call.outputs);
+                let files = FileList::new("/io/out", outputs, &self.call.outputs);
+                let files = self.read_files(workspace, files);
                 result.insert(
                     "outputs".to_owned(),
                     Json::Object(files.map_err(AttemptFailure::of_output)?),
@@ -276,17 +302,16 @@ impl ExecStep {
         }
     }
 
-    /// The files of contracts, each checked, by the names of the contracts.
-    fn files(
+    /// Reads and checks the files of these contracts. Returns their content by name of contract.
+    fn read_files(
         &self,
         workspace: &Workspace,
-        (list, contracts): (&str, &[Contract]),
-        paths: &[String],
+        list: FileList<'_>,
     ) -> Result<Map<String, Json>, Finding> {
         let mut files = Map::new();
-        for (contract, path) in contracts.iter().zip(paths) {
+        for (contract, path) in list.files() {
             let name = &contract.name;
-            let place = format!("{list}/{}", pointer_token(name));
+            let place = list.pointer_to(contract);
             let bytes = workspace.read(path).map_err(|fault| {
                 Finding::at(&place, file_problem_code(&fault), format!("{name}: {fault}"))
             })?;
@@ -306,7 +331,7 @@ impl ExecStep {
     }
 }
 
-/// Whether a file may be written, as far as can be known before it is.
+/// Checks that the program may write this file, as far as that is known before it runs.
 fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<(), Finding> {
     let place = format!("/io/out/{}", pointer_token(&contract.name));
     let finding = |code, why: &str| Finding::at(&place, code, format!("{}: {why}", contract.name));
@@ -320,16 +345,16 @@ fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Res
 }
 
 fn nul_finding(place: &str) -> Finding {
-    let why = format!("{place} holds a NUL character, which no program can be handed");
+    let why = format!("{place} contains a NUL character, which cannot be passed to a program");
     Finding::at(place, ProblemCode::BadText, why)
 }
 
-/// No path of these files is cut short by a NUL character.
-fn check_no_nul((list, contracts): (&str, &[Contract]), paths: &[String]) -> Result<(), Finding> {
-    let mut files = contracts.iter().zip(paths);
+/// Refuses a NUL character in a path: the system would silently use the part before it.
+fn check_no_nul(list: FileList<'_>) -> Result<(), Finding> {
+    let mut files = list.files();
     match files.find(|(_, path)| path.contains('\0')) {
         Some((contract, _)) => {
-            Err(nul_finding(&format!("{list}/{}", pointer_token(&contract.name))))
+            Err(nul_finding(&list.pointer_to(contract)))
         }
         None => Ok(()),
     }
@@ -350,8 +375,9 @@ fn check_end(end: &End) -> Result<(), AttemptFailure> {
     Err(AttemptFailure::of_output(why))
 }
 
-/// The last line that says something, as far as one reads it.
+/// Returns the last line that is not blank, shortened for a message.
 fn last_line_of(text: &str) -> Option<String> {
+    // In characters: about two lines of a terminal.
     const LONGEST: usize = 200;
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     let end = line.char_indices().nth(LONGEST).map(|(end, _)| end);
@@ -364,11 +390,11 @@ fn check_errors(what: &str, errors: &[Problem]) -> Result<(), Finding> {
         1 => String::new(),
         several => format!(" (and {} more)", several - 1),
     };
-    let why = format!("{what} is not what its schema says: {first}{more}");
+    let why = format!("{what} does not match its schema: {first}{more}");
     Err(Finding { why, errors: errors.to_vec() })
 }
 
-/// A name as a token of a JSON pointer.
+/// Escapes a name as a token of a JSON pointer (RFC 6901).
 fn pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

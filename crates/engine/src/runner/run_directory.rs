@@ -1,5 +1,8 @@
-//! The directory of a run as its owner keeps it: requests come in, the state file goes out, and what
-//! vanished is put back.
+//! The directory of a run, as its owner uses it.
+//!
+//! The owner reads requests from the inbox, writes the state file and snapshots, and restores the
+//! directory if another program deletes it while the run is active. The journal stays open all the
+//! time, so a deleted directory loses no record. Opening and recovery are in [`crate::owned`].
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +24,8 @@ use crate::request::request_of_key;
 use crate::scope::Origin;
 use crate::{snapshot, statefile};
 
-/// The journal, shared with the beat that looks whether it is still where it belongs.
+/// The journal, shared between the driver, which appends, and the tick, which checks whether the file
+/// still exists.
 #[derive(Debug, Clone)]
 pub(super) struct SharedJournal(Arc<Mutex<Journal>>);
 
@@ -41,38 +45,39 @@ impl Log for SharedJournal {
     }
 }
 
-/// What of an owned run the driver does not need.
+/// The parts of an owned run that the driver does not need.
 pub(super) struct RunDirectory {
     pub(super) project: Project,
     pub(super) paths: RunPaths,
     pub(super) journal: SharedJournal,
     pub(super) blobs: Arc<Blobs>,
     pub(super) origin: Origin,
-    /// Given back last.
+    /// Declared after the journal because fields are dropped in this order: another process may own
+    /// the run only after the journal is closed here.
     pub(super) lock: Lock,
     pub(super) written_state: WrittenState,
-    /// The record that the last snapshot reflects.
+    /// The number of the last record in the last snapshot.
     pub(super) snapshot_seq: u64,
     pub(super) ignored: BTreeSet<String>,
 }
 
-/// When the state file was written, and what it said.
+/// When the state file was written last, and with which status.
 #[derive(Debug, Default)]
 pub(super) struct WrittenState {
     written: Option<(Instant, Status)>,
     is_stale: bool,
 }
 
-/// What the inbox held.
+/// The content of the inbox.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pub(super) inputs: Vec<Input>,
-    /// What is worth a line: files that are no requests.
+    /// Lines for the user about files that are not requests.
     pub(super) notes: Vec<String>,
 }
 
 impl RunDirectory {
-    /// The requests in the inbox; whatever is none is named once and stops nobody.
+    /// Reads the requests in the inbox. A file that is not a request is reported once and ignored.
     pub(super) fn requests(&mut self) -> Requests {
         let mut requests = Requests::default();
         let Ok(taken) = self.inbox().take_all() else { return requests };
@@ -86,7 +91,7 @@ impl RunDirectory {
                 Some(input) => requests.inputs.push(input),
                 None => ignored.push((
                     format!("{}.json", message.key),
-                    "it asks for nothing known".to_owned(),
+                    "unknown request".to_owned(),
                 )),
             }
         }
@@ -98,7 +103,7 @@ impl RunDirectory {
         requests
     }
 
-    /// A request was committed or refused: either way it has been answered.
+    /// Removes a request after its answer, a record or a refusal, is durable.
     pub(super) fn remove_request(&self, key: &str) {
         self.inbox().remove(key).ok();
     }
@@ -107,7 +112,8 @@ impl RunDirectory {
         Inbox::new(Arc::clone(&self.project.disk), self.paths.inbox.clone())
     }
 
-    /// Writes the state file when the status changed, and otherwise at most once a second.
+    /// Writes the state file if the status changed, and otherwise at most once a second: a run with
+    /// thousands of agents commits much more often than a person reads the file.
     pub(super) fn update_state_file(&mut self, head: &Head, status: Status) {
         let due = self
             .written_state
@@ -120,23 +126,23 @@ impl RunDirectory {
         }
     }
 
-    /// Writes the state file if it is behind.
+    /// Writes the state file if it is stale.
     pub(super) fn write_stale_state(&mut self, head: &Head, status: Status) {
         if self.written_state.is_stale {
             self.write_state(head, status);
         }
     }
 
-    /// Writes the state file.
     pub(super) fn write_state(&mut self, head: &Head, status: Status) {
-        // It is derived: one that could not be written now is written a second later.
+        // The state file is derived from the journal, so a failed write does not stop the run. The
+        // next tick tries again.
         let disk = self.project.disk.as_ref();
         let failed = statefile::write(disk, &self.paths.state, head, status).is_err();
         self.written_state =
             WrittenState { written: Some((Instant::now(), status)), is_stale: failed };
     }
 
-    /// Keeps the head of a long run, so that whoever opens or looks at it need not fold all of it.
+    /// Saves a snapshot of a long run, so that opening or inspecting it need not fold all records.
     pub(super) fn save_snapshot(&mut self, head: &Head) {
         if head.seq >= self.snapshot_seq + snapshot::MIN_RECORDS {
             let sum = self.journal.journal().sum();
@@ -145,8 +151,8 @@ impl RunDirectory {
         }
     }
 
-    /// Puts back what vanished under the living run. What the disk refuses is tried again later; a
-    /// run that somebody else took, or replaced, is given up.
+    /// Restores the directory if it vanished. Errors of the disk are ignored, because the next tick
+    /// tries again. If another process has taken or replaced the run, this owner gives it up.
     pub(super) fn restore(
         &mut self,
         head: &Head,
@@ -162,9 +168,10 @@ impl RunDirectory {
         }
     }
 
-    /// The lock comes first: before there is a journal again, nobody else may own the run.
+    /// Restores the lock, then the journal, then the definition.
     fn try_restore(&mut self, head: &Head, definition: &Definition) -> Result<Presence, OwnError> {
         let disk = Arc::clone(&self.project.disk);
+        // The lock comes first: as soon as the journal exists again, another process could open it.
         if !self.lock.is_in_place()? {
             self.project.root.ensure(disk.as_ref())?;
             self.paths.ensure(disk.as_ref())?;
@@ -173,14 +180,15 @@ impl RunDirectory {
         let presence = self.journal.journal().restore()?;
         if presence == Presence::Restored {
             self.project.root.ballast(disk).fill().ok();
-            // The run goes on without; a resume would say what it misses.
+            // This process has the definition in memory. Without the blob only a later resume fails,
+            // and it reports what is missing.
             Pin::restore(&head.run.manifest, definition, self.origin, &self.blobs).ok();
         }
         Ok(presence)
     }
 }
 
-/// The key of a request that came through the inbox.
+/// Returns the key of a request that came through the inbox.
 pub(super) fn request_key(input: &Input) -> Option<String> {
     match input {
         Input::Stop { key, .. } | Input::Answer { key, .. } => Some(key.clone()),
@@ -189,6 +197,7 @@ pub(super) fn request_key(input: &Input) -> Option<String> {
 }
 
 fn request(bytes: &[u8], key: &str) -> Option<Input> {
+    // On a full disk a request may be an empty file: its name says what is asked for.
     if bytes.is_empty() {
         return request_of_key(key);
     }

@@ -1,5 +1,8 @@
-//! Files that exist only for a script: its pinned copy, the result that it was handed, and what it said
-//! before it came to no good end.
+//! Files that exist only for a script: its pinned copy, the result that it receives, and the output of a
+//! failed attempt.
+//!
+//! All of them are private to the user and inside the directory of the run. A link is never written
+//! through. The links beside the copy are in `script_neighbours`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -29,8 +32,8 @@ pub(super) struct Runnable {
 }
 
 impl Runnable {
-    /// Names the script and its neighbours in the messages of the script by their own paths: a person
-    /// who reads `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
+    /// Replaces the path of the copy by the script's own path in its messages: a user who reads
+    /// `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
     pub(super) fn with_own_paths(&self, told: Told) -> Told {
         let own = |text: String| self.own_paths(text);
         match told {
@@ -95,17 +98,17 @@ pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, 
     Ok(Runnable { path: copy, scope })
 }
 
-/// Returns whether the file contains the bytes of the state. Only a regular file of their length is
-/// read: anything else could be endless, or never answer.
+/// Returns whether the file contains the bytes of the state.
 fn has_bytes_of(path: &Path, state: &State) -> bool {
     let bytes = &state.source.bytes;
+    // Only a regular file of this length is read: a pipe never answers, and a device may be endless.
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
         && fs::read(path).is_ok_and(|content| content == **bytes)
 }
 
-/// A file of the run cannot be written. That is a failure of the machine, not of the script: the run ends,
-/// and `resume` goes on with it.
+/// Returns an error for a file that cannot be written. The machine failed, not the script, so the run
+/// ends here and `resume` continues it.
 fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {
     |source| disk::Error { attempt: "write", path: path.to_owned(), source }
 }
@@ -114,7 +117,7 @@ fn create_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Writes a file anew: whatever has its name, a link least of all, is not written through.
+/// Writes a new file in place of any earlier one. An earlier link is removed, not written through.
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -124,11 +127,12 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// So much is kept of the end of what a script said, in bytes.
+/// The most bytes that are kept of the end of a failed script's output, for each stream. The end
+/// explains the failure; 64 KiB is more than a person reads.
 const MOST_KEPT_BYTES: usize = 64 * 1024;
 
-/// Keeps the end of what a script said beside where a client's transcript would be. It is for a person's eyes, so a
-/// run does not fail where it cannot be written.
+/// Keeps the end of a script's output at the place of a transcript. Only people read it, so errors are
+/// ignored.
 pub(super) fn keep_output(transcript: &Path, last: &LastWords) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
         let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT_BYTES))..];
@@ -139,12 +143,12 @@ pub(super) fn keep_output(transcript: &Path, last: &LastWords) {
     }
 }
 
-/// The file with the result that a script was handed; it goes with the turn.
+/// The file with the result for a script. Dropping it deletes the file.
 #[derive(Debug)]
 pub(super) struct ResultFile(Option<PathBuf>);
 
 impl ResultFile {
-    /// Writes the file, when there is a result.
+    /// Writes the file if there is a result.
     pub(super) fn write(
         context: &TurnContext,
         turn: &TurnId,
@@ -158,7 +162,7 @@ impl ResultFile {
         Ok(Self(Some(path)))
     }
 
-    /// Where it is; empty without one.
+    /// Returns the path, or an empty text if there is no result.
     pub(super) fn path(&self) -> &str {
         self.0.as_deref().and_then(Path::to_str).unwrap_or_default()
     }

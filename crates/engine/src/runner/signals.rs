@@ -1,23 +1,26 @@
-//! The signals that an owner listens to, and whoever stands in for one.
+//! The signals that the owner of a run handles.
+//!
+//! Also used by commands that hold a call open, such as the MCP server. What a signal does is decided
+//! by the caller: see `Runner::handle_signal`.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a signal means.
+/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// `kill`
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     HangUp,
-    /// Somebody put something into the inbox.
+    /// `SIGUSR1`: another process put a request into the inbox.
     Wake,
 }
 
-/// All of them.
+/// Listens for all signals of [`Signal`].
 #[derive(Debug)]
 pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -27,7 +30,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on, in the place of what they do by themselves.
+    /// Starts listening. From now on the signals no longer end this process.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -37,7 +40,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,

@@ -1,4 +1,8 @@
-//! One turn, from its effect to its outcome.
+//! One turn of a prompt or a script, from its effect to its outcome.
+//!
+//! A prompt is rendered, sent to its backend, and its answer is checked. A script is started from its
+//! pinned copy. A failure of the turn is an outcome; only a value that cannot be stored or read is an
+//! error, because then the run cannot continue. Programs of steps are in `exec_step`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,24 +36,27 @@ use super::script_files;
 use super::turn_context::TurnContext;
 use crate::observe;
 
-/// What a turn is about, taken from the run when its effect is released.
+/// The parts of the run that a turn needs, copied when its effect is released: the run changes while
+/// the turn is running.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnSpec {
     state: State,
     agent: Agent,
     allowed: Option<Allowance>,
-    /// The agent step that it is; none in a run of states.
+    /// The agent step, or `None` in a run of states.
     agent_step: Option<Box<AgentStep>>,
 }
 
 impl TurnSpec {
-    /// The spec of a turn of `agent`. What is allowed is only looked up for reminders.
+    /// Returns the specification of a turn of `agent`.
     pub(crate) fn new(
         definition: &Definition,
         agent: &Agent,
         prompt: Option<&Prompt>,
     ) -> Option<Self> {
         let state = definition.states.get(&agent.visit.state)?.clone();
+        // Only a reminder lists the allowed targets. Collecting them costs O(states), so other turns
+        // skip it.
         let allowed = matches!(prompt, Some(Prompt::Reminder(_))).then(|| {
             let runnable = definition.states.values().filter(|state| definition.can_run(state));
             state.front.policy.allowance(runnable.map(|state| state.name.to_string()).collect())
@@ -57,7 +64,8 @@ impl TurnSpec {
         Some(Self { state, agent: agent.clone(), allowed, agent_step: None })
     }
 
-    /// The spec of an agent step.
+    /// Returns the specification of an agent step. Its state is made up, because a document of steps
+    /// has no states.
     pub(crate) fn step(agent: &Agent, agent_step: Box<AgentStep>) -> Self {
         let name = agent.visit.state.clone();
         let bytes: Arc<[u8]> = Arc::from([]);
@@ -88,10 +96,10 @@ impl TurnSpec {
     }
 }
 
-/// Sends a prompt. An error means that the run cannot go on: a value could not be stored or read.
+/// Sends a prompt and waits for its outcome. An error means that the run cannot continue.
 ///
-/// Thousands may wait for their answers: what is only needed before that is boxed, and the boxes are handed on whole,
-/// so that they are gone by then.
+/// Thousands of turns may wait here at the same time, so the future must be small: everything that is
+/// needed only before the wait is boxed and consumed by [`prepare_prompt`].
 pub(crate) async fn prompt(
     context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
@@ -106,7 +114,7 @@ pub(crate) async fn prompt(
     check.outcome(&context, answer).await
 }
 
-/// A prompt that can be sent.
+/// A rendered prompt with its backend.
 struct PreparedPrompt {
     backend: Arc<dyn Backend>,
     request: Request,
@@ -125,6 +133,8 @@ fn prepare_prompt(
         denied: Vec::new(),
         session: None,
     };
+    // A failure before the client starts costs nothing. It is an outcome, so that the core decides
+    // what follows.
     let Some(backend) = context.backends.get(&effect.backend) else {
         return Ok(Err(not_started(format!("there is no backend {}", effect.backend))));
     };
@@ -135,7 +145,7 @@ fn prepare_prompt(
     let Rendered { text, unknown, too_large } = prompt_text(context, &effect, &mut spec)?;
     if too_large {
         let mib = LARGEST >> 20;
-        return Ok(Err(not_started(format!("its prompt would have more than {mib} MiB"))));
+        return Ok(Err(not_started(format!("the prompt would be larger than {mib} MiB"))));
     }
     let cwd = PathBuf::from(&effect.cwd);
     let mut agent_step = spec.agent_step;
@@ -160,12 +170,12 @@ fn prepare_prompt(
     Ok(Ok(PreparedPrompt { backend, request, check }))
 }
 
-/// How an answer is to be taken.
+/// The information for turning an answer into an outcome.
 struct AnswerCheck {
     agent_step: Option<Box<AgentStep>>,
     cwd: PathBuf,
     state: StateName,
-    /// What in its prompt means nothing.
+    /// Names of template variables in the prompt that nothing defines.
     unknown: Vec<String>,
 }
 
@@ -183,7 +193,7 @@ impl AnswerCheck {
     }
 }
 
-/// Observes a turn to its end that an earlier owner started.
+/// Follows a turn that an earlier owner started, until it ends.
 pub(crate) async fn follow(
     context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
@@ -194,6 +204,7 @@ pub(crate) async fn follow(
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
+    // The same description as at the start of the turn: an adopted client keeps its time limits.
     let answer = backend.follow(started(&context, &effect), watch).await;
     let PromptEffect { cwd, state, .. } = *effect;
     let check = AnswerCheck { agent_step, cwd: cwd.into(), state, unknown: Vec::new() };
@@ -214,7 +225,7 @@ fn started(context: &TurnContext, effect: &PromptEffect) -> Started {
     }
 }
 
-/// Where the client of an agent keeps its configuration; none is the person's own.
+/// Returns the directory of the client's configuration for an agent, or `None` for the user's own.
 pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> Option<PathBuf> {
     match whose {
         ConfigHome::Shared => None,
@@ -222,12 +233,12 @@ pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> O
     }
 }
 
-/// Where a client's output of this attempt go.
+/// Returns the path of the transcript of an attempt.
 pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
     directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
-/// What a prompt says, and which of its names mean nothing.
+/// Renders the text of a prompt.
 fn prompt_text(
     context: &TurnContext,
     effect: &PromptEffect,
@@ -248,7 +259,7 @@ fn prompt_text(
     }
 }
 
-/// Runs a script.
+/// Runs a script and waits for its outcome.
 pub(crate) async fn script(
     context: Arc<TurnContext>,
     effect: Box<ScriptEffect>,

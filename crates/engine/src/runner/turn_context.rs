@@ -1,4 +1,7 @@
-//! What executors of turns need: where blobs and scripts lie, which backends there are.
+//! Everything that all turns of a run share: backends, blobs, directories and settings.
+//!
+//! The context never changes while the run is active, except for the list of warnings. What a single
+//! turn needs is in `turn::TurnSpec`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -25,26 +28,26 @@ use crate::scope::Origin;
 #[derive(Clone, Default)]
 pub struct Backends {
     all: BTreeMap<BackendName, Arc<dyn Backend>>,
-    /// Those that earlier turns were asked of, where others answer from now on.
+    /// Backends that answered earlier turns under a name that another backend has now. Only their
+    /// transcripts are read.
     former: BTreeMap<BackendName, Arc<dyn Backend>>,
     check: Option<Arc<CheckStates>>,
 }
 
-/// What clients would not understand of what states and settings ask of them.
+/// Finds options of states and settings that the clients do not support.
 type CheckStates = dyn Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync;
 
 impl Backends {
-    /// Adds one.
     pub fn add(&mut self, backend: Arc<dyn Backend>) {
         self.all.insert(backend.name(), backend);
     }
 
-    /// Lets one answer for the backend of this name.
+    /// Lets a backend answer under another name, as replies from a file do.
     pub fn answer_for(&mut self, name: BackendName, backend: Arc<dyn Backend>) {
         self.all.insert(name, backend);
     }
 
-    /// Has edits of an unpinned run check_states like this, beside what the backends can do.
+    /// Adds a check for the edited states of an unpinned run.
     pub fn check_with(
         &mut self,
         check: impl Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
@@ -52,7 +55,7 @@ impl Backends {
         self.check = Some(Arc::new(check));
     }
 
-    /// All that stands in the way of states that these backends are to answer.
+    /// Returns all reasons why these backends cannot answer the states.
     pub(super) fn check_states<'a>(
         &self,
         settings: &'a Settings,
@@ -63,28 +66,27 @@ impl Backends {
         demand.of_start(survey).into_iter().chain(words).collect()
     }
 
-    /// What they can do.
+    /// Returns the capabilities of all backends.
     pub fn catalog(&self) -> BackendCatalog {
         self.all.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
     }
 
-    /// Reads what earlier turns left with these backends, even if another one answers for the same name.
+    /// Reads transcripts of earlier turns with these backends, even if another backend has the same name.
     pub fn replace(&mut self, former: Self) {
         self.former = former.all;
     }
 
-    /// Reads what earlier turns left with these backends, unless one of the same name still answers.
+    /// Reads transcripts of earlier turns with these backends, unless a backend of the same name exists.
     pub fn replace_missing(&mut self, mut former: Self) {
         former.all.retain(|name, _| !self.all.contains_key(name));
         self.replace(former);
     }
 
-    /// The one that earlier turns were asked of, if another answers from now on.
+    /// Returns the backend that answered earlier turns, if another one has its name now.
     pub fn former(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
         self.former.get(name).cloned()
     }
 
-    /// The one of this name.
     pub fn get(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
         self.all.get(name).cloned()
     }
@@ -96,7 +98,7 @@ impl std::fmt::Debug for Backends {
     }
 }
 
-/// What every turn of a run shares.
+/// The data that every turn of a run shares.
 #[derive(Debug)]
 pub(crate) struct TurnContext {
     pub(crate) run: RunId,
@@ -104,20 +106,20 @@ pub(crate) struct TurnContext {
     pub(crate) scope: String,
     pub(crate) vars: BTreeMap<String, String>,
     pub(crate) schemas: Arc<Schemas>,
-    /// What final messages are read as.
+    /// Decides which tags a final message may contain.
     pub(crate) messages: Source,
     pub(crate) origin: Origin,
     pub(crate) pinning: Pinning,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,
-    /// Where clients write what they say.
+    /// The directory of transcripts.
     pub(crate) transcripts: PathBuf,
-    /// Where clients keep the configuration of each agent, when agents do not share it.
+    /// The directory of the clients' configurations, if each agent has its own.
     pub(crate) homes: PathBuf,
-    /// Where pinned scripts and results are put for scripts.
+    /// The directory for pinned copies of scripts and for their results.
     pub(crate) private: PathBuf,
-    /// Unknown template variables that were warned of.
+    /// Unknown template variables that a warning has named.
     pub(crate) warned: Mutex<BTreeSet<(StateName, String)>>,
 }
 
@@ -126,7 +128,8 @@ impl TurnContext {
         observe::load(&self.blobs, &Value::Blob(blob.clone()))
     }
 
-    /// Names that nothing binds are worth one warning per state.
+    /// Returns warnings for unknown template variables, one per state and name: a loop would repeat
+    /// them at each visit.
     pub(crate) fn warn_unknown(&self, state: &StateName, names: Vec<String>) -> Vec<Warning> {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let new = names.into_iter().filter(|name| warned.insert((state.clone(), name.clone())));

@@ -35,7 +35,7 @@ pub enum ArchiveError {
     #[error("it is empty")]
     Empty,
     /// Files lie beside a folder, or in several.
-    #[error("it is mixed: {first:?} and {second:?} do not lie in one folder")]
+    #[error("it is mixed: {first:?} and {second:?} are not in one folder")]
     Mixed {
         /// One entry.
         first: String,
@@ -43,7 +43,7 @@ pub enum ArchiveError {
         second: String,
     },
     /// A folder lies in a folder.
-    #[error("it is nested: {0:?} lies more than one folder deep")]
+    #[error("it is nested: {0:?} is more than one folder deep")]
     Nested(String),
     /// An entry needs a password.
     #[error("{0:?} is encrypted")]
@@ -52,7 +52,7 @@ pub enum ArchiveError {
     #[error("{0:?} is a link")]
     Link(String),
     /// An entry is a pipe, a socket or a device.
-    #[error("{0:?} is no file")]
+    #[error("{0:?} is not a file")]
     Special(String),
     /// A path starts at the root, or at a drive.
     #[error("{0:?} is an absolute path")]
@@ -60,8 +60,8 @@ pub enum ArchiveError {
     /// A path holds `.`, `..` or nothing between two slashes.
     #[error("{0:?} is a dotted path")]
     Dotted(String),
-    /// A path holds a backslash.
-    #[error("{0:?} holds a backslash")]
+    /// A path contains a backslash.
+    #[error("{0:?} contains a backslash")]
     Backslash(String),
     /// A path is no text, holds a control character, or is longer than a file name can be.
     #[error("{0:?} cannot be the name of a file")]
@@ -184,7 +184,7 @@ fn unpack<R: Read + Seek>(
     if length == declared {
         Ok(kept)
     } else {
-        let why = format!("its header says {declared} bytes, and it has {length}");
+        let why = format!("its header says {declared} bytes, but it has {length}");
         Err(Stopped::Failed(io::Error::new(io::ErrorKind::InvalidData, why)))
     }
 }

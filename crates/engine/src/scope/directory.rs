@@ -35,7 +35,7 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeE
             Found::Broken => {
                 warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
             }
-            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is no file")),
+            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is not a file")),
         }
     }
     Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
@@ -139,5 +139,5 @@ fn is_executable(_: &fs::Metadata) -> bool {
 }
 
 fn left_out(name: &str, code: &'static str, why: &str) -> Diagnostic {
-    Diagnostic::warning(code, format!("{why}; it is no state")).in_file(name)
+    Diagnostic::warning(code, format!("{why}; it is not used as a state")).in_file(name)
 }

@@ -86,10 +86,10 @@ mod forms {
             ("f.zip", "text"),
         ]);
         let refused = |name: &str| refusal(&directory.path().join(name));
-        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
-        insta::assert_snapshot!(refused("bare"), @"DIR/bare is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
-        insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is no state: a README describes a workflow");
-        insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a Crayfish workflow, which this build does not support yet");
+        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
+        insta::assert_snapshot!(refused("bare"), @"DIR/bare is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
+        insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is not a state: a README describes a workflow");
+        insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a document of steps (Crayfish), not a workflow of states");
         insta::assert_snapshot!(refused("missing.md"), @"there is no DIR/missing.md");
         insta::assert_snapshot!(refused("f.zip"), @"could not use the archive DIR/f.zip: it is not a zip archive: invalid Zip archive: Could not find EOCD");
     }
@@ -136,10 +136,10 @@ mod directories {
             loaded.warnings.iter().map(|w| format!("{w} [{}]", w.code)).collect();
         let warnings = warnings.join("\n").replace(&*out.to_string_lossy(), "OUT");
         insta::assert_snapshot!(warnings, @r"
-        BROKEN.md: warning: the link leads nowhere; it is no state [broken-link]
-        ELSEWHERE.md: warning: the link leads out of the scope, to OUT; it is no state [link-leaves-scope]
-        LOOP.md: warning: the link leads nowhere; it is no state [broken-link]
-        OUT.md: warning: the link leads out of the scope, to OUT/out.md; it is no state [link-leaves-scope]
+        BROKEN.md: warning: the link leads nowhere; it is not used as a state [broken-link]
+        ELSEWHERE.md: warning: the link leads out of the scope, to OUT; it is not used as a state [link-leaves-scope]
+        LOOP.md: warning: the link leads nowhere; it is not used as a state [broken-link]
+        OUT.md: warning: the link leads out of the scope, to OUT/out.md; it is not used as a state [link-leaves-scope]
         ");
         let error = load(&at("OUT.md")).unwrap_err();
         assert!(matches!(error, ScopeError::StartLeaves { .. }), "{error}");
@@ -164,7 +164,7 @@ mod directories {
             std::os::unix::net::UnixListener::bind(directory.path().join("S.sh")).unwrap();
         let loaded = load(directory.path()).unwrap();
         assert_eq!(names(&loaded), ["START.md"]);
-        insta::assert_snapshot!(loaded.warnings[0], @"S.sh: warning: this is no file; it is no state");
+        insta::assert_snapshot!(loaded.warnings[0], @"S.sh: warning: this is not a file; it is not used as a state");
         assert_eq!(loaded.warnings.len(), 1);
     }
 

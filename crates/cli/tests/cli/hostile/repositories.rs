@@ -267,7 +267,7 @@ fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
     }
     fs::rename(project.path("bare.git"), project.path("moved")).unwrap();
     let untold =
-        "cannot tell whether r came with the repository: /project/worktree/.git: there is no";
+        "could not check whether r came with the repository: /project/worktree/.git: there is no";
     let output = within(&project, "worktree", "resume r --pinned");
     output.prints("").mentions(7, &[untold, "hint: mend the repository"]);
     assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());

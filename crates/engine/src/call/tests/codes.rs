@@ -133,7 +133,7 @@ async fn requests_that_lie() {
     });
     let reply = desk.call(stale).await;
     let ignored = json!([{
-        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "that attempt is over: `v:2` waits",
+        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "that attempt has ended: `v:2` is waiting",
     }]);
     assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:2".to_owned(), &ignored));
 }
@@ -149,7 +149,7 @@ async fn answers_for_a_run_that_does_not_exist_leave_no_run_behind() {
         assert_eq!(reply["errors"][0]["message"], expected);
         assert_eq!((&reply["runId"], &reply["results"]), (&json!(run), &json!({})));
     };
-    let no_run = "there is no run r yet: nothing has asked for it";
+    let no_run = "there is no run r yet: no step has asked for it";
     check("r", "r:v:1", no_run).await;
     check("r", "r:v:2", no_run).await;
     check("r", "s:v:1", "no agent step asks for `s:v:1`").await;
@@ -282,10 +282,10 @@ async fn what_is_not_used_is_told_with_what_to_do() {
     };
     let wrong = json!({ "runId": "r1", "agentOutputs": { "each[1].judge": "x" } });
     check(wrong.clone(), &[]).await;
-    let over = "taken for attempt 1, and attempt 2 waits: send it as `r1:each[1].judge:2`, or echo `attempts`";
+    let over = "counted as attempt 1, but attempt 2 is waiting: send it as `r1:each[1].judge:2`, or echo `attempts`";
     check(wrong, &[["/agentOutputs/each[1].judge", "stale_output", over]]).await;
     let both = json!({ "agentOutputs": { "each[0].judge:1": 1, "each[0].judge": 2 } });
-    let instead = "`each[0].judge:1` was taken instead";
+    let instead = "`each[0].judge:1` was used instead";
     check(both, &[["/agentOutputs/each[0].judge", "stale_output", instead]]).await;
     let unknown =
         json!({ "results": { "gone": { "ok": true }, "judge": { "ok": true }, "each": {} } });

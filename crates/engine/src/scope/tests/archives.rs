@@ -114,15 +114,15 @@ fn each_refusal_says_what_it_found() {
     insta::assert_snapshot!(shown(b"PK\x03\x04 but nothing else"), @"it is not a zip archive");
     insta::assert_snapshot!(shown(&zip_of(&[])), @"it is empty");
     insta::assert_snapshot!(shown(&zip(|w| w.add_directory("flow", stored()).unwrap())), @"it is empty");
-    insta::assert_snapshot!(files(&["START.md", "sub/a.md"]), @r#"it is mixed: "START.md" and "sub/a.md" do not lie in one folder"#);
-    insta::assert_snapshot!(files(&["one/START.md", "two/a.md"]), @r#"it is mixed: "one/START.md" and "two/a.md" do not lie in one folder"#);
-    insta::assert_snapshot!(files(&["flow/sub/a.md"]), @r#"it is nested: "flow/sub/a.md" lies more than one folder deep"#);
+    insta::assert_snapshot!(files(&["START.md", "sub/a.md"]), @r#"it is mixed: "START.md" and "sub/a.md" are not in one folder"#);
+    insta::assert_snapshot!(files(&["one/START.md", "two/a.md"]), @r#"it is mixed: "one/START.md" and "two/a.md" are not in one folder"#);
+    insta::assert_snapshot!(files(&["flow/sub/a.md"]), @r#"it is nested: "flow/sub/a.md" is more than one folder deep"#);
     insta::assert_snapshot!(files(&["/START.md"]), @r#""/START.md" is an absolute path"#);
     insta::assert_snapshot!(files(&["../START.md"]), @r#""../START.md" is a dotted path"#);
     insta::assert_snapshot!(files(&["./START.md"]), @r#""./START.md" is a dotted path"#);
     insta::assert_snapshot!(files(&["START.md", "start.MD"]), @r#""START.md" and "start.MD" are the same name"#);
     let backslash = patched(zip_of(&[("a_START.md", "x")]), b"a_START", b"a\\START");
-    insta::assert_snapshot!(shown(&backslash), @r#""a\\START.md" holds a backslash"#);
+    insta::assert_snapshot!(shown(&backslash), @r#""a\\START.md" contains a backslash"#);
     let twice = patched(zip_of(&[("START.md", "x"), ("STARK.md", "y")]), b"STARK", b"START");
     insta::assert_snapshot!(shown(&twice), @r#""START.md" and "START.md" are the same name"#);
     let link = zip(|writer| {
