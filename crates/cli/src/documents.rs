@@ -138,7 +138,7 @@ impl Found {
             };
             self.unfit(faults.into_iter().map(told).collect())
         })?;
-        steps::prepare(&self.json, vars, (path, &steps::WorkspaceSchemas(files)))
+        steps::prepare(&self.json, vars, path, &steps::WorkspaceSchemas(files))
             .map_err(|problems| self.unfit(problems))
     }
 

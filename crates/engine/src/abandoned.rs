@@ -1,8 +1,9 @@
-//! The remains of stateless calls: a call without a `runId` has no run, so no resume would end them.
+//! Leftover processes and files of killed calls without a `runId`.
 //!
-//! A call that is killed leaves the programs that it started, and the files from which they read long texts. Both
-//! name the process of the call and the project of its workspace. Nothing of a call that lives, of another project
-//! or of another user is found here.
+//! Such a call has no run, so no resume would end its processes. A call that is killed leaves the
+//! programs that it started, and the files from which they read long texts. The markers of both contain
+//! the process of the call and the project of its workspace, so this module never finds anything of a
+//! living call, of another project or of another user. Leftovers of runs are in `owned::recover_turns`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +15,16 @@ use raymond_core::ids::Nonce;
 use crate::clock;
 use crate::project::Project;
 
-/// What killed calls have left in a project.
+/// The leftovers of killed calls in a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Abandoned {
     /// Programs that still run.
     pub processes: Vec<Leftover>,
-    /// Files that nothing reads any more once the programs have ended.
+    /// Files that are useless after the programs have ended.
     pub files: Vec<PathBuf>,
 }
 
-/// What could not be removed.
+/// The leftovers that could not be removed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RemovalFailures {
     /// Processes that did not end.
@@ -32,7 +33,7 @@ pub struct RemovalFailures {
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// Finds what killed calls have left in this project.
+/// Finds the leftovers of killed calls in this project.
 pub fn find(project: &Project) -> Abandoned {
     let tag = tag(project.root.project());
     let files = scratch::find(|run| is_abandoned_in(&tag, run));
@@ -49,15 +50,17 @@ pub async fn remove(found: &Abandoned) -> RemovalFailures {
     RemovalFailures { processes, files: found.files.iter().filter_map(failed).collect() }
 }
 
-/// A nonce for a stateless call of this process in a workspace.
+/// Returns a nonce for a stateless call of this process in a workspace.
 pub(crate) fn nonce(workspace: &Path) -> Nonce {
     let project = Project::locate(workspace);
     let place = project.as_ref().map_or(workspace, |project| project.root.project());
     unrecorded(&tag(place), &clock::nonce())
 }
 
-/// A short name for a project: part of the hash of its path.
+/// Returns a short name for a project: part of the hash of its path.
 fn tag(project: &Path) -> String {
+    // In hexadecimal digits: 64 bits are enough to tell the projects of one user apart, and the tag is
+    // part of the environment of every process.
     const LENGTH: usize = 16;
     let path = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let hash = blake3::hash(path.as_os_str().as_encoded_bytes());

@@ -22,7 +22,7 @@ pub(crate) const NO_THREAD: &str = "could not start a thread; raise the limit wi
 /// Why the work has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// RecordOnly wants it any more.
+    /// The caller cancelled.
     Cancelled,
     /// The work took longer than [`TIME_LIMIT`].
     TimedOut,

@@ -1,14 +1,16 @@
-//! Whether the machine has restarted since a file was written.
+//! Finds out whether the machine has restarted since a file was written.
 //!
-//! LeftoverClients do not sync their transcripts, so a power failure may take the end of a transcript, or all of
-//! it. The costs in what is left are then only a lower bound: see `recovery::after_restart`. The file that
-//! names a client holds the boot in which it started; this module decides where there is no such file.
+//! Clients do not sync their transcripts, so a power failure may lose the end of a transcript, or all of
+//! it. The costs in the rest are then only a lower bound: see `recovery::after_restart`. Normally the
+//! file that names a client contains the boot in which it started. This module decides if that file is
+//! missing.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Returns whether the file was last written before the machine started. If nobody can tell, it was not.
+/// Returns whether the file was last written before the machine started. Without `/proc` or without
+/// the file the answer is no.
 pub(crate) fn is_from_earlier_boot(path: &Path) -> bool {
     let written = fs::metadata(path).and_then(|file| file.modified()).ok();
     let booted = fs::read_to_string("/proc/stat").ok().and_then(|stat| boot_time(&stat));

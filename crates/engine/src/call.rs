@@ -1,9 +1,10 @@
 //! One call of the tool `crayfish`: a request in, a reply out.
 //!
-//! Every door (the command line, the MCP server, the plugin of a host) hands its request to
-//! [`Tool::call`], so all of them answer alike. A call with a `runId` works on a run like any other,
-//! in the project of its workspace; one without works on a run in memory that is gone afterwards.
-//! Nothing here ends in an error: whatever goes wrong is a reply with a stable code.
+//! The command line, the MCP server and the plugins of hosts all pass their requests to [`Tool::call`],
+//! so all of them answer in the same way. A call with a `runId` works on a normal run in the project of
+//! its workspace. A call without one works on a run in memory that is dropped afterwards. No call
+//! returns an error: every failure is a reply with a stable code. The language of the documents is in
+//! `raymond_core::crayfish`.
 
 mod inputs;
 mod progress;
@@ -43,42 +44,42 @@ use progress::ProgressReporter;
 pub use raw_request::RawRequest;
 pub use workspaces::Workspaces;
 
-/// The run of a call without a `runId`.
+/// The name of the run of a call without a `runId`. Any name would do, because the run exists only in
+/// memory.
 const UNNAMED_RUN: &str = "call";
 
 /// The tool, for all calls of a host.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Whose workspace is which.
     pub workspaces: Workspaces,
-    /// What governs the runs of its calls.
+    /// The settings of the runs of its calls.
     pub settings: Settings,
 }
 
-/// Who follows a call, and may give it up.
+/// The caller's connection to a running call.
 #[derive(Debug)]
 pub struct Follower {
     /// Ends the running step, and the call.
     pub cancel: CancellationToken,
-    /// Where progress is told; nobody needs to listen.
+    /// Receives progress. The caller may ignore it.
     pub progress: tokio::sync::mpsc::UnboundedSender<Progress>,
 }
 
-/// A request that can be answered: everything about it that can be wrong beforehand is right.
+/// A request that has passed all checks that need no run.
 struct CheckedRequest {
     prepared: Prepared,
     schemas: Arc<Schemas>,
     call_inputs: CallInputs,
     run: Option<RunId>,
-    /// Outputs that no step can have asked for: nothing is begun with them.
+    /// Outputs that no step can have asked for. The call is refused because of them.
     unasked_outputs: Vec<Problem>,
 }
 
-/// How the run of a call begins.
+/// The run of a call.
 enum CallRun {
-    /// It was over before.
+    /// The run had ended in an earlier call.
     Ended(Box<Run>),
-    /// It is to be driven.
+    /// The run is to be driven.
     Open(Box<OpenCall>),
 }
 
@@ -89,7 +90,8 @@ struct OpenCall {
 }
 
 impl Tool {
-    /// Answers one request. Whoever stops waiting for it gives it up: it still ends what it started.
+    /// Answers one request. If the caller drops the future, the call is cancelled, but it still ends the
+    /// processes that it started.
     pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> Reply {
         let raw = raw.into();
         let Follower { cancel, progress } = follower;
@@ -97,6 +99,7 @@ impl Tool {
         let _given_up_when_dropped = cancel.clone().drop_guard();
         let tool = self.clone();
         let follower = Follower { cancel, progress };
+        // A task of its own outlives a dropped future, and turns a panic into a reply.
         let call = tokio::spawn(async move { tool.try_call(raw, follower).await });
         let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
         reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
@@ -107,7 +110,8 @@ impl Tool {
             .read()
             .map_err(|problems| invalid(ErrorCode::BadRequest, "the request", problems))?;
         let run = request.run.clone();
-        // Whoever carries everything itself echoes a refusal as any other reply.
+        // A caller without a `runId` keeps results and attempts itself and sends back those of the
+        // last reply. A refusal must not lose them.
         let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
         let reply = self.answer(request, follower).await;
         reply.map_err(|mut refused| {
@@ -125,14 +129,14 @@ impl Tool {
             refused(ErrorCode::BadWorkspace, unopened.to_string(), Vec::new())
         })?;
         if directory.to_str().is_none() {
-            // A record could not say where it is, and another directory may have the name it would say.
+            // A record stores the path as text. A lossy text could be the path of another directory.
             let message =
                 format!("the path of the workspace is not UTF-8: {}", directory.display());
             return Err(refused(ErrorCode::BadWorkspace, message, Vec::new()));
         }
         let place = directory.clone();
         let checking =
-            run_with_limit(&follower.cancel, move || check_request(request, (&place, &workspace)));
+            run_with_limit(&follower.cancel, move || check_request(request, &place, &workspace));
         let checked = checking.await.map_err(|given_up| match given_up {
             Unfinished::Cancelled => refused(ErrorCode::Cancelled, GIVEN_UP, Vec::new()),
             Unfinished::NoThread => refused(ErrorCode::Internal, blocking::NO_THREAD, Vec::new()),
@@ -161,7 +165,8 @@ impl Tool {
                 }
                 CallRun::Open(begun) => *begun,
             };
-        // RecordOnly else will look for what a killed call without a record has left.
+        // A killed call without a `runId` has no run to resume, so the next call of any kind ends
+        // its leftover processes.
         process::end_abandoned(&Grace::default()).await;
         owned.schemas = Some(Arc::clone(&schemas));
         let Follower { cancel, progress } = follower;
@@ -182,7 +187,7 @@ impl Tool {
         Ok(Reply { ignored, ..reply })
     }
 
-    /// Creates the run of a call, or goes on with it.
+    /// Creates the run of a call, or opens the run of an earlier call.
     async fn begin(
         &self,
         checked: CheckedRequest,
@@ -204,12 +209,12 @@ impl Tool {
         let id = run.unwrap_or_else(|| RunId::new(UNNAMED_RUN));
         let cwd = directory.display().to_string();
         if is_new && unasked_outputs.is_empty() {
-            // What is refused here leaves no run behind.
+            // Checked before the run is created, so that a refused call leaves no run behind.
             unasked_outputs = call_inputs.answers_without_run(&id);
         }
         if !unasked_outputs.is_empty() {
             let mut refused = invalid(ErrorCode::UnaskedOutput, "the request", unasked_outputs);
-            if !is_new && let Ok(owned) = self.open(&project, &id, (work, &cwd)).await {
+            if !is_new && let Ok(owned) = self.open(&project, &id, work, &cwd).await {
                 refused = with_progress(refused, &owned.head.run);
             }
             return Err(refused);
@@ -224,15 +229,15 @@ impl Tool {
         };
         let (owned, mut inputs, call) = match OwnedRun::create(&project, prepared, launch) {
             Ok((owned, start)) => {
-                let call = call_inputs.call(&owned.head.run, (new, &owned.blobs))?;
+                let call = call_inputs.call(&owned.head.run, new, &owned.blobs)?;
                 (owned, vec![start], call)
             }
             Err(LaunchError::Exists(_)) => {
-                let mut owned = self.open(&project, &id, (work, &cwd)).await?;
+                let mut owned = self.open(&project, &id, work, &cwd).await?;
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
                     return Ok(CallRun::Ended(Box::new(owned.head.run)));
                 }
-                let call = call_inputs.call(&owned.head.run, (RunRecord::Existing, &owned.blobs));
+                let call = call_inputs.call(&owned.head.run, RunRecord::Existing, &owned.blobs);
                 let call = call.map_err(|refused| with_progress(refused, &owned.head.run))?;
                 let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
                 (owned, resumed.map_err(|error| own_error(&id, &error))?, call)
@@ -246,12 +251,13 @@ impl Tool {
         Ok(CallRun::Open(Box::new(OpenCall { owned, inputs, call_inputs })))
     }
 
-    /// A run that was begun by an earlier call, with the same document.
+    /// Opens the run of an earlier call. The document, the variables and the workspace must be the same.
     async fn open(
         &self,
         project: &Project,
         run: &RunId,
-        (work, at): (&StepsProgram, &str),
+        work: &StepsProgram,
+        cwd: &str,
     ) -> Result<OwnedRun, Box<Reply>> {
         let how = OpenOptions {
             takeover: Takeover::Never,
@@ -271,7 +277,13 @@ impl Tool {
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
                 other("`raymond run`, not by a call")
             }
-            _ if owned.head.run.agents.get(&AgentId::main()).is_some_and(|main| main.cwd != at) => {
+            _ if owned
+                .head
+                .run
+                .agents
+                .get(&AgentId::main())
+                .is_some_and(|main| main.cwd != cwd) =>
+            {
                 other("another workspace")
             }
             Some(begun) if begun.vars != work.vars => other("other vars"),
@@ -282,29 +294,30 @@ impl Tool {
         }
     }
 
-    /// What governs the run of a call: loops say themselves how many programs run at a time, as far
-    /// as the machine lets them.
+    /// Returns the settings of the run of a call. Loops set their own parallelism, so the run only
+    /// limits it to what the machine allows.
     fn settings(&self) -> Settings {
         let program = Program::Crayfish { answers: Answers::Caller };
         Settings { program, max_parallel: process::most_at_a_time(), ..self.settings.clone() }
     }
 }
 
-/// Checks whatever can be checked before anything is begun.
+/// Checks everything that can be checked before a run exists.
 fn check_request(
     request: Request,
-    (directory, workspace): (&Path, &Workspace),
+    directory: &Path,
+    workspace: &Workspace,
 ) -> Result<CheckedRequest, Box<Reply>> {
     let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
     let files = workspace.schema_files(&request.schema_paths, parse).map_err(|faults| {
-        let told = faults.into_iter().map(|(index, fault)| {
+        let problems = faults.into_iter().map(|(index, fault)| {
             let path = format!("/ref/schemaPaths/{index}");
             Problem::new(path, steps::path_problem_code(&fault.why), fault.why.to_string())
         });
-        invalid(ErrorCode::BadRequest, "the request", told.collect())
+        invalid(ErrorCode::BadRequest, "the request", problems.collect())
     })?;
-    let shelf = steps::WorkspaceSchemas(files);
-    let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &shelf));
+    let library = steps::WorkspaceSchemas(files);
+    let prepared = steps::prepare(&request.workflow, &request.vars, directory, &library);
     let prepared = prepared
         .map_err(|problems| invalid(ErrorCode::InvalidWorkflow, "the workflow", problems))?;
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
@@ -316,7 +329,7 @@ fn check_request(
     Ok(CheckedRequest { prepared, schemas, call_inputs, run, unasked_outputs })
 }
 
-/// Whether a run is named that does not exist yet.
+/// Returns whether the request names a run that does not exist yet.
 fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
     let Some(run) = run else { return Ok(false) };
     let exists = project.paths(run).exist(project.disk.as_ref());
@@ -325,7 +338,7 @@ fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
     exists.map(|exists| !exists).map_err(failed)
 }
 
-/// A project that is gone when the call is.
+/// Returns a project in memory for a call without a `runId`.
 fn in_memory() -> Project {
     let root = Root::in_directory(Path::new("/"));
     Project { disk: Arc::new(Memory::new(0)), root }
@@ -335,7 +348,8 @@ fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) ->
     Box::new(Reply::failed(code, message, errors))
 }
 
-/// Whoever reads nothing but the message is told the first of the mistakes.
+/// Returns a refusal for mistakes. The message contains the first one, because some callers show only
+/// the message.
 fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.iter().map(Problem::tells).sum() {
@@ -345,7 +359,7 @@ fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     refused(code, message, problems)
 }
 
-/// A refusal of a run that has come to something already.
+/// Adds the results and attempts of the run to a refusal.
 fn with_progress(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
     (refused.results, refused.attempts) = (results(run.clone()), attempts(run));
     refused
@@ -355,7 +369,7 @@ fn internal(what: &str) -> Box<Reply> {
     refused(ErrorCode::Internal, what, Vec::new())
 }
 
-/// Why a run that exists cannot be worked on.
+/// Returns the reply for a run that cannot be opened.
 fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
     let (code, message) = match error {
         OwnError::Lock(lock::Error::Held { .. }) => {
@@ -368,11 +382,11 @@ fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
     refused(code, message, Vec::new())
 }
 
-/// An error with its causes.
+/// Formats an error with its causes. A cause that a transparent error repeats is left out.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |told, cause| {
+    causes.fold(error.to_string(), |message, cause| {
         let cause = cause.to_string();
-        if told.ends_with(&cause) { told } else { format!("{told}: {cause}") }
+        if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
     })
 }

@@ -1,9 +1,9 @@
-//! Deleting a run that nobody needs.
+//! Deletes a run.
 //!
-//! It is done under the lock of the run, and only when the run is what it was when the decision was
-//! made. It needs no free space, because it is how a user frees a full disk. Its directory is renamed
-//! first: a resume that comes too late finds no run, never half of one. What does not belong to this user,
-//! lies behind a link or came with the repository is left alone.
+//! This happens under the lock of the run, and only if the run has not changed since the user decided.
+//! It needs no free space, because it is how a user frees a full disk. The directory is renamed first:
+//! a resume that comes too late finds no run, never half of one. Runs of another user, behind a link or
+//! from the repository are refused. Which runs to delete is decided by `raymond prune`.
 
 use std::fs;
 use std::io;
@@ -26,33 +26,31 @@ use crate::project::Project;
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
-    /// Its directory is a link or not a directory at all.
     #[error("{} is a link or not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// It came with the repository.
     #[error(transparent)]
     GitTracked(#[from] GitTracked),
-    /// Its directory belongs to somebody else.
+    /// Its directory belongs to another user.
     #[error("{} belongs to user {owner}", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The number of its user.
+        /// The user id of the other user.
         owner: u32,
     },
-    /// Somebody drives it.
+    /// Another process owns it.
     #[error(transparent)]
     Lock(#[from] lock::Error),
-    /// A copy of it is driven.
+    /// Another process drives a copy of it.
     #[error(transparent)]
     ActiveCopy(#[from] ActiveCopy),
-    /// Something has happened to it since it was looked at.
+    /// The run has new records since it was inspected.
     #[error("{0} has changed since it was read")]
     Changed(RunId),
-    /// Nothing is recorded of it, and it is not old enough to be given up.
+    /// The run has no record yet, and is so young that its owner may be about to write one.
     #[error("{0} may be starting just now")]
     MayBeStarting(RunId),
-    /// Processes of it still run.
     #[error("processes of {run} still run")]
     Processes {
         /// The run.
@@ -60,16 +58,14 @@ pub enum DiscardError {
         /// The processes.
         left: Vec<Leftover>,
     },
-    /// It cannot be read.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// It cannot be removed.
     #[error(transparent)]
     Disk(#[from] disk::Error),
 }
 
-/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded. Its files are set aside, and
-/// removed by whoever sweeps.
+/// Deletes a run whose last record is `seq`, or 0 if it has no record. The files are renamed here, and
+/// removed by the next sweep.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
@@ -85,11 +81,13 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
             }
             seen.head.seq
         }
-        // RecordOnly but the holder of this lock drives it.
+        // The error names an owner, but that owner is this process, which holds the lock.
         Err(InspectError::NothingYet { .. }) => 0,
         Err(InspectError::Journal(error)) if error.is_missing() => 0,
         Err(error) => return Err(error.into()),
     };
+    // A run that worked has a journal. If the journal is missing now, something else is wrong, and the
+    // files may be all that is left of the work.
     let is_lost = now == 0 && traces(project, run) == Traces::OfWork;
     if now != seq || is_lost {
         return Err(DiscardError::Changed(run.clone()));
@@ -99,18 +97,19 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     Ok(())
 }
 
-/// What there is of a run beside its journal.
+/// The files of a run besides its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Traces {
-    /// Nothing but what the first moments of any run leave.
+    /// Only files that every run has from its first moment.
     None,
-    /// Stored values as well: those of its definition, when its journal has got as far as its header.
+    /// Also stored values: the pinned definition, if the journal has its header.
     Values,
-    /// What only a run has that was started.
+    /// Files that only a started run has.
     OfWork,
 }
 
-/// Looks for traces of a run whose journal tells nothing. What cannot be seen counts as work.
+/// Looks for files of a run whose journal has no record. Files that cannot be read count as work, so
+/// that nothing of value is deleted.
 pub fn traces(project: &Project, run: &RunId) -> Traces {
     let paths = project.paths(run);
     let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
@@ -132,7 +131,7 @@ fn has_header(project: &Project, run: &RunId) -> bool {
     first.is_some_and(|first| first.is_ok())
 }
 
-/// Whether there is no file below a directory, or no directory at all.
+/// Returns whether a directory is missing or contains no file at any depth.
 fn has_no_files(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::read_dir(path)
@@ -142,24 +141,26 @@ fn has_no_files(path: &Path) -> bool {
     }
 }
 
-/// Whether a run without any record is so young that its owner may be about to write the first.
+/// Returns whether a run without a record is so young that its owner may be about to write the first.
 pub fn may_be_starting(project: &Project, run: &RunId) -> bool {
+    // Creating a run takes milliseconds. A minute allows for a machine that is very busy.
     const SOON: Duration = Duration::from_mins(1);
     let directory = project.paths(run).directory;
     let changed = fs::symlink_metadata(directory).and_then(|found| found.modified());
     changed.is_ok_and(|at| match at.elapsed() {
         Ok(age) => age < SOON,
+        // The clock was set back since: the distance is what counts.
         Err(ahead) => ahead.duration() < SOON,
     })
 }
 
-/// How many bytes the files of a run have. What cannot be seen is not counted.
+/// Returns the size of the files of a run in bytes. Files that cannot be read are not counted.
 pub fn size(project: &Project, run: &RunId) -> u64 {
     let paths = project.paths(run);
     size_of(&paths.directory) + size_of(&paths.state)
 }
 
-/// How many bytes a file has, or all files below a directory. Links are not followed.
+/// Returns the size of a file, or of all files below a directory, in bytes. Links are not followed.
 pub fn size_of(path: &Path) -> u64 {
     let Ok(found) = fs::symlink_metadata(path) else { return 0 };
     if !found.is_dir() {
@@ -169,8 +170,8 @@ pub fn size_of(path: &Path) -> u64 {
     entries.map(|entry| size_of(&entry.path())).sum()
 }
 
-/// Checks that a run is this user's to delete, or to end what it left: its directory is one, no link leads
-/// to it, and it did not come with the repository.
+/// Checks that this user may delete a run or end its processes: its directory is not behind a link,
+/// belongs to this user, and did not come with the repository.
 pub fn check_own(project: &Project, run: &RunId) -> Result<(), DiscardError> {
     let paths = project.paths(run);
     check_directory(&paths.directory)?;

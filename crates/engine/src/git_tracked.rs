@@ -3,8 +3,7 @@
 //! `.raymond/` contains a `.gitignore` for itself, so git never adds a run by accident. If the index
 //! lists a run, another person put it there, and it arrived with a clone, a pull or a branch. Its
 //! pinned scripts are their programs, which this user has not asked to start. If the index cannot be
-//! read, the run is refused too. The index is parsed here because starting `git` inside a hostile
-//! repository could run programs from its configuration.
+//! read, the run is refused too. The index is read directly: no `git` process is started.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -32,7 +31,7 @@ pub enum GitTracked {
     /// Git tracks files of it.
     #[error("{0} came with the repository: git tracks its files")]
     Run(RunId),
-    /// RecordOnly can tell whether git does.
+    /// The index cannot be read.
     #[error("could not check whether {run} came with the repository: {}: {source}", path.display())]
     Unknown {
         /// The run.

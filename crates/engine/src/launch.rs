@@ -152,7 +152,7 @@ impl OwnedRun {
         let ballast = project.root.ballast(Arc::clone(&disk));
         // A full disk is met when something of value is to be written, not here.
         ballast.fill().ok();
-        let (journal, nonce) = create_journal(disk, &paths.journal, (&launch.run, launch.nonce))?;
+        let (journal, nonce) = create_journal(disk, &paths.journal, &launch.run, launch.nonce)?;
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
@@ -189,7 +189,8 @@ impl OwnedRun {
 fn create_journal(
     disk: Arc<dyn Disk>,
     path: &Path,
-    (run, nonce): (&RunId, Nonce),
+    run: &RunId,
+    nonce: Nonce,
 ) -> Result<(Journal, Nonce), LaunchError> {
     let header = Header { format: FORMAT, run: run.clone(), nonce: nonce.clone() };
     let bytes = serde_json::to_vec(&header).expect("a header is plain data");

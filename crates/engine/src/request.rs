@@ -97,7 +97,15 @@ pub async fn stop(
                 }
                 // The owner died; somebody has to answer.
             }
-            None => match stop_without_owner(project, run, (mode, &key), never, backends).await {
+            None => match stop_without_owner(
+                project,
+                run,
+                StopRequest { mode, key: &key },
+                never,
+                backends,
+            )
+            .await
+            {
                 // Somebody has just taken it over.
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
                     owner: Some(_),
@@ -120,7 +128,14 @@ pub async fn end_cancelled(
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
     let key = key(StopMode::Cancel);
-    stop_without_owner(project, run, (StopMode::Cancel, &key), takeover, backends).await
+    stop_without_owner(
+        project,
+        run,
+        StopRequest { mode: StopMode::Cancel, key: &key },
+        takeover,
+        backends,
+    )
+    .await
 }
 
 fn inbox(project: &Project, run: &RunId) -> Inbox {
@@ -251,13 +266,21 @@ async fn wait_with(
     }
 }
 
+/// A request to end a run.
+#[derive(Clone, Copy)]
+struct StopRequest<'a> {
+    mode: StopMode,
+    key: &'a str,
+}
+
 async fn stop_without_owner(
     project: &Project,
     run: &RunId,
-    (mode, key): (StopMode, &str),
+    request: StopRequest<'_>,
     takeover: Takeover,
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
+    let StopRequest { mode, key } = request;
     let how = OpenOptions { takeover, truncate_to: None, clients: LeftoverClients::Adopt };
     let mut owned = match OwnedRun::open(project, run, how, None).await {
         Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
@@ -277,7 +300,7 @@ async fn stop_without_owner(
     owned.end_clients().await;
     let reports = owned.report_inputs(&backends, on_unreadable).await?;
     let new_key = clock::nonce().to_string();
-    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &new_key));
+    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, key, &new_key);
     let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();

@@ -79,7 +79,7 @@ impl Schemas {
 }
 
 /// What is wrong with a schema that stands at a place.
-pub fn schema_problems(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Problem> {
+pub fn schema_problems(source: &Value, at: &str, library: &dyn Library) -> Vec<Problem> {
     Schema::compile(source, library).err().map(|faults| located(faults, at)).unwrap_or_default()
 }
 

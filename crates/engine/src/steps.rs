@@ -34,13 +34,14 @@ impl Library for WorkspaceSchemas<'_> {
 pub fn prepare(
     document: &Value,
     vars: &Map<String, Value>,
-    (scope, library): (&Path, &dyn Library),
+    scope: &Path,
+    library: &dyn Library,
 ) -> Result<Prepared, Vec<Problem>> {
     let parsed = Document::parse(document).map_err(|mut problems| {
         // Whoever mends the document mends its schemas in the same breath.
         let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
-        problems.extend(untold.flat_map(|(at, source)| schema_problems(source, (&at, library))));
+        problems.extend(untold.flat_map(|(at, source)| schema_problems(source, &at, library)));
         validate::in_order(problems)
     })?;
     let schemas = Schemas::compile(&parsed, library)?;
@@ -91,7 +92,7 @@ pub fn load(path: &Path) -> Result<Prepared, PrepareError> {
         PrepareError::Invalid(problems.into_iter().map(told).collect())
     };
     let document = reading::read(&bytes).map_err(|why| invalid(vec![why.into()]))?;
-    prepare(&document, &Map::new(), (path, &NoLibrary)).map_err(invalid)
+    prepare(&document, &Map::new(), path, &NoLibrary).map_err(invalid)
 }
 
 #[cfg(test)]

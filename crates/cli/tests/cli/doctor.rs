@@ -395,8 +395,7 @@ fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
 fn what_a_copy_of_the_project_drives_is_left_alone() {
     let (project, copy, running) = driven_with_a_copy();
     let place = project.path(".raymond/runs/r");
-    let why =
-        format!("process {} drives a copy of r: {}", running.pid(), place.display());
+    let why = format!("process {} drives a copy of r: {}", running.pid(), place.display());
     copy.raymond("doctor --fix").says(0, "");
     check(&copy, "processes", &[("warn", &format!("r: what runs of it is left alone: {why}"))]);
     let hint = "its processes cannot be told from those of this copy: end it there first";

@@ -1,4 +1,8 @@
-//! What a request brings to its run: outputs, weighed by their schemas, and what is known already.
+//! The inputs of a call: outputs of agent steps, checked by their schemas, and earlier results.
+//!
+//! An output may come under a request id (`run:key:attempt`), a key or the id of a step. This module
+//! decides which attempt it is for, refuses outputs that no step has asked for, and reports outputs that
+//! were not used. What a run does with them is in `raymond_core::crayfish`.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +26,20 @@ use super::{invalid, refused};
 use crate::observe::store;
 use crate::schemas::Schemas;
 
-/// Who knows what happened in earlier calls, beside the caller.
+/// The record of earlier calls, besides the results that the caller sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunRecord {
-    /// RecordOnly.
+    /// A call without a `runId`: only the caller knows what happened.
     None,
-    /// A record, from now on.
+    /// A run that starts with this call.
     New,
+    /// A run that an earlier call started.
     Existing,
 }
 
-/// What a request brings.
+/// The checked inputs of a call.
 pub(super) struct CallInputs {
-    /// Each under the name it came under, and under the one that a run knows it by.
+    /// By the name that the run uses: the name in the request, the output, and whether it is valid.
     outputs: BTreeMap<String, (String, Json, Verdict)>,
     attempts: BTreeMap<Key, u32>,
     results: BTreeMap<Key, Json>,
@@ -43,7 +48,8 @@ pub(super) struct CallInputs {
 }
 
 impl CallInputs {
-    /// Weighs the outputs of a request, each of which some step can have asked for.
+    /// Checks the outputs of a request. Outputs that no step can have asked for are left out here; the
+    /// caller refuses them.
     pub(super) fn check(request: Request, document: &Document, schemas: &Schemas) -> Self {
         let Request { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
@@ -64,7 +70,8 @@ impl CallInputs {
         };
         for (name, result) in results {
             match done(document, &name) {
-                // The id of a step in loops stands beside the key that it is the latest of.
+                // For a step in a loop, replies also contain the latest result under the id of the
+                // step. The result under the full key is the one that counts.
                 Some((key, _)) if document.find_key(&key).is_none() => {}
                 Some((key, step)) => {
                     let kind = &document.step(step).kind;
@@ -72,7 +79,7 @@ impl CallInputs {
                         inputs.results.insert(key, result);
                     }
                 }
-                // A loop leaves something where another one collects.
+                // A loop that another loop collects has a result too. It is not an input.
                 None if has_step(document, &name) => {}
                 None => {
                     let message = "the document has no such step".to_owned();
@@ -88,7 +95,8 @@ impl CallInputs {
         inputs
     }
 
-    /// Whether an agent step has failed for good in an earlier call, and a loop has collected that.
+    /// Returns whether an agent step has used up its attempts in an earlier call: it must not be asked
+    /// again.
     fn is_final(&self, key: &Key, kind: &Kind, result: &Json) -> bool {
         let Kind::Agent(agent) = kind else { return false };
         let says = |key: &str| result.get(key).and_then(Json::as_str);
@@ -97,18 +105,20 @@ impl CallInputs {
             && says("message").is_some()
     }
 
-    /// Whether an output is there for an attempt, and leads to the next one.
+    /// Returns whether this request contains an invalid output for an attempt, so that the next attempt
+    /// follows.
     fn is_invalid(&self, key: &Key, attempt: u32) -> bool {
         let output = self.outputs.get(&format!("{key}:{attempt}"));
         output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
     }
 
-    /// As a run takes it, handed over. An output for an attempt that nobody asked for yet is refused, unless those
-    /// for the attempts before it are there and will not do.
+    /// Stores the inputs and returns them as a run takes them. An output for a later attempt than the
+    /// current one is refused, unless the request contains invalid outputs for all attempts before it.
     pub(super) fn call(
         &mut self,
         run: &Run,
-        (record, blobs): (RunRecord, &Blobs),
+        record: RunRecord,
+        blobs: &Blobs,
     ) -> Result<Call, Box<Reply>> {
         let none = BTreeMap::new();
         let asked = match record {
@@ -138,8 +148,8 @@ impl CallInputs {
             .map_err(|error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()))
     }
 
-    /// Outputs by key or id for attempts that a record, if there is one, has not asked for. They are not
-    /// believed: a call that is repeated would use up one attempt after the other.
+    /// Returns a problem for each output under a key or step id whose claimed attempt the record has not
+    /// asked for. If such claims were used, a repeated call would use up one attempt after the other.
     fn unasked_attempts<'a>(
         &'a self,
         record: Option<&'a Run>,
@@ -162,8 +172,8 @@ impl CallInputs {
         })
     }
 
-    /// Answers for a run that does not exist: whoever sends them means another one, or one that is
-    /// gone, and nothing should be done again for it.
+    /// Returns a problem for each output of a run that does not exist. The caller means another run, or
+    /// one that was deleted; starting it again would repeat work that is already done.
     pub(super) fn answers_without_run(&self, run: &RunId) -> Vec<Problem> {
         let message = format!("there is no run {run} yet: no step has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
@@ -178,7 +188,8 @@ impl CallInputs {
             let stored = store(blobs, accepted(json.take()), true)?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
-        // A record that exists knows better, and one that begins has fresh attempts.
+        // An existing record has its own results. A new record starts with the caller's good results,
+        // but failed steps get new attempts.
         let seeds = std::mem::take(&mut self.results);
         let seeds = seeds.into_iter().filter(|(_, result)| match record {
             RunRecord::None => true,
@@ -193,8 +204,9 @@ impl CallInputs {
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }
 
-    /// What was inputs and not used, and why: an attempt is over, another output was there for it, or
-    /// nobody asks for it. What is done already may well be inputs again.
+    /// Returns a problem for each output that was not used: its attempt has ended, another output was
+    /// used for it, or no step has asked for it. Outputs of finished steps are not reported, because
+    /// callers may repeat them.
     pub(super) fn ignored(&self, run: &Run, id: Option<&RunId>) -> Vec<Problem> {
         let Some(flow) = &run.flow else { return Vec::new() };
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
@@ -204,19 +216,20 @@ impl CallInputs {
             }
             let (code, message) = match name.parse::<RequestId>() {
                 Ok(request) => why_unused_request(flow, &request),
-                Err(_) => self.why_unused_name(run, flow, (name, id)),
+                Err(_) => self.why_unused_name(run, flow, name, id),
             }?;
             Some(at_output(name, code, message))
         };
         told(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
     }
 
-    /// Why one is left that came under a key or the id of a step.
+    /// Returns why an output under a key or step id was not used.
     fn why_unused_name(
         &self,
         run: &Run,
         flow: &StepsState,
-        (name, id): (&str, Option<&RunId>),
+        name: &str,
+        id: Option<&RunId>,
     ) -> Option<(ProblemCode, String)> {
         let name: Key = name.parse().ok()?;
         let taken = self.requested().find(|(_, request)| {
@@ -229,7 +242,7 @@ impl CallInputs {
             return None;
         }
         let Some((key, attempt)) = waiting_attempt(run, &name) else {
-            // Of a step in loops, something is done that it may have been for.
+            // The id of a step in a loop may mean any iteration, also one that is finished.
             let is_done = name.iterations.is_empty() && flow.latest.contains_key(&name.step);
             return (!is_done).then(unasked);
         };
@@ -242,13 +255,13 @@ impl CallInputs {
         Some(if claimed < attempt { (ProblemCode::StaleOutput, message) } else { unasked() })
     }
 
-    /// The outputs that came under the id of a request.
+    /// Returns the outputs that came under a request id.
     fn requested(&self) -> impl Iterator<Item = (&str, RequestId)> {
         self.outputs.values().filter_map(|(name, ..)| Some((name.as_str(), name.parse().ok()?)))
     }
 }
 
-/// Something about an output of the request.
+/// Returns a problem with an output of the request.
 fn at_output(name: &str, code: ProblemCode, message: String) -> Problem {
     problem_at("/agentOutputs", name, code, message)
 }
@@ -259,14 +272,16 @@ fn problem_at(place: &str, name: &str, code: ProblemCode, message: String) -> Pr
     Problem::new(path, code, message)
 }
 
-/// Why an output that came under the id of a request is left. What is done, or has failed for good, may
-/// well be inputs again.
+/// Returns why an output under a request id was not used.
 fn why_unused_request(flow: &StepsState, request: &RequestId) -> Option<(ProblemCode, String)> {
     match flow.attempts.get(&request.key) {
         _ if flow.results.contains_key(&request.key) => None,
         Some(&attempt) if request.attempt < attempt => {
             let waiting = RequestId { attempt, ..request.clone() };
-            Some((ProblemCode::StaleOutput, format!("that attempt has ended: `{waiting}` is waiting")))
+            Some((
+                ProblemCode::StaleOutput,
+                format!("that attempt has ended: `{waiting}` is waiting"),
+            ))
         }
         _ => Some(unasked()),
     }
@@ -280,8 +295,8 @@ fn is_good(result: &Json) -> bool {
     result.get("ok") == Some(&Json::Bool(true))
 }
 
-/// The attempt that a record is at, of a key; of the id of a step in loops, that of the first key
-/// that waits.
+/// Returns the current attempt of a key. The id of a step in a loop means the first iteration that
+/// waits.
 fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let flow = run.flow.as_deref()?;
     let waiting = || {
@@ -293,7 +308,7 @@ fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
     Some((key, attempt))
 }
 
-/// How a run knows what came under the id of a request.
+/// Returns the name by which a run knows an output with this request id.
 fn known_as(RequestId { key, attempt, .. }: &RequestId) -> String {
     format!("{key}:{attempt}")
 }
@@ -303,7 +318,7 @@ fn has_step(document: &Document, name: &str) -> bool {
     key.is_some_and(|key| document.find_key(&key).is_some()) || document.find(name).is_some()
 }
 
-/// How a run knows an output, and the step that it is for.
+/// Returns the name by which a run knows an output, and its step.
 fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
     if let Ok(id) = name.parse() {
         let id: RequestId = id;

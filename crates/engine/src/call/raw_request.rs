@@ -1,17 +1,19 @@
-//! A request as a door hands it in: what its caller wrote, and what others said who were asked for it.
+//! A request as it arrives: the caller's JSON, and answers of models that are still text.
+//!
+//! Hosts that ask a model themselves pass its raw answer here, so that only one place decides whether it
+//! is valid JSON.
 
 use std::collections::BTreeMap;
 
 use raymond_core::crayfish::{Problem, Request, reading};
 use serde_json::Value as Json;
 
-/// A request, and answers that are still texts.
+/// A request with answers that are still text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawRequest {
-    /// The request.
     pub request: Json,
-    /// What models said, by the ids of the requests: each is one JSON value, or not valid, whatever
-    /// the schema of its step.
+    /// The answers of models, by request id. An answer that is not one JSON value is invalid for every
+    /// schema.
     pub said: BTreeMap<String, String>,
 }
 
@@ -22,7 +24,7 @@ impl From<Json> for RawRequest {
 }
 
 impl RawRequest {
-    /// The request with all answers; otherwise what is wrong with it.
+    /// Parses the request with all answers, or returns its problems.
     pub(super) fn read(self) -> Result<Request, Vec<Problem>> {
         let mut request = Request::parse(self.request)?;
         for (name, text) in self.said {
@@ -36,7 +38,7 @@ impl RawRequest {
     }
 }
 
-/// What is wrong with an answer that cannot be read.
+/// Returns the problem of an answer that is not JSON.
 pub(crate) fn unread(why: &reading::Unreadable) -> Problem {
     Problem::of_value("", format!("it is not JSON: {why}"))
 }

@@ -1,23 +1,23 @@
-//! Where a call works.
+//! The workspace of a call: given by the host, configured for an agent, or the current directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use raymond_core::crayfish::{ErrorCode, Reply};
 
-/// Where the calls of a host may work.
+/// The workspaces of a host.
 #[derive(Debug, Clone, Default)]
 pub struct Workspaces {
-    /// The one that its host passes; it wins.
+    /// The workspace that the host passes. It takes precedence.
     pub given: Option<PathBuf>,
-    /// Those of the configured agents, by `agentId`.
+    /// The workspaces of the configured agents, by `agentId`.
     pub agents: BTreeMap<String, PathBuf>,
-    /// Where the host is: for everybody when no agent is configured.
+    /// The directory of the host, for all calls if no agent is configured.
     pub here: PathBuf,
 }
 
 impl Workspaces {
-    /// The workspace of a call, absolute.
+    /// Returns the absolute path of the workspace of a call.
     pub(super) fn of(&self, agent: Option<&str>) -> Result<PathBuf, Box<Reply>> {
         let unknown =
             |message| Err(Box::new(Reply::failed(ErrorCode::UnknownAgent, message, vec![])));

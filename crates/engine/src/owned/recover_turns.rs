@@ -1,7 +1,8 @@
-//! What an earlier owner left: turns in flight, their clients, and processes that nobody wants.
+//! Recovers the turns that an earlier owner left in flight, and ends its leftover processes.
 //!
-//! A client that still runs is adopted, and a complete answer in its transcript is its outcome.
-//! Everything else that carries a marker of the run is ended, and seen dead.
+//! A client that still runs is adopted. A complete answer in the transcript of a dead client is the
+//! outcome of its turn. All other processes with a marker of the run are ended, and Raymond waits until
+//! they are dead. [`crate::recovery`] turns the findings into inputs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,17 +30,17 @@ use crate::recovery::{self, FoundTurn};
 use crate::runner::agent_step::AgentStep;
 use crate::runner::{Backends, compile_schemas, config_home, transcript};
 
-/// What to do about a turn whose transcript cannot be read.
+/// What to do with a turn whose transcript cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnUnreadable {
-    /// Nothing is recorded: its outcome may be there, and must not be paid for twice.
+    /// Record nothing: the transcript may contain the outcome, which must not be paid for twice.
     Refuse,
-    /// The turn is given up, at a cost that is not known.
+    /// Give up the turn, with an unknown cost.
     GiveUp,
 }
 
 impl OwnedRun {
-    /// What a new owner has to say first: what became of turns in flight, and that it goes on.
+    /// Returns the first inputs of a new owner: the outcomes of turns in flight, and the resume.
     pub async fn resume_inputs(
         &mut self,
         settings: Settings,
@@ -49,8 +50,7 @@ impl OwnedRun {
         Ok(recovery::resume_inputs(reports, settings))
     }
 
-    /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
-    /// is ended.
+    /// Returns the outcomes of turns in flight. Ends the processes that dead clients left behind.
     pub async fn report_inputs(
         &mut self,
         backends: &Backends,
@@ -76,7 +76,8 @@ impl OwnedRun {
                 }
                 contract::Attached::Finished(answer) if run.flow.is_some() => {
                     answers.push((turn.clone(), answer));
-                    // To weigh it by its schema may take a while: that is done below.
+                    // Checking the answer against its schema may be slow, and this closure cannot
+                    // wait: the check is done below. `Running` reports nothing for this turn.
                     Ok(FoundTurn::Running)
                 }
                 found => Ok(attached(self, turn, found)?),
@@ -91,14 +92,14 @@ impl OwnedRun {
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
         self.found.ended.extend(left);
         for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
-            // Space that stays reserved does no other harm.
+            // Errors are ignored: reserved space that stays reserved does no other harm.
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
             release_room(&Files::of_turn(&transcript)).ok();
         }
         Ok(inputs)
     }
 
-    /// Makes sure that the outcome of every turn in flight can be read; nothing is ended by looking.
+    /// Checks that the outcome of every turn in flight can be read. Ends and changes nothing.
     pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
         let run = &self.head.run;
         let unreadable =
@@ -117,7 +118,8 @@ impl OwnedRun {
     }
 }
 
-/// A client whose processes lived was started. Without its transcript, nothing tells what it cost.
+/// Replaces a cost of zero by an unknown cost. The processes of the client lived, so it was started, but
+/// without a transcript its cost is unknown.
 fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
     match found {
         contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
@@ -127,7 +129,7 @@ fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
     }
 }
 
-/// What was found of a turn in flight; a large answer is stored.
+/// Turns the findings of a backend into those of a recovery. A large answer is stored as a blob.
 fn attached(
     owned: &OwnedRun,
     turn: &Turn,
@@ -138,12 +140,13 @@ fn attached(
         contract::Attached::Running => FoundTurn::Running,
         contract::Attached::Absent { cost, progressed, session } => {
             let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
-            // The journal may have been written since: another agent's turn, or a stop.
+            // The transcript is better than the journal here: another turn or a stop may have written
+            // to the journal since the restart.
             let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
             let cost = if restarted { recovery::after_restart(cost) } else { cost };
             FoundTurn::Absent { cost, progressed, session }
         }
-        // It may have written anything.
+        // The client may have done and paid for anything.
         contract::Attached::Unreadable { .. } => {
             FoundTurn::Absent { cost: Cost::Unknown, progressed: true, session: None }
         }
@@ -155,7 +158,7 @@ fn attached(
     })
 }
 
-/// The agent step that an earlier owner had asked for.
+/// Returns the agent step of a turn that an earlier owner started.
 fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
     let (run, definition) = (&owned.head.run, &owned.definition);
     let document = definition.work.as_ref().map(|work| &work.document);
@@ -163,7 +166,8 @@ fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
     AgentStep::of(run, definition, &turn.id.agent, &schemas)
 }
 
-/// What its answer is worth. Without its step nobody can say: it is asked again.
+/// Returns the outcome of an answer. Without its step there is no schema to check it, so the turn counts
+/// as interrupted and is asked again.
 async fn step_outcome(
     agent_step: Option<AgentStep>,
     answer: Answer,
@@ -179,8 +183,7 @@ async fn step_outcome(
     }
 }
 
-/// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
-/// never outlives its owner.
+/// Finds out what became of a turn whose owner is dead. Changes nothing.
 pub fn find_turn(
     run: &Run,
     paths: &RunPaths,
@@ -188,6 +191,7 @@ pub fn find_turn(
     backends: &Backends,
 ) -> contract::Attached {
     let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
+    // A script never outlives its owner, and it costs nothing.
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
     let former = backends.former(name);
     let is_replaced = former.is_some();
@@ -207,27 +211,29 @@ pub fn find_turn(
         config_home: config_home(run.settings.config_home, &paths.homes, &turn.id.agent),
     });
     match found {
-        // Its client is ended, and another backend takes the turn.
+        // The user has replaced the backend, so this client is not adopted: it is ended, and the new
+        // backend answers the turn.
         contract::Attached::Running if is_replaced => absent(Cost::Unknown),
         found => found,
     }
 }
 
-/// Checks that what was left of a run is this project's to end: its directory is no link to another's,
-/// and nobody drives a copy of it.
+/// Checks that this project may end the leftover processes of a run: its directory is not a link to
+/// another project, and no process drives a copy of it.
 pub fn check_endable(project: &Project, header: &Header) -> Result<(), DiscardError> {
     check_own(project, &header.run)?;
     Ok(check_no_active_copy(project, header)?)
 }
 
-/// Ends what was left of a run that nobody drives, and sees it dead; nothing is recorded. Returns what
-/// was left, and what of it did not end.
+/// Ends the leftover processes of a run without an owner, and records nothing. Returns the leftover
+/// processes, and those of them that did not end.
 pub async fn end_leftover_processes(
     project: &Project,
     run: &RunId,
 ) -> Result<(Vec<Leftover>, Vec<Identity>), DiscardError> {
     check_own(project, run)?;
-    // Whoever resumes the run would adopt some of it.
+    // The lock is held while processes are ended: a process that resumes the run now would adopt some
+    // of them.
     let lock = take_lock(project, &project.paths(run), Takeover::Never)?;
     let seen = inspect(project, run)?;
     check_no_active_copy(project, &seen.header)?;
@@ -236,7 +242,7 @@ pub async fn end_leftover_processes(
     Ok(ended)
 }
 
-/// Ends what was left running and cannot be adopted.
+/// Ends the leftover processes that are not adopted.
 pub(super) async fn end_leftovers(
     run: &Run,
     clients: LeftoverClients,

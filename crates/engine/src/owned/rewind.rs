@@ -1,4 +1,9 @@
-//! A run that is cut back to one of its records.
+//! Rewinds a run to one of its records, and discards the records after it.
+//!
+//! The money of discarded turns stays spent, so their costs are read from the records and from
+//! transcripts before the journal is changed. The last record to keep is followed by one that records
+//! the rewind; both changes are one atomic step. Discarded records are moved to another file, not
+//! deleted. The rules for costs are in `raymond_core::run` (`DiscardedTail`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +16,7 @@ use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
 
 use super::recover_turns::end_leftovers;
-use super::transcript_costs::{BootState, TranscriptIndex};
+use super::transcript_costs::{BootState, TranscriptIndex, TranscriptReader};
 use super::{BackendsFor, LeftoverClients, OwnError, explain_unopened};
 use crate::clock;
 use crate::copied_run::check_no_active_copy;
@@ -20,52 +25,63 @@ use crate::fold;
 use crate::pin::PLATFORM;
 use crate::project::Project;
 
-/// What cutting a run back found.
+/// The result of a rewind.
 #[derive(Debug, Default)]
 pub(super) struct Rewind {
-    /// Where the records went.
+    /// The file with the discarded records.
     pub(super) moved: Option<PathBuf>,
-    /// Processes that were left running and were ended.
+    /// Leftover processes that were ended.
     pub(super) ended: Vec<Leftover>,
 }
 
-/// Keeps the records of a run up to number `last`. From then on no process that the others started carries
-/// the mark of a turn: each is a stray.
+/// The record to rewind a run to, and what is needed to read the discarded costs.
+pub(super) struct RewindTo<'a> {
+    pub(super) run: &'a RunId,
+    /// The last record to keep.
+    pub(super) last: u64,
+    pub(super) backends: &'a BackendsFor<'a>,
+    pub(super) machine: BootState,
+}
+
+/// Keeps the records of a run up to `to.last`. The rewind changes the nonce of the run, so processes
+/// that the discarded records started belong to no turn any more.
 pub(super) async fn rewind(
     project: &Project,
     paths: &RunPaths,
-    (run, last): (&RunId, u64),
-    reading: (&BackendsFor<'_>, BootState),
+    to: &RewindTo<'_>,
 ) -> Result<Rewind, OwnError> {
     let read = Journal::read(project.disk.as_ref(), &paths.journal);
     let read = read.map_err(|error| explain_unopened(project, error))?;
     let header = fold::header(&read.header)?;
-    fold::check_owner(run, &header)?;
+    fold::check_owner(to.run, &header)?;
+    let last = to.last;
     if last == 0 {
-        return Err(OwnError::NeverStarted(run.clone()));
+        return Err(OwnError::NeverStarted(to.run.clone()));
     }
     let mut kept = Head::empty();
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         kept.fold(&fold::record(line.body, line.seq)?);
     }
     let (mut rewound, mut ended) = (Vec::new(), Vec::new());
-    // Otherwise there is no such record, as whoever cuts says.
+    // If the journal is shorter, `Journal::truncate_to` below returns the error.
     if kept.seq == last {
         check_no_active_copy(project, &header)?;
-        // A client that still runs spends more than its transcript says.
+        // Costs are read only after processes have ended: a running client spends more than its
+        // transcript contains.
         (ended, _) = end_leftovers(&kept.run, LeftoverClients::Adopt).await;
-        rewound = rewind_record(&kept, &discarded_tail(project, paths, (&kept, &read), reading)?)?;
+        rewound = rewind_record(&kept, &discarded_tail(project, paths, &kept, &read, to)?)?;
     }
     let moved = Journal::truncate_to(project.disk.as_ref(), &paths.journal, last, &rewound);
     Ok(Rewind { moved: moved.map_err(|error| explain_unopened(project, error))?, ended })
 }
 
-/// The run as it went on after the last record to keep.
+/// Collects everything that is known about the records to discard.
 fn discarded_tail<'a>(
     project: &Project,
     paths: &RunPaths,
-    (kept, read): (&'a Head, &Read),
-    (known, machine): (&BackendsFor<'_>, BootState),
+    kept: &'a Head,
+    read: &Read,
+    to: &RewindTo<'_>,
 ) -> Result<DiscardedTail<'a>, OwnError> {
     let mut transcripts = TranscriptIndex::default();
     for line in read.lines.iter().take_while(|line| line.seq <= kept.seq) {
@@ -76,6 +92,7 @@ fn discarded_tail<'a>(
     for line in read.lines.after(kept.seq) {
         followed.push(fold::record(line.body, line.seq)?);
     }
+    // Lines after damage are not trusted, but their costs count: see `DiscardedTail::doubt`.
     let good = read.lines.last().map_or(0, |line| line.seq);
     let lines = Journal::lines_after(project.disk.as_ref(), &paths.journal, good)?;
     let doubtful: Vec<Option<Record>> =
@@ -84,8 +101,10 @@ fn discarded_tail<'a>(
         transcripts.note(record);
     }
 
-    let backends = known(&kept.run.settings);
-    let costs = transcripts.costs(project, (&kept.run, paths), &backends, machine);
+    let backends = (to.backends)(&kept.run.settings);
+    let reader =
+        TranscriptReader { run: &kept.run, paths, backends: &backends, machine: to.machine };
+    let costs = transcripts.costs(project, reader);
     let mut discarded_tail = DiscardedTail::new(&kept.run).knowing(costs);
     for record in &followed {
         discarded_tail.follow(record);
@@ -99,8 +118,8 @@ fn discarded_tail<'a>(
     Ok(discarded_tail)
 }
 
-/// The record that follows the last one to keep. What is cut away may have written into sessions,
-/// which must never be opened again: so it is cut and told in one step.
+/// Returns the record of the rewind. Discarded turns may have written to sessions that must never be
+/// opened again, so the rewind and this record become durable in one step.
 fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnError> {
     let at = clock::now();
     let rewind = Input::Rewind {
@@ -110,7 +129,7 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
         again: discarded_tail.again(),
         governed: discarded_tail.governed(),
     };
-    // Nothing of the states is asked for, and they may not be readable.
+    // A rewind uses no state, and the pinned definition may be the thing that cannot be read.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
     let nothing = Definition { entry: "".into(), states, platform, work: None, asking: Vec::new() };
     let steps = batch(&mut kept.run.clone(), &nothing, at, vec![rewind]).steps;
@@ -118,8 +137,11 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
 }
 
-/// Turns to come have the numbers of those that were cut away, and nobody may read in the transcript of
-/// one what another said: before anything follows a cut, theirs are moved away.
+/// Moves the transcripts of discarded turns to another directory. New turns get the same numbers, and a
+/// reader must not find the transcript of a discarded turn under the number of a new one.
+///
+/// This runs at every opening whose last record is a rewind, because the rewind may have crashed before
+/// it moved the files.
 pub(super) fn move_discarded_transcripts(
     project: &Project,
     paths: &RunPaths,
@@ -140,6 +162,7 @@ pub(super) fn move_discarded_transcripts(
             }
         }
     }
+    // `main.3.1.2.jsonl`: agent, visit, turn, attempt, and the kind of file.
     let attempt_of = |name: &str| name.splitn(5, '.').take(4).collect::<Vec<_>>().join(".");
     let aside = format!("cut-{}", nonce.last());
     paths.move_discarded_transcripts(project.disk.as_ref(), &aside, |name| {

@@ -1,9 +1,8 @@
 //! The costs of turns whose records are discarded, read from their transcripts.
 //!
-//! A damaged journal may not tell the end of a turn, or not even that it started; its transcript does. The
-//! records that can be read tell which client wrote a transcript; otherwise each that the run may ask is
-//! tried, and the most that one of them finds in it counts. If one of them misses a part, that is a lower
-//! bound.
+//! A damaged journal may lack the end of a turn, or even its start, but the transcript shows what it
+//! cost. If no record names the client that wrote a transcript, each backend of the run reads it, and
+//! the highest cost counts. If one of them finds a part that it cannot price, the cost is a lower bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,27 +21,36 @@ use crate::project::Project;
 use crate::recovery;
 use crate::runner::{Backends, config_home, transcript};
 
-/// Whether the machine ran on since the run was recorded.
+/// Whether the machine has restarted since the run was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BootState {
-    /// It did.
     SameBoot,
-    /// It restarted: the ends of transcripts may be lost.
+    /// The ends of transcripts may be lost, because clients do not sync them.
     Restarted,
 }
 
-/// What records tell about the transcripts beside them.
+/// The facts about transcripts that the records contain.
 #[derive(Debug, Default)]
 pub(super) struct TranscriptIndex {
-    /// The attempts of records that are kept, and are not in flight: their ends are recorded.
+    /// The attempts whose outcomes are in records that are kept.
     settled: BTreeSet<Attempt>,
     plans: BTreeMap<Attempt, SessionPlan>,
     lanes: BTreeMap<TurnId, Lane>,
     backends_asked: BTreeSet<BackendName>,
 }
 
+/// Everything that is needed to read the transcripts of a run.
+#[derive(Clone, Copy)]
+pub(super) struct TranscriptReader<'a> {
+    pub(super) run: &'a Run,
+    pub(super) paths: &'a RunPaths,
+    pub(super) backends: &'a Backends,
+    /// Used for transcripts whose boot is unknown.
+    pub(super) machine: BootState,
+}
+
 impl TranscriptIndex {
-    /// Learns from a record.
+    /// Adds the facts of a record.
     pub(super) fn note(&mut self, record: &Record) {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             match event {
@@ -60,7 +68,7 @@ impl TranscriptIndex {
         }
     }
 
-    /// The records up to here are kept.
+    /// Marks the records so far as kept.
     pub(super) fn mark_kept(&mut self, run: &Run) {
         self.settled = self.plans.keys().cloned().collect();
         for turn in in_flight(run) {
@@ -69,49 +77,43 @@ impl TranscriptIndex {
         self.backends_asked.insert(run.settings.backend.clone());
     }
 
-    /// What each attempt cost that is not settled and has a transcript.
+    /// Returns the cost of each attempt that has a transcript and no recorded outcome.
     pub(super) fn costs(
         &self,
         project: &Project,
-        (run, paths): (&Run, &RunPaths),
-        backends: &Backends,
-        machine: BootState,
+        reader: TranscriptReader<'_>,
     ) -> BTreeMap<Attempt, TranscriptCost> {
-        // A directory that cannot be read says nothing: what is not known there is not known.
-        let names = project.disk.list(&paths.transcripts).unwrap_or_default();
+        // A directory that cannot be read gives no costs. The discarded turns then have an unknown
+        // cost, which is charged by the rules of the budget.
+        let names = project.disk.list(&reader.paths.transcripts).unwrap_or_default();
         let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
         let open = attempts.filter(|attempt| !self.settled.contains(attempt));
         let attempt_cost = |attempt: Attempt| {
-            let attempt_cost = self.attempt_cost(&attempt, (run, paths), backends, machine);
+            let attempt_cost = self.attempt_cost(&attempt, reader);
             (attempt, attempt_cost)
         };
         open.map(attempt_cost).collect()
     }
 
-    fn attempt_cost(
-        &self,
-        attempt: &Attempt,
-        (run, paths): (&Run, &RunPaths),
-        backends: &Backends,
-        machine: BootState,
-    ) -> TranscriptCost {
+    fn attempt_cost(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> TranscriptCost {
         let backends_asked = match self.lanes.get(&attempt.0) {
             Some(Lane::Script) => return Cost::Free.into(),
             Some(Lane::Prompt(name)) => [name.clone()].into(),
             None => self.backends_asked.clone(),
         };
-        let started = self.started(attempt, (run, paths));
+        let started = self.started(attempt, reader);
         let machine = match restarted_since(&started.transcript) {
             Some(true) => BootState::Restarted,
             Some(false) => BootState::SameBoot,
-            None => machine,
+            None => reader.machine,
         };
-        let found = backends_asked.iter().filter_map(|name| backends.get(name));
+        let found = backends_asked.iter().filter_map(|name| reader.backends.get(name));
         let attempt_cost = found.map(|backend| cost_of_found(backend.attach(&started), machine));
         attempt_cost.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
-    fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
+    fn started(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> Started {
+        let TranscriptReader { run, paths, .. } = reader;
         let (turn, number) = attempt;
         let plan = self.plans.get(attempt).cloned();
         Started {
@@ -128,18 +130,19 @@ impl TranscriptIndex {
     }
 }
 
-/// `main.3.1.2.jsonl`
+/// Parses the name of a transcript, such as `main.3.1.2.jsonl`.
 fn attempt_of(name: &str) -> Option<Attempt> {
     let (turn, attempt) = name.strip_suffix(".jsonl")?.rsplit_once('.')?;
     Some((turn.parse().ok()?, attempt.parse().ok()?))
 }
 
-/// Returns what a turn in flight spent whose client is gone; none if it still runs.
+/// Returns the cost of a turn in flight, or `None` if its client still runs.
 pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
     if let Attached::Running = found {
         return None;
     }
     let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
+    // The file that names the client contains its boot. Without that file the time of the journal decides.
     let restarted = restarted_since(&transcript);
     let restarted = restarted.unwrap_or_else(|| boot::is_from_earlier_boot(&paths.journal));
     let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };

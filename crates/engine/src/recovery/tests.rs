@@ -14,7 +14,7 @@ fn stop(key: &str) -> Input {
 fn asked_again(owned: OwnedRun) -> OwnedRun {
     let turn = in_flight(&owned.head.run).next().map(|turn| stopped(&turn.id, turn.attempt));
     let reports = turn.into_iter().collect();
-    let inputs = stop_inputs(&owned.head.run, reports, StopMode::Now, ("asked", "afresh"));
+    let inputs = stop_inputs(&owned.head.run, reports, StopMode::Now, "asked", "afresh");
     recorded(owned, inputs)
 }
 

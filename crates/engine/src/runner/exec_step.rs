@@ -353,9 +353,7 @@ fn nul_finding(place: &str) -> Finding {
 fn check_no_nul(list: FileList<'_>) -> Result<(), Finding> {
     let mut files = list.files();
     match files.find(|(_, path)| path.contains('\0')) {
-        Some((contract, _)) => {
-            Err(nul_finding(&list.pointer_to(contract)))
-        }
+        Some((contract, _)) => Err(nul_finding(&list.pointer_to(contract))),
         None => Ok(()),
     }
 }

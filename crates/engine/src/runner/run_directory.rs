@@ -89,10 +89,9 @@ impl RunDirectory {
         for message in taken.messages {
             match request(&message.bytes, &message.key) {
                 Some(input) => requests.inputs.push(input),
-                None => ignored.push((
-                    format!("{}.json", message.key),
-                    "unknown request".to_owned(),
-                )),
+                None => {
+                    ignored.push((format!("{}.json", message.key), "unknown request".to_owned()))
+                }
             }
         }
         for (name, why) in ignored {

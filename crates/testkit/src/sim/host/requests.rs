@@ -103,7 +103,7 @@ impl Host {
         let head = self.plan.aside(|| self.check_recovered(&opened))?;
         let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
         let afresh = format!("afresh-{}", head.seq);
-        let inputs = recovery::stop_inputs(&head.run, reports, mode, (key, &afresh));
+        let inputs = recovery::stop_inputs(&head.run, reports, mode, key, &afresh);
         self.drive(head, opened.journal);
         let verdicts: Verdicts = self.handle(inputs)?;
         if !self.is_up() {
