@@ -59,7 +59,7 @@ pub(crate) fn nonce(workspace: &Path) -> Nonce {
 
 /// Returns a short name for a project: part of the hash of its path.
 fn tag(project: &Path) -> String {
-    // In hexadecimal digits: 64 bits are enough to tell the projects of one user apart, and the tag is
+    // In hexadecimal digits: 64 bits are enough to tell apart the projects of one user, and the tag is
     // part of the environment of every process.
     const LENGTH: usize = 16;
     let path = project.canonicalize().unwrap_or_else(|_| project.to_owned());

@@ -54,8 +54,8 @@ async fn run_on_thread<T: Send + 'static>(
     let slot = SLOTS.acquire().await;
     let (done, waits) = oneshot::channel();
     let worker = thread::Builder::new().spawn(move || {
-        // The slot belongs to the thread, not to the caller: a thread that nobody waits for any more
-        // still occupies it.
+        // The slot belongs to the thread, not to the caller: after the time limit the thread still
+        // occupies it.
         let _slot_until_done = slot;
         done.send(work()).ok();
     });
@@ -77,12 +77,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_done_and_what_it_comes_to_is_told() {
+    async fn finished_work_returns_its_value() {
         assert_eq!(run_with_limit(&CancellationToken::new(), || 7).await, Ok(7));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_it_longer_than_they_want_to() {
+    async fn waiting_ends_on_cancel_or_time_limit() {
         let (_open, never) = mpsc::channel::<()>();
         let cancel = CancellationToken::new();
         cancel.cancel();
@@ -93,7 +93,7 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "broken")]
-    async fn what_breaks_there_breaks_here() {
+    async fn panic_of_the_work_reaches_the_caller() {
         run_with_limit(&CancellationToken::new(), || panic!("broken")).await.ok();
     }
 }

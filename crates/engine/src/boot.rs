@@ -38,7 +38,7 @@ mod tests {
 
     // proves: A6
     #[test]
-    fn only_a_file_of_an_earlier_boot_is_doubted() {
+    fn file_of_an_earlier_boot_is_recognised() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(!is_from_earlier_boot(file.path()));
         File::open(file.path()).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owner_ignores_a_clock_set_back_while_it_waits() {
+    fn waiting_owner_ignores_a_clock_set_back() {
         static WALL: AtomicU64 = AtomicU64::new(5000);
         let wall = || Timestamp(WALL.load(Ordering::Relaxed));
         let mut clock = Clock { wall, ..Clock::default() };

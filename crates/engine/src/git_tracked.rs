@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_the_index_of_its_repository_is_refused() {
+    fn run_in_the_git_index_is_refused() {
         let refused = "r came with the repository: git tracks its files";
         check_in(&[("p/.git/index", TRACKED)], refused);
         check_in(&[("p/.git/index", "DIRC .raymond/runs/other/journal.jsonl")], "");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_is_found_where_a_file_in_place_of_the_repository_points() {
+    fn index_of_a_submodule_or_worktree_is_found() {
         let refused = "r came with the repository: git tracks its files";
         let submodule = ("p/.git", "gitdir: ../outer/.git/modules/p\n");
         check_in(&[submodule, ("outer/.git/modules/p/index", TRACKED)], refused);
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_added_is_not_tracked() {
+    fn repository_without_an_index_tracks_nothing() {
         check_in(&[("p/", "")], "");
         check_in(&[("p/.git/HEAD", "ref: refs/heads/main\n")], "");
     }
 
     // proves: S2
     #[test]
-    fn where_nobody_can_tell_it_is_refused() {
+    fn run_with_an_unreadable_index_is_refused() {
         let cannot = |path: &str, why: &str| {
             format!("could not check whether r came with the repository: {path}: {why}")
         };

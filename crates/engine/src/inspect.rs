@@ -67,7 +67,7 @@ pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectErro
     let snapshot = own_snapshot(project, run);
     let mut head = snapshot::open(&read.lines, disk, snapshot.as_deref())?;
     if head.seq == 0 {
-        // The run was created but never started: only the header tells its name.
+        // The run was created but never started: only the header contains its name.
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
     }
     fold::check_run(&header, &head)?;
@@ -168,7 +168,7 @@ mod tests {
 
     // proves: S20
     #[test]
-    fn a_snapshot_that_came_with_the_repository_is_not_believed() {
+    fn snapshot_from_the_repository_is_not_used() {
         let place = tempfile::tempdir().unwrap();
         let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
         let run = RunId::new("r");

@@ -1,4 +1,8 @@
-//! A new run: everything is checked before anything is created, and pinned before it starts.
+//! Creates a new run.
+//!
+//! The workflow is loaded and checked completely before anything is created, and pinned before the run
+//! starts: later edits of the files do not change it. A crash at any moment leaves either no run, or one
+//! whose creation can be repeated. Existing runs are opened in [`crate::owned`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,16 +32,13 @@ use crate::steps;
 /// A workflow that can be run.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its files as they were found.
     pub loaded: LoadedScope,
-    /// What they mean.
     pub definition: Definition,
-    /// What is worth a look.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Prepared {
-    /// What is worth a look in files that are new, or others than they were.
+    /// Returns the warnings about files that are new or changed.
     pub fn warnings_since(&self, earlier: &Definition) -> impl Iterator<Item = &Diagnostic> {
         let changes = self.definition.manifest().changes_since(&earlier.manifest());
         let is_new = move |file: &String| {
@@ -50,20 +51,19 @@ impl Prepared {
 /// Why a workflow cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// Its files cannot be loaded.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// It has mistakes; all of them are here, with the warnings.
+    /// The workflow has mistakes. All of them are listed, with the warnings.
     #[error("the workflow has mistakes")]
     Invalid(Vec<Diagnostic>),
 }
 
-/// Loads and checks the workflow at `path`, or the prompt that is to be repeated.
+/// Loads and checks the workflow at `path`, or the prompt that `ralph` repeats.
 pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError> {
     prepare_with(path, program, &|_| Vec::new())
 }
 
-/// The same, and `further` says what else stands in the way: a person is told everything at once.
+/// Loads and checks a workflow with additional checks, so that the user sees all mistakes at once.
 pub fn prepare_with(
     path: &Path,
     program: &Program,
@@ -87,7 +87,8 @@ pub fn prepare_with(
     }
 }
 
-/// What became of the states of a run, where it matters: a failed run does not guess which are meant.
+/// Compares the pinned states of a failed run with the files. The user must choose between the two
+/// before a resume; for all other runs the pinned states count.
 pub fn states(project: &Project, run: &Run) -> States {
     if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
         return States::AsPinned;
@@ -105,39 +106,36 @@ pub fn states(project: &Project, run: &Run) -> States {
     }
 }
 
-/// How a run begins.
+/// The parameters of a new run.
 #[derive(Debug)]
 pub struct Launch {
-    /// Its id, which no run has yet.
+    /// An id that no run has yet.
     pub run: RunId,
-    /// Tells its processes from those of all others.
+    /// Marks the processes of this run.
     pub nonce: Nonce,
-    /// The workflow as it was named, absolute.
+    /// The absolute path of the workflow.
     pub workflow: String,
-    /// Where `main` works.
+    /// The working directory of the agent `main`.
     pub cwd: String,
     /// `--input`
     pub input: Option<String>,
-    /// What governs it.
     pub settings: Settings,
 }
 
-/// Why a run cannot begin.
+/// Why a run cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// There is such a run.
     #[error("there is a run {0} already")]
     Exists(RunId),
-    /// Its directory cannot be owned.
     #[error(transparent)]
     Own(#[from] OwnError),
-    /// Something could not be stored.
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
 }
 
 impl OwnedRun {
-    /// Creates a run. Returns it with the input that starts it: nothing has happened yet.
+    /// Creates a run, and returns it with the input that starts it. The journal contains only its
+    /// header until the caller handles that input.
     pub fn create(
         project: &Project,
         prepared: Prepared,
@@ -150,7 +148,7 @@ impl OwnedRun {
         let lock = take_lock(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
         paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
-        // A full disk is met when something of value is to be written, not here.
+        // Without ballast the run still starts: a full disk is reported by the first write that matters.
         ballast.fill().ok();
         let (journal, nonce) = create_journal(disk, &paths.journal, &launch.run, launch.nonce)?;
         let journal = journal.with_ballast(ballast);
@@ -185,7 +183,8 @@ impl OwnedRun {
     }
 }
 
-/// A journal that holds nothing but its header. One that never got further is taken as it is.
+/// Creates a journal that contains only its header. If an earlier creation crashed after writing the
+/// header, that journal and its nonce are used.
 fn create_journal(
     disk: Arc<dyn Disk>,
     path: &Path,

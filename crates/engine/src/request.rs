@@ -1,7 +1,8 @@
-//! AgentStep a run to end, whoever owns it.
+//! Asks a run to end, with or without an owner.
 //!
-//! A living owner finds the request in its inbox and answers through the journal. Without one, this
-//! process becomes the owner for as long as it takes to say so.
+//! A living owner finds the request in its inbox and answers through the journal, which this process
+//! follows. If the run has no owner, this process becomes the owner, records the stop and gives the run
+//! up again. Requests carry a key, so that repeating one has no effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,46 +27,40 @@ use crate::runner::Backends;
 use crate::statefile;
 use crate::suspension::Suspension;
 
-/// How often the journal is looked at for the answer.
+/// The time between two reads of the journal: short enough that a user does not notice the wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The backends that may know what became of a turn in flight.
 pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
-/// How often it is looked whether the owner of a run that has ended is gone: for half a minute.
+/// The most polls for the exit of the owner after its run has ended: half a minute at
+/// [`POLL_INTERVAL`]. A caller may want to own the run next, but an owner that hangs must not block it.
 const MOST_EXIT_POLLS: u32 = 600;
 
-/// What became of a request.
+/// The answer to a stop request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopOutcome {
-    /// The run has ended; this is where it stands.
+    /// The run has ended, in this phase.
     Ended(Phase),
-    /// The run had ended before.
+    /// The run had already ended.
     Refused(Refusal),
 }
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The request could not be posted.
     #[error(transparent)]
     Inbox(#[from] inbox::Error),
-    /// The run cannot be read.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// The run cannot be owned.
     #[error(transparent)]
     Own(#[from] OwnError),
-    /// The answer could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The journal cannot be followed.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// A record cannot be read.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// The owner cannot be seen.
     #[error(transparent)]
     Lock(#[from] lock::Error),
     /// The owner is suspended. It finds the request in its inbox when it continues.
@@ -73,7 +68,9 @@ pub enum RequestError {
     Suspended(Box<Owner>),
 }
 
-/// Asks a run to end, and waits until it has. An owner on another host is not asked: who knows whether it
+/// Asks a run to end, and waits until it has ended.
+///
+/// A run whose owner is on another host is refused, because this process cannot see whether that owner
 /// lives. A suspended owner is asked, but not waited for.
 pub async fn stop(
     project: &Project,
@@ -88,14 +85,15 @@ pub async fn stop(
         match owner(project, run)? {
             Some(_) => {
                 let waited = ask_owner(project, run, mode, &key).await;
-                // A suspended owner has yet to find it. Otherwise it must not meet the next owner.
+                // A suspended owner still has to read the request. In all other cases it is removed, so
+                // that it does not stop the next owner.
                 if !matches!(waited, Err(RequestError::Suspended(_))) {
                     inbox(project, run).remove(&key).ok();
                 }
                 if let Some(phase) = waited? {
                     return Ok(StopOutcome::Ended(phase));
                 }
-                // The owner died; somebody has to answer.
+                // The owner died without answering: the next round stops the run without an owner.
             }
             None => match stop_without_owner(
                 project,
@@ -106,7 +104,7 @@ pub async fn stop(
             )
             .await
             {
-                // Somebody has just taken it over.
+                // Another process has just become the owner. The next round asks that owner.
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
                     owner: Some(_),
                     ..
@@ -120,7 +118,7 @@ pub async fn stop(
     }
 }
 
-/// Ends a run that was asked to cancel, and whose owner died before everything had ended.
+/// Ends a run whose owner died while it was cancelling.
 pub async fn end_cancelled(
     project: &Project,
     run: &RunId,
@@ -142,7 +140,8 @@ fn inbox(project: &Project, run: &RunId) -> Inbox {
     Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox)
 }
 
-/// A new key. It says what is asked for, where a full disk has no room for the request.
+/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty and
+/// only its name arrives.
 fn key(mode: StopMode) -> String {
     let word = match mode {
         StopMode::AfterTurn => "after-turn",
@@ -152,7 +151,7 @@ fn key(mode: StopMode) -> String {
     format!("{word}_{}", clock::nonce())
 }
 
-/// The request that a key stands for.
+/// Returns the request that a key contains.
 pub(crate) fn request_of_key(key: &str) -> Option<Input> {
     let mode = match key.split_once('_')?.0 {
         "after-turn" => StopMode::AfterTurn,
@@ -171,9 +170,10 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
     Ok(())
 }
 
-/// Tells the owner to look into its inbox now; it looks once a second anyway. Only a process that is
-/// seen to be the owner is signalled: a number alone may be anybody's.
+/// Signals the owner to read its inbox now instead of at its next tick.
 fn wake_owner(project: &Project, run: &RunId) {
+    // A process id may belong to another program by now, and SIGUSR1 kills most programs. Only a
+    // process that is known to be the owner is signalled.
     let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
     if let Ok(Some((owner, life))) = found
         && life.is_here()
@@ -183,14 +183,15 @@ fn wake_owner(project: &Project, run: &RunId) {
     }
 }
 
-/// Asks the owner until the request stands in the journal, and waits until the run has ended. An owner
-/// that has just come forgets what was asked of the one before it.
+/// Asks the owner until the journal contains the request, and waits until the run has ended. A new owner
+/// removes requests to the owner before it, so one request may not be enough.
 async fn ask_owner(
     project: &Project,
     run: &RunId,
     mode: StopMode,
     key: &str,
 ) -> Result<Option<Phase>, RequestError> {
+    // The request is repeated once a second: every 20 polls.
     const PAUSES: u32 = 20;
     let mut pauses = 0;
     let mut ask = |seen: &Run| {
@@ -205,8 +206,8 @@ async fn ask_owner(
     wait_with(project, run, WaitHooks { each_look: &mut ask, suspended: &mut give_up }).await
 }
 
-/// Waits until the run has ended; none when its owner is gone and it has not. A suspended owner is reported
-/// to `suspended`, and waited for.
+/// Waits until the run has ended. Returns `None` if its owner died before that. A suspended owner is
+/// reported to `suspended` and waited for.
 pub async fn wait(
     project: &Project,
     run: &RunId,
@@ -219,7 +220,7 @@ pub async fn wait(
     wait_with(project, run, WaitHooks { each_look: &mut |_| Ok(()), suspended: &mut report }).await
 }
 
-/// What a waiting process does about the things that it sees.
+/// The reactions of a waiting process.
 struct WaitHooks<'a> {
     each_look: &'a mut dyn FnMut(&Run) -> Result<(), RequestError>,
     suspended: &'a mut dyn FnMut(Owner) -> Result<(), RequestError>,
@@ -246,7 +247,7 @@ async fn wait_with(
             {
                 return Ok(Some(seen.head.run.phase));
             }
-            // Whoever asks next may want to own it.
+            // The caller may want to own the run next, so wait until the owner has released the lock.
             exit_polls += 1;
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor)?;
@@ -306,7 +307,7 @@ async fn stop_without_owner(
     let verdict = driver.handle(clock::now(), inputs)?.pop();
     let phase = driver.run().phase;
     let status = view::status(driver.run(), view::Owner::Gone);
-    // It is derived, and the answer stands in the journal.
+    // The answer is in the journal; the state file is only derived from it.
     statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);
     match verdict {

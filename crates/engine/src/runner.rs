@@ -378,7 +378,7 @@ impl<'w> Runner<'w> {
     }
 
     /// Returns how long to wait for the next retry or timeout of the run. At most one tick: the timers
-    /// of tokio stand still while a machine sleeps, but the times in the journal do not.
+    /// of tokio stop while a machine sleeps, but the times in the journal do not.
     fn until_due(&mut self) -> Option<Duration> {
         let due = self.driver.run().next_due()?;
         let wait = Duration::from_millis(due.0.saturating_sub(self.now().0));

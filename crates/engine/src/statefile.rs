@@ -1,4 +1,7 @@
-//! The state file: a run as one JSON object, for people and their tools. Nothing reads it back.
+//! The state file: a run as one JSON object, for people and their tools.
+//!
+//! Raymond never reads it. The journal is the truth; this file may be stale after a crash and is
+//! written again. Its fields are documented in docs/.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +26,8 @@ use crate::git_tracked;
 use crate::owned::take_lock;
 use crate::project::Project;
 
-/// A payload larger than this is only referred to.
+/// The largest result in bytes that the state file contains. A larger one is only referred to, so that
+/// the file stays readable.
 const LARGEST_PAYLOAD: u64 = 1024;
 
 /// Writes the state file of a run.
@@ -31,17 +35,18 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
     statefile::replace(disk, path, &render(head, status)?).map_err(io::Error::other)
 }
 
-/// What the state file of a run holds.
+/// Returns the content of the state file.
 pub fn render(head: &Head, status: Status) -> serde_json::Result<Vec<u8>> {
     let mut json = serde_json::to_vec_pretty(&State::of(&head.run, &head.ledger, status))?;
     json.push(b'\n');
     Ok(json)
 }
 
-/// Brings the state file of a run that is over up to date, and sweeps: its owner may have died before it did.
+/// Writes the state file of a run that has ended, and removes temporary files: its owner may have died
+/// before it did so.
 ///
-/// It is derived: where it cannot be written, a link leads elsewhere, the run came with the repository, or
-/// somebody drives or deletes it, it stays.
+/// Errors are ignored, because the file is derived from the journal. Nothing is written if another
+/// process owns the run, if a link leads elsewhere, or if the run came with the repository.
 pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeover) {
     let paths = project.paths(&head.run.id);
     let disk = project.disk.as_ref();
@@ -53,8 +58,8 @@ pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeove
     write(disk, &paths.state, head, status).ok();
 }
 
-/// The state file of a run, its fields in the order of their names. It is written as it is read: there may be ten
-/// thousand agents.
+/// The state file, with its fields in order of name. It borrows from the run instead of copying it,
+/// because there may be ten thousand agents.
 #[derive(Serialize)]
 struct State<'r> {
     #[serde(serialize_with = "agents")]
@@ -92,7 +97,7 @@ struct Caller<'r> {
     state: &'r StateName,
 }
 
-/// A result; a large one is only referred to.
+/// A result. A large one is only referred to.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Shown<'r> {
@@ -120,7 +125,7 @@ impl<'r> State<'r> {
     }
 }
 
-/// The variables of a run. Those of a document that were given as JSON have a colon behind their name.
+/// Returns the variables of a run. A name that ends with a colon has a JSON value.
 fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
     let meant = |(name, text): (&String, &String)| {
         let json = name.strip_suffix(':').zip(reading::read_text(text).ok());

@@ -1,4 +1,7 @@
-//! A document of steps that can be run: checked as a whole, and pinned with every schema that it names.
+//! Prepares a document of steps: checks all of it, and pins it with every schema that it refers to.
+//!
+//! Parsing and validation are in `raymond_core::crayfish`. This module adds the schemas, which come from
+//! files, and turns the document into a definition that a run can use.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +33,7 @@ impl Library for WorkspaceSchemas<'_> {
     }
 }
 
-/// Checks a document; all that is wrong is told, with its place.
+/// Checks a document, or returns all its problems with their places.
 pub fn prepare(
     document: &Value,
     vars: &Map<String, Value>,
@@ -38,7 +41,8 @@ pub fn prepare(
     library: &dyn Library,
 ) -> Result<Prepared, Vec<Problem>> {
     let parsed = Document::parse(document).map_err(|mut problems| {
-        // Whoever mends the document mends its schemas in the same breath.
+        // The user fixes the document and its schemas together, so both are reported. A schema that
+        // already has a problem is not reported twice.
         let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
         problems.extend(untold.flat_map(|(at, source)| schema_problems(source, &at, library)));
@@ -64,7 +68,7 @@ pub fn prepare(
     Ok(Prepared { loaded, definition, warnings: Vec::new() })
 }
 
-/// The code of a path that cannot be used.
+/// Returns the code of a path that cannot be used.
 pub fn path_problem_code(why: &Why) -> ProblemCode {
     match why {
         Why::Escapes => ProblemCode::EscapingPath,
@@ -73,7 +77,7 @@ pub fn path_problem_code(why: &Why) -> ProblemCode {
     }
 }
 
-/// The code of a file that a step cannot read or write.
+/// Returns the code of a file that a step cannot read or write.
 pub(crate) fn file_problem_code(fault: &Fault) -> ProblemCode {
     match &fault.why {
         Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
@@ -118,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_documents_is_as_strict_as_validation_on_variables_and_files() {
+    fn document_schema_agrees_with_validation_on_files() {
         for (name, good) in
             [("A", true), ("a b", true), ("é", true), ("", false), ("A=B", false), ("a\0", false)]
         {
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_documents_is_as_strict_as_validation_on_paths() {
+    fn document_schema_agrees_with_validation_on_paths() {
         let ways = [
             ("", true),
             (".a", true),
@@ -166,7 +170,7 @@ mod tests {
             let path = format!("$.vars.x{way}");
             check(
                 &json!({ "id": "s", "kind": "forEach", "listPath": path, "itemVar": "i", "body": [] }),
-                // The name goes on.
+                // Here the letter is part of the name of the variable.
                 good || way == "a",
             );
         }

@@ -1,8 +1,8 @@
 //! Small runs for the tests of this crate: a run of states or of steps, its backend, its disk.
 //!
-//! A run is kept in memory unless a test needs real files. Its agents work in a temporary directory of
-//! their own, and its nonce is taken from the name of that directory: tests that run at the same time
-//! must not find the processes of each other.
+//! A run is stored in memory unless a test needs real files. Its agents work in a temporary directory,
+//! and its nonce is the name of that directory: tests that run at the same time must not find each
+//! other's processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -37,16 +37,16 @@ use crate::scope::{LoadedScope, Origin};
 /// The backend that answers the prompts of these runs.
 const BACKEND: &str = "said";
 
-/// A place for one run.
+/// The project and directories of one run.
 pub(crate) struct TestRun {
     pub(crate) project: Project,
     pub(crate) memory: Memory,
-    /// Where its agents work.
+    /// The working directory of its agents.
     pub(crate) cwd: TempDir,
 }
 
 impl TestRun {
-    /// A run that is kept in memory.
+    /// Prepares a run that is stored in memory.
     pub(crate) fn in_memory() -> Self {
         let memory = Memory::new(0);
         let disk = Arc::new(memory.clone());
@@ -54,20 +54,20 @@ impl TestRun {
         Self { project, memory, cwd: tempfile::tempdir().unwrap() }
     }
 
-    /// A run that is kept in files, below the directory in which its agents work.
+    /// Prepares a run that is stored in files, below the working directory of its agents.
     pub(crate) fn in_files() -> Self {
         let cwd = tempfile::tempdir().unwrap();
         let root = Root::in_directory(cwd.path());
         Self { project: Project { disk: Arc::new(Files), root }, memory: Memory::new(0), cwd }
     }
 
-    /// The same, and somebody watches over its lock.
+    /// Prepares a run in files on a disk that observes its lock.
     pub(crate) fn witnessed() -> (Self, Arc<LockWitness>) {
-        let mut bench = Self::in_files();
-        let lock = bench.project.paths(&Self::run()).lock;
+        let mut setup = Self::in_files();
+        let lock = setup.project.paths(&Self::run()).lock;
         let witness = Arc::new(LockWitness { lock, renamed: Mutex::default() });
-        bench.project.disk = Arc::<LockWitness>::clone(&witness);
-        (bench, witness)
+        setup.project.disk = Arc::<LockWitness>::clone(&witness);
+        (setup, witness)
     }
 
     pub(crate) fn run() -> RunId {
@@ -83,7 +83,7 @@ impl TestRun {
         Settings { backend: BackendName::new(BACKEND), ..Settings::default() }
     }
 
-    /// Creates the run; nothing is recorded yet but its header.
+    /// Creates the run. Its journal contains only the header.
     pub(crate) fn created(&self, files: &[(&str, &str)], settings: Settings) -> (OwnedRun, Input) {
         let source = |(name, text): &(&str, &str)| SourceFile {
             name: (*name).to_owned(),
@@ -112,7 +112,7 @@ impl TestRun {
         OwnedRun::create(&self.project, prepared, launch).unwrap()
     }
 
-    /// A run whose first turn is in flight, as its owner recorded it.
+    /// Creates a run whose first turn is in flight.
     pub(crate) fn begun(&self, files: &[(&str, &str)]) -> OwnedRun {
         self.begun_with(files, Self::settings())
     }
@@ -122,7 +122,7 @@ impl TestRun {
         recorded(owned, vec![start])
     }
 
-    /// The run as a new owner opens it.
+    /// Opens the run as a new owner.
     pub(crate) async fn opened(&self) -> OwnedRun {
         let (takeover, clients) = (Takeover::Never, LeftoverClients::Adopt);
         let how = OpenOptions { takeover, truncate_to: None, clients };
@@ -130,7 +130,7 @@ impl TestRun {
     }
 }
 
-/// Records these inputs, as an owner does that starts nothing.
+/// Records these inputs without starting anything.
 pub(crate) fn recorded(owned: OwnedRun, inputs: Vec<Input>) -> OwnedRun {
     let OwnedRun { head, definition, journal, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, RecordOnly);
@@ -141,23 +141,23 @@ pub(crate) fn recorded(owned: OwnedRun, inputs: Vec<Input>) -> OwnedRun {
     OwnedRun { journal, head, definition, ..owned }
 }
 
-/// The outcome of a turn that was stopped.
+/// Returns the outcome of a turn that was stopped.
 pub(crate) fn stopped(turn: &TurnId, attempt: u32) -> Input {
     let (by, cost) = (Interruption::Stop, Cost::Free);
     let outcome = Outcome::Interrupted { by, cost, progressed: false, session: None };
     Input::Settled { turn: turn.clone(), attempt, outcome }
 }
 
-/// A client that says one text, whether it is asked, followed or found. One that says nothing works until
-/// it is cancelled.
+/// A client that answers with one text, whether it is asked, followed or found. With an empty text it
+/// works until it is cancelled.
 pub(crate) struct Client {
     says: &'static str,
     attached: Found,
-    /// How each turn was started that it was asked to answer or to follow.
+    /// The turns that it was asked to answer or to follow.
     pub(crate) followed: Mutex<Vec<Started>>,
 }
 
-/// What there is of the client when a new owner looks for it.
+/// The state of the client when a new owner looks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Running,
@@ -184,7 +184,7 @@ impl Client {
         })
     }
 
-    /// Waits until it works on a turn.
+    /// Waits until the client works on a turn.
     pub(crate) async fn works(&self) {
         while self.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -217,14 +217,14 @@ impl Backend for Client {
     }
 }
 
-/// The backends of a run whose prompts this client answers.
+/// Returns the backends of a run whose prompts this client answers.
 pub(crate) fn answered_by(client: &Arc<Client>) -> Backends {
     let mut backends = Backends::default();
     backends.add(Arc::<Client>::clone(client));
     backends
 }
 
-/// Somebody who does not look.
+/// A watcher that ignores everything.
 pub(crate) struct SilentWatcher;
 
 impl runner::RunWatcher for SilentWatcher {
@@ -233,7 +233,7 @@ impl runner::RunWatcher for SilentWatcher {
     fn note(&mut self, _: &str) {}
 }
 
-/// Real files, and whether the lock of a run was held whenever one of them was put in its place.
+/// Real files that note, at each rename, whether the lock of a run was held.
 #[derive(Debug)]
 pub(crate) struct LockWitness {
     lock: PathBuf,
@@ -241,7 +241,7 @@ pub(crate) struct LockWitness {
 }
 
 impl LockWitness {
-    /// What was put in its place since this was asked last, and whether the lock was held then.
+    /// Returns the files that were renamed since the last call, and whether the lock was held then.
     pub(crate) fn renamed(&self) -> Vec<(PathBuf, bool)> {
         std::mem::take(&mut *self.renamed.lock().unwrap())
     }

@@ -2,7 +2,7 @@
 //!
 //! An output may come under a request id (`run:key:attempt`), a key or the id of a step. This module
 //! decides which attempt it is for, refuses outputs that no step has asked for, and reports outputs that
-//! were not used. What a run does with them is in `raymond_core::crayfish`.
+//! were not used. `raymond_core::crayfish` decides what a run does with them.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ mod tests {
     fn a_workspace_is_given_or_configured_or_here() {
         let here = Workspaces { here: "/here".into(), ..Workspaces::default() };
         check(&here, None, Ok("/here"));
-        check(&here, Some("anybody"), Ok("/here"));
+        check(&here, Some("any"), Ok("/here"));
         let agents = [("a".to_owned(), "/a".into()), ("b".to_owned(), "/b".into())].into();
         let configured = Workspaces { agents, ..here };
         check(&configured, Some("b"), Ok("/b"));

@@ -176,7 +176,7 @@ mod tests {
 
     // proves: A44
     #[test]
-    fn a_capped_answer_is_traced_as_capped() {
+    fn cost_of_a_capped_answer_is_marked_capped() {
         let cost = Cost::Reported(Micros(5));
         let (progressed, denied, session) = (true, Vec::new(), None);
         let capped = Answer::Capped { cost, progressed, denied, session };

@@ -66,11 +66,11 @@ impl<T: Into<String>> From<T> for Finding {
 
 impl AttemptFailure {
     /// Another attempt would fail in the same way, so there is none.
-    fn of_input(finding: impl Into<Finding>) -> Self {
+    fn from_input(finding: impl Into<Finding>) -> Self {
         Self { finding: finding.into(), last_line: None, is_retryable: false }
     }
 
-    fn of_output(finding: impl Into<Finding>) -> Self {
+    fn from_output(finding: impl Into<Finding>) -> Self {
         Self { finding: finding.into(), last_line: None, is_retryable: true }
     }
 }
@@ -113,7 +113,9 @@ pub(crate) async fn run(
         known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let workspace = match Workspace::open(effect.cwd.as_ref()) {
         Ok(workspace) => workspace,
-        Err(fault) => return failed(&context, result, AttemptFailure::of_input(fault.to_string())),
+        Err(fault) => {
+            return failed(&context, result, AttemptFailure::from_input(fault.to_string()));
+        }
     };
     let (step, workspace) = (Arc::new(step), Arc::new(workspace));
     let (reader, place) = (Arc::clone(&step), Arc::clone(&workspace));
@@ -121,10 +123,10 @@ pub(crate) async fn run(
         Ok(Ok(())) => {}
         Ok(Err(fault)) => return failed(&context, result, fault),
         Err(Unfinished::TimedOut) => {
-            return failed(&context, result, AttemptFailure::of_input(too_slow_message()));
+            return failed(&context, result, AttemptFailure::from_input(too_slow_message()));
         }
         Err(Unfinished::NoThread) => {
-            return failed(&context, result, AttemptFailure::of_input(blocking::NO_THREAD));
+            return failed(&context, result, AttemptFailure::from_input(blocking::NO_THREAD));
         }
         Err(Unfinished::Cancelled) => return Ok(interrupted()),
     }
@@ -143,10 +145,10 @@ pub(crate) async fn run(
         Ok((Ok(()), left)) => finished(&context, left),
         Ok((Err(fault), left)) => failed(&context, left, fault),
         Err(Unfinished::TimedOut) => {
-            failed(&context, result, AttemptFailure::of_output(too_slow_message()))
+            failed(&context, result, AttemptFailure::from_output(too_slow_message()))
         }
         Err(Unfinished::NoThread) => {
-            failed(&context, result, AttemptFailure::of_output(blocking::NO_THREAD))
+            failed(&context, result, AttemptFailure::from_output(blocking::NO_THREAD))
         }
         Err(Unfinished::Cancelled) => Ok(interrupted()),
     }
@@ -237,20 +239,21 @@ impl ExecStep {
 
     fn check_inputs(&self, workspace: &Workspace) -> Result<(), AttemptFailure> {
         if let Some(place) = self.call.nul() {
-            return Err(AttemptFailure::of_input(nul_finding(&place)));
+            return Err(AttemptFailure::from_input(nul_finding(&place)));
         }
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { inputs, outputs } => {
                 let inputs = FileList::new("/io/in", inputs, &self.call.inputs);
                 let outputs = FileList::new("/io/out", outputs, &self.call.outputs);
-                check_no_nul(inputs).map_err(AttemptFailure::of_input)?;
-                check_no_nul(outputs).map_err(AttemptFailure::of_input)?;
-                self.read_files(workspace, inputs).map_err(AttemptFailure::of_input)?;
+                check_no_nul(inputs).map_err(AttemptFailure::from_input)?;
+                check_no_nul(outputs).map_err(AttemptFailure::from_input)?;
+                self.read_files(workspace, inputs).map_err(AttemptFailure::from_input)?;
                 // Checked before the program runs: afterwards it may already have written to a path
                 // outside the workspace.
                 for (contract, path) in outputs.files() {
-                    check_writable(workspace, contract, path).map_err(AttemptFailure::of_input)?;
+                    check_writable(workspace, contract, path)
+                        .map_err(AttemptFailure::from_input)?;
                 }
                 Ok(())
             }
@@ -258,7 +261,7 @@ impl ExecStep {
                 let errors =
                     self.call.input.as_ref().map(|json| self.errors("/io/inputSchema", json));
                 check_errors("its input", &errors.unwrap_or_default())
-                    .map_err(AttemptFailure::of_input)
+                    .map_err(AttemptFailure::from_input)
             }
         }
     }
@@ -282,22 +285,22 @@ impl ExecStep {
                 let files = self.read_files(workspace, files);
                 result.insert(
                     "outputs".to_owned(),
-                    Json::Object(files.map_err(AttemptFailure::of_output)?),
+                    Json::Object(files.map_err(AttemptFailure::from_output)?),
                 );
                 Ok(())
             }
             Io::Stream { .. } => {
                 if ran.invalid_utf8 {
                     let finding = Finding::at("", ProblemCode::NotUtf8, "its stdout is not UTF-8");
-                    return Err(AttemptFailure::of_output(finding));
+                    return Err(AttemptFailure::from_output(finding));
                 }
                 let json = reading::read_text(&ran.stdout).map_err(|why| {
                     let told = format!("its stdout is not JSON: {why}");
-                    AttemptFailure::of_output(Finding { why: told, errors: vec![why.into()] })
+                    AttemptFailure::from_output(Finding { why: told, errors: vec![why.into()] })
                 })?;
                 let errors = self.errors("/io/outputSchema", &json);
                 result.insert("json".to_owned(), json);
-                check_errors("its stdout", &errors).map_err(AttemptFailure::of_output)
+                check_errors("its stdout", &errors).map_err(AttemptFailure::from_output)
             }
         }
     }
@@ -365,12 +368,12 @@ fn check_end(end: &End) -> Result<(), AttemptFailure> {
         End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
         End::TooLarge { limit } => {
             let why = format!("more than {} MiB of output", limit >> 20);
-            return Err(AttemptFailure::of_output(Finding::at("", ProblemCode::TooLarge, why)));
+            return Err(AttemptFailure::from_output(Finding::at("", ProblemCode::TooLarge, why)));
         }
         End::NotStarted { why } => why.clone(),
         End::Cancelled => "it was cancelled".to_owned(),
     };
-    Err(AttemptFailure::of_output(why))
+    Err(AttemptFailure::from_output(why))
 }
 
 /// Returns the last line that is not blank, shortened for a message.

@@ -1,7 +1,7 @@
 //! The signals that the owner of a run handles.
 //!
-//! Also used by commands that hold a call open, such as the MCP server. What a signal does is decided
-//! by the caller: see `Runner::handle_signal`.
+//! Also used by commands that hold a call open, such as the MCP server. The caller decides what a
+//! signal does: see `Runner::handle_signal`.
 
 use std::io;
 

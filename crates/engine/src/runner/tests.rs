@@ -17,19 +17,19 @@ fn runner(owned: OwnedRun, watch: &mut SilentWatcher) -> Runner<'_> {
     Runner::new(owned, Backends::default(), &[], watch)
 }
 
-fn inbox(bench: &TestRun) -> Inbox {
-    let paths = bench.project.paths(&TestRun::run());
-    Inbox::new(Arc::clone(&bench.project.disk), paths.inbox)
+fn inbox(setup: &TestRun) -> Inbox {
+    let paths = setup.project.paths(&TestRun::run());
+    Inbox::new(Arc::clone(&setup.project.disk), paths.inbox)
 }
 
-fn waiting(bench: &TestRun) -> Vec<String> {
-    let taken = inbox(bench).take_all().unwrap();
+fn waiting(setup: &TestRun) -> Vec<String> {
+    let taken = inbox(setup).take_all().unwrap();
     taken.messages.into_iter().map(|message| message.key).collect()
 }
 
-fn post(bench: &TestRun, input: &Input) {
+fn post(setup: &TestRun, input: &Input) {
     let key = request_key(input).unwrap();
-    inbox(bench).post(&key, &serde_json::to_vec(input).unwrap()).unwrap();
+    inbox(setup).post(&key, &serde_json::to_vec(input).unwrap()).unwrap();
 }
 
 fn requests() -> [Input; 2] {
@@ -48,43 +48,43 @@ fn requests() -> [Input; 2] {
 #[tokio::test]
 async fn request_stays_in_the_inbox_until_recorded() {
     for request in requests() {
-        let bench = TestRun::in_memory();
+        let setup = TestRun::in_memory();
         let (mut nobody, key) = (SilentWatcher, request_key(&request).unwrap());
-        let mut runner = runner(bench.begun(STATE), &mut nobody);
-        post(&bench, &request);
+        let mut runner = runner(setup.begun(STATE), &mut nobody);
+        post(&setup, &request);
         // Not even the ballast is left, so nothing can be recorded.
-        bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
-        bench.memory.set_capacity(Some(bench.memory.used()));
+        setup.project.root.ballast(Arc::clone(&setup.project.disk)).free().unwrap();
+        setup.memory.set_capacity(Some(setup.memory.used()));
         let inputs = runner.requests();
         assert_eq!(inputs, [request]);
         // Beside the request something happens that is recorded in any case.
         let stop = Input::Stop { mode: StopMode::Now, key: "other".to_owned() };
         let handled = runner.handle([inputs, vec![stop]].concat());
         assert!(matches!(handled, Err(RunnerError::Driver(DriverError::Commit(_)))), "{handled:?}");
-        assert_eq!(waiting(&bench), [key], "the next owner, or whoever asked, must still find it");
+        assert_eq!(waiting(&setup), [key], "the next owner, or whoever asked, must still find it");
     }
 }
 
 #[tokio::test]
 async fn recorded_or_refused_request_leaves_the_inbox() {
     for request in requests() {
-        let bench = TestRun::in_memory();
+        let setup = TestRun::in_memory();
         let mut nobody = SilentWatcher;
-        let mut runner = runner(bench.begun(STATE), &mut nobody);
-        post(&bench, &request);
+        let mut runner = runner(setup.begun(STATE), &mut nobody);
+        post(&setup, &request);
         let inputs = runner.requests();
         runner.handle(inputs).unwrap();
-        assert_eq!(waiting(&bench), [""; 0], "{request:?}");
+        assert_eq!(waiting(&setup), [""; 0], "{request:?}");
     }
 }
 
 #[tokio::test]
-async fn second_signal_keeps_the_first_ones_exit_code() {
+async fn second_signal_keeps_the_first_exit_code() {
     let all = [Signal::Interrupt, Signal::Terminate, Signal::HangUp];
     for (first, second) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
-        let bench = TestRun::in_memory();
+        let setup = TestRun::in_memory();
         let mut nobody = SilentWatcher;
-        let mut runner = runner(bench.begun(STATE), &mut nobody);
+        let mut runner = runner(setup.begun(STATE), &mut nobody);
         let inputs = runner.handle_signal(first).expect("the first signal is a request to stop");
         assert!(matches!(inputs[..], [Input::Stop { mode: StopMode::Now, .. }]), "{inputs:?}");
         assert_eq!(runner.shutdown, Shutdown::Graceful);
@@ -105,10 +105,10 @@ async fn second_signal_keeps_the_first_ones_exit_code() {
 
 #[tokio::test]
 async fn adopted_client_keeps_its_clocks_and_cap() {
-    let bench = TestRun::in_memory();
+    let setup = TestRun::in_memory();
     let state = "---\ntimeout: 7m\nidle_timeout: 3m\n---\ngo";
     let settings = Settings { config_home: ConfigHome::PerAgent, ..TestRun::settings() };
-    let mut owned = bench.begun_with(&[("START.md", state)], settings.clone());
+    let mut owned = setup.begun_with(&[("START.md", state)], settings.clone());
     let turn = effect::in_flight(&owned.head.run).next().unwrap().clone();
     let released = effect::of_turn(&owned.head.run, &owned.definition, &turn);
     let Some(Effect::Prompt(released)) = released else { panic!("it is a prompt") };
@@ -125,18 +125,18 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
     assert!(released.cap.is_some(), "the run has a budget");
     assert_eq!(started.cap, released.cap);
     assert_eq!((&started.turn, started.attempt), (&turn.id, turn.attempt));
-    assert_eq!(started.nonce, bench.nonce());
+    assert_eq!(started.nonce, setup.nonce());
     assert_eq!(Some(&started.plan), turn.current.as_ref());
     assert_eq!(started.transcript, transcript(&paths.transcripts, &turn.id, turn.attempt));
     assert_eq!(started.config_home, Some(paths.homes.join("main")));
 }
 
 #[tokio::test]
-async fn adopted_clients_answer_names_directories_from_its_agents() {
-    let bench = TestRun::in_memory();
-    let inner = bench.cwd.path().join("inner");
+async fn answer_of_an_adopted_client_uses_its_directory() {
+    let setup = TestRun::in_memory();
+    let inner = setup.cwd.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
-    let mut owned = bench.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
+    let mut owned = setup.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
     let client = Client::new(Found::Running, "<reset cd='inner'>END</reset>");
     let backends = answered_by(&client);
     let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
@@ -148,12 +148,12 @@ async fn adopted_clients_answer_names_directories_from_its_agents() {
 
 #[tokio::test]
 async fn restored_directory_gets_its_ballast_back() {
-    let bench = TestRun::in_memory();
+    let setup = TestRun::in_memory();
     let mut nobody = SilentWatcher;
-    let mut runner = runner(bench.begun(STATE), &mut nobody);
-    let disk = Arc::clone(&bench.project.disk);
-    let ballast = bench.project.root.path().join("ballast");
-    let paths = bench.project.paths(&TestRun::run());
+    let mut runner = runner(setup.begun(STATE), &mut nobody);
+    let disk = Arc::clone(&setup.project.disk);
+    let ballast = setup.project.root.path().join("ballast");
+    let paths = setup.project.paths(&TestRun::run());
     for gone in [&ballast, &paths.journal, &paths.lock] {
         disk.remove(gone).unwrap();
     }
@@ -173,9 +173,9 @@ async fn script_is_ended_by_its_clocks() {
     };
     let short = Some(Span(50));
     for (settings, clock) in [(clocks(short, None), "wall"), (clocks(None, short), "idle")] {
-        let bench = TestRun::in_files();
+        let setup = TestRun::in_files();
         let script = "exec sleep 600";
-        let (owned, start) = bench.created(&[("START.sh", script)], settings);
+        let (owned, start) = setup.created(&[("START.sh", script)], settings);
         let driven =
             drive(owned, Backends::default(), vec![start], &mut SilentWatcher).await.unwrap();
         assert_eq!(driven.status, Status::Failed);

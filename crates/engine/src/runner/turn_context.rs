@@ -1,7 +1,7 @@
 //! Everything that all turns of a run share: backends, blobs, directories and settings.
 //!
-//! The context never changes while the run is active, except for the list of warnings. What a single
-//! turn needs is in `turn::TurnSpec`.
+//! The context never changes while the run is active, except for the list of warnings. The data of a
+//! single turn is in `turn::TurnSpec`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

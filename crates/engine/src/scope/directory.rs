@@ -1,8 +1,8 @@
-//! The states of a directory: its top-level files with a supported extension.
+//! Loads the states of a directory: its top-level files with a supported extension.
 //!
-//! Only states are opened and counted; whatever else lies there costs nothing. A link may lead to
-//! any file below the directory. One that leads out of it, or nowhere, is left out with a warning,
-//! so that it cannot be a target, and a stray link in a project does not stop every run.
+//! Only states are opened and counted; other files cost nothing. A link may lead to any file below the
+//! directory. A broken link, or one that leads out of the directory, is left out with a warning: it must
+//! not become a state, but one bad link in a project must not stop every run either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeE
     Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
 }
 
-/// The directory without links, and the file of this name in it.
+/// Loads one file. Returns the directory without links, and the file.
 pub(super) fn load_one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
     let path = scope.join(name);
@@ -56,7 +56,7 @@ pub(super) fn load_one(directory: &Path, name: &str) -> Result<(PathBuf, SourceF
     }
 }
 
-/// What a name in the directory stands for.
+/// The kind of a directory entry.
 enum Found {
     /// A file of the scope, at this path without links.
     File(PathBuf),
@@ -69,12 +69,12 @@ enum Found {
     Special,
 }
 
-/// The names that would be states, in order.
+/// Lists the names of states, in order.
 fn state_names(scope: &Path) -> Result<Vec<String>, ScopeError> {
     let failed = |error| unreadable(scope, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(scope).map_err(failed)? {
-        // A name that is not UTF-8 cannot be a target, so it is no state.
+        // A transition names its target as text, so a name that is not UTF-8 is not a state.
         if let Ok(name) = entry.map_err(failed)?.file_name().into_string()
             && is_state(&name)
         {
@@ -94,7 +94,7 @@ fn locate(scope: &Path, name: &str) -> Result<Found, ScopeError> {
     let is_link = fs::symlink_metadata(&path).map_err(failed)?.is_symlink();
     let target = match fs::canonicalize(&path) {
         Ok(target) => target,
-        // Nothing at its end, or a circle.
+        // The target is missing, or the links form a circle.
         Err(_) if is_link => return Ok(Found::Broken),
         Err(error) => return Err(failed(error)),
     };

@@ -1,7 +1,7 @@
-//! The scope of `ralph`: one prompt, and the command that its results have to pass.
+//! Loads the scope of `ralph`: one prompt, and the command that its results have to pass.
 //!
-//! What else lies beside the prompt is not looked at: the loop leads nowhere else, and the prompt
-//! often lies at the root of a project, among files that are no states.
+//! Other files beside the prompt are not read. The loop never leads to them, and the prompt is often at
+//! the root of a project, among files that are not states.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use raymond_core::workflow::{Extension, SourceFile, Start};
 
 use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
 
-/// Loads the prompt at `path`, to be repeated.
+/// Loads the prompt at `path`.
 pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let refused = |what| Err(ScopeError::NotAPrompt { path: path.to_owned(), what });

@@ -77,7 +77,7 @@ mod forms {
     }
 
     #[test]
-    fn other_files_are_no_workflows() {
+    fn other_files_are_not_workflows() {
         let directory = directory(&[
             ("a.txt", ""),
             ("README.md", "x"),
@@ -157,7 +157,7 @@ mod directories {
     }
 
     #[test]
-    fn folders_and_sockets_named_like_states_are_no_states() {
+    fn folders_and_sockets_are_not_states() {
         let directory = directory(&[("START.md", "go")]);
         fs::create_dir(directory.path().join("DIR.md")).unwrap();
         let _socket =
@@ -179,7 +179,7 @@ mod directories {
     }
 
     #[test]
-    fn names_that_are_not_text_are_no_states() {
+    fn state_names_must_be_utf8() {
         use std::os::unix::ffi::OsStrExt as _;
         let directory = directory(&[("START.md", "go")]);
         let name = std::ffi::OsStr::from_bytes(b"na\xefve.md");
@@ -188,7 +188,7 @@ mod directories {
     }
 
     #[test]
-    fn a_scope_has_a_size() {
+    fn scope_size_is_limited() {
         let directory = directory(&[("START.md", "go")]);
         let file = fs::File::create(directory.path().join("LARGE.md")).unwrap();
         file.set_len(MOST_BYTES - 2).unwrap();
@@ -198,7 +198,7 @@ mod directories {
     }
 
     #[test]
-    fn a_scope_has_a_number_of_states() {
+    fn number_of_states_is_limited() {
         let directory = tempfile::tempdir().unwrap();
         for n in 0..=MOST_ENTRIES {
             symlink("nowhere", directory.path().join(format!("{n}.md"))).unwrap();
@@ -219,7 +219,7 @@ mod prompts {
     }
 
     #[test]
-    fn nothing_is_loaded_beside_the_prompt_but_the_command() {
+    fn only_the_prompt_and_its_command_are_loaded() {
         let directory = directory(&[("P.md", "go"), ("Q.md", "other"), ("UNTIL.sh", "theirs")]);
         let path = directory.path().join("P.md");
         let loaded = load_prompt(&path, &ralph(None)).unwrap();
@@ -232,7 +232,7 @@ mod prompts {
 
     #[cfg(unix)]
     #[test]
-    fn a_prompt_lies_where_it_is_named() {
+    fn prompt_is_loaded_from_its_path() {
         let (here, elsewhere) = (directory(&[("P.md", "go")]), directory(&[("P.md", "go")]));
         let link = |to: &Path, name: &str| {
             let path = here.path().join(name);

@@ -1,4 +1,4 @@
-//! What a client had answered when its owner died is weighed as if the owner had heard it.
+//! Recovered answers are checked as if the owner had received them.
 
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
 }
 
 #[tokio::test]
-async fn an_answer_for_a_step_that_its_owner_never_heard_is_weighed_by_its_schema() {
+async fn recovered_step_answer_is_checked_by_schema() {
     let valid = json!({ "ok": true, "json": { "n": 1 } });
     assert_eq!(recovered(r#"{"n": 1}"#).await, (valid, Some(Verdict::Valid)));
     for (said, json) in [("no JSON", json!("no JSON")), ("{}", json!({}))] {
@@ -120,7 +120,7 @@ impl Backend for Illegible {
 }
 
 #[tokio::test]
-async fn an_outcome_that_cannot_be_read_is_refused_or_given_up() {
+async fn unreadable_outcome_is_refused_or_given_up() {
     let mut backends = Backends::default();
     backends.add(Arc::new(Illegible));
     let refused = asked().report_inputs(&backends, OnUnreadable::Refuse).await;

@@ -104,7 +104,7 @@ fn streamed_archives_are_read() {
 }
 
 #[test]
-fn each_refusal_says_what_it_found() {
+fn each_refusal_names_its_reason() {
     let shown = |bytes: &[u8]| refused(bytes).to_string();
     let files = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "x")).collect();
@@ -176,7 +176,7 @@ fn damaged_data_is_refused() {
 
 // proves: S10
 #[test]
-fn headers_that_lie_are_refused() {
+fn false_headers_are_refused() {
     let original = || {
         zip(|writer| {
             writer.start_file("START.md", SimpleFileOptions::default()).unwrap();
@@ -202,7 +202,7 @@ fn headers_that_lie_are_refused() {
 }
 
 #[test]
-fn a_claim_of_billions_of_entries_costs_nothing() {
+fn claimed_billions_of_entries_cost_nothing() {
     let bytes = zip_of(&[("START.md", "x")]);
     let (before, end) = bytes.split_at(bytes.len() - 22);
     let claim = u64::from(u32::MAX);
@@ -226,7 +226,7 @@ fn a_claim_of_billions_of_entries_costs_nothing() {
 }
 
 #[test]
-fn an_archive_has_a_number_of_entries() {
+fn number_of_entries_is_limited() {
     let of = |count: usize| {
         zip(|writer| {
             for n in 0..count {
