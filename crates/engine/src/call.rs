@@ -332,7 +332,7 @@ fn check_request(
 /// Returns whether the request names a run that does not exist yet.
 fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
     let Some(run) = run else { return Ok(false) };
-    let exists = project.paths(run).exist(project.disk.as_ref());
+    let exists = project.paths(run).exists(project.disk.as_ref());
     let failed =
         |error: disk::Error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new());
     exists.map(|exists| !exists).map_err(failed)

@@ -92,7 +92,7 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     if now != seq || is_lost {
         return Err(DiscardError::Changed(run.clone()));
     }
-    paths.set_aside(disk)?;
+    paths.move_to_removed(disk)?;
     drop(lock);
     Ok(())
 }

@@ -11,7 +11,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
 use raymond_core::view;
-use raymond_store::disk::Trouble;
+use raymond_store::disk::DiskErrorKind;
 use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -166,7 +166,7 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
     let request = Input::Stop { mode, key: key.to_owned() };
     let json = serde_json::to_vec(&request).expect("a request is plain data");
     let ballast = project.root.ballast(Arc::clone(&project.disk));
-    inbox(project, run).post_anyhow(key, &json, &ballast)?;
+    inbox(project, run).post_despite_full_disk(key, &json, &ballast)?;
     Ok(())
 }
 
@@ -284,7 +284,7 @@ async fn stop_without_owner(
     let StopRequest { mode, key } = request;
     let how = OpenOptions { takeover, truncate_to: None, clients: LeftoverClients::Adopt };
     let mut owned = match OwnedRun::open(project, run, how, None).await {
-        Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
+        Err(OwnError::Lock(lock::Error::Disk(error))) if error.kind() == DiskErrorKind::Full => {
             project.root.ballast(Arc::clone(&project.disk)).free().ok();
             OwnedRun::open(project, run, how, None).await?
         }

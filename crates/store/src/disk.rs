@@ -44,11 +44,11 @@ pub trait Disk: Debug + Send + Sync {
     }
     /// The number of the user whom `path` belongs to, or what it leads to, when that is neither this
     /// user nor root, and a disk knows users.
-    fn stranger(&self, _path: &Path) -> io::Result<Option<u32>> {
+    fn foreign_owner(&self, _path: &Path) -> io::Result<Option<u32>> {
         Ok(None)
     }
     /// Lets its owner list and change a directory, where a disk knows such a thing.
-    fn unlock_dir(&self, _directory: &Path) -> io::Result<()> {
+    fn make_dir_writable(&self, _directory: &Path) -> io::Result<()> {
         Ok(())
     }
 }
@@ -96,7 +96,7 @@ pub enum Metadata {
 
 /// A disk operation that failed: what was attempted, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {attempt} {}: {}", path.display(), self.trouble())]
+#[error("cannot {attempt} {}: {}", path.display(), self.kind())]
 pub struct Error {
     /// What was attempted: `append to`, `create`.
     pub attempt: &'static str,
@@ -108,14 +108,14 @@ pub struct Error {
 
 impl Error {
     /// The kind of trouble, as far as a person can do something about it.
-    pub fn trouble(&self) -> Trouble {
-        Trouble::of(&self.source)
+    pub fn kind(&self) -> DiskErrorKind {
+        DiskErrorKind::of(&self.source)
     }
 }
 
 /// What stands in the way of a disk operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum DiskErrorKind {
     /// No space, or no quota, is left.
     #[error("the disk is full")]
     Full,
@@ -133,13 +133,13 @@ pub enum Trouble {
     Link,
     /// It belongs to this user, who is neither ours nor root.
     #[error("it belongs to another user ({0})")]
-    Foreign(u32),
+    OtherUser(u32),
     /// Something else, which the source names.
     #[error("input/output error")]
     Other,
 }
 
-impl Trouble {
+impl DiskErrorKind {
     /// The kind of `error`.
     pub fn of(error: &io::Error) -> Self {
         if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>()) {
@@ -158,9 +158,9 @@ impl Trouble {
 /// What this crate refuses by itself, as an error of the disk.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Refused(Trouble);
+struct Refused(DiskErrorKind);
 
-pub(crate) fn refused(trouble: Trouble) -> io::Error {
+pub(crate) fn refused(trouble: DiskErrorKind) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, Refused(trouble))
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// How much is read at once.
-const CHUNK: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
 
 /// Everything from `offset` to the end of a file.
 pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8>> {
@@ -203,7 +203,7 @@ pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8
     bytes.try_reserve_exact(expected).map_err(io::Error::other)?;
     while bytes.len() < expected {
         let filled = bytes.len();
-        bytes.resize(expected.min(filled + CHUNK), 0);
+        bytes.resize(expected.min(filled + READ_BYTES), 0);
         match file.read_at(offset + filled as u64, &mut bytes[filled..])? {
             0 => {
                 bytes.truncate(filled);
@@ -229,7 +229,7 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Resu
                 return Err(error).during("create the directory", directory);
             }
             Err(_) if disk.is_link(directory).during("look at", directory)? => {
-                return Err(refused(Trouble::Link)).during("write into", directory);
+                return Err(refused(DiskErrorKind::Link)).during("write into", directory);
             }
             Ok(()) | Err(_) => {}
         }
@@ -266,11 +266,11 @@ mod tests {
     fn a_large_file_is_read_in_pieces() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
-        let content = ["x".repeat(CHUNK), "tail".to_owned()].concat().into_bytes();
+        let content = ["x".repeat(READ_BYTES), "tail".to_owned()].concat().into_bytes();
         std::fs::write(&path, &content).unwrap();
         assert!(read(&Files, &path).unwrap() == content);
         let mut file = Files.open(&path, Open::Read).unwrap();
-        for (offset, expected) in [(2, &content[2..]), (CHUNK, b"tail"), (CHUNK + 9, b"")] {
+        for (offset, expected) in [(2, &content[2..]), (READ_BYTES, b"tail"), (READ_BYTES + 9, b"")] {
             let found = read_from(file.as_mut(), offset as u64).unwrap();
             assert!(found == expected, "from {offset}");
         }
@@ -278,6 +278,6 @@ mod tests {
 
     #[test]
     fn a_disk_that_knows_no_users_has_no_strangers() {
-        assert_eq!(Memory::new(0).stranger(Path::new("/")).unwrap(), None);
+        assert_eq!(Memory::new(0).foreign_owner(Path::new("/")).unwrap(), None);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 /// Starts this program again for `run`, and returns once its start is recorded.
 pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
-    let is_new = !paths.exist(disk)?;
+    let is_new = !paths.exists(disk)?;
     let runtime = crate::runtime()?;
     // Whatever was started is named, even to somebody who is in a hurry.
     let mut interrupt = {

@@ -32,21 +32,21 @@ const UNREADABLE: &str = "make the file readable again, then run the same comman
 
 impl From<disk::Error> for Failure {
     fn from(error: disk::Error) -> Self {
-        let hint = match error.trouble() {
-            disk::Trouble::Full => Some("free some space"),
-            disk::Trouble::ReadOnly | disk::Trouble::Denied => {
+        let hint = match error.kind() {
+            disk::DiskErrorKind::Full => Some("free some space"),
+            disk::DiskErrorKind::ReadOnly | disk::DiskErrorKind::Denied => {
                 Some("runs are kept in .raymond/: run where that can be written")
             }
-            disk::Trouble::Link => {
+            disk::DiskErrorKind::Link => {
                 Some("nothing is written through links: put a directory or a file in its place")
             }
-            disk::Trouble::Foreign(_) => Some(
+            disk::DiskErrorKind::OtherUser(_) => Some(
                 "it decides what is run here: work where nobody else's lies above, or in a repository of your own (`git init`)",
             ),
-            disk::Trouble::Missing | disk::Trouble::Other => None,
+            disk::DiskErrorKind::Missing | disk::DiskErrorKind::Other => None,
         };
-        let failure = match error.trouble() {
-            disk::Trouble::Other => Self::of(ENVIRONMENT, &error),
+        let failure = match error.kind() {
+            disk::DiskErrorKind::Other => Self::of(ENVIRONMENT, &error),
             // The message names the cause in our words.
             _ => Self::new(ENVIRONMENT, error.to_string()),
         };

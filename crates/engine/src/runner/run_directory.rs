@@ -82,9 +82,9 @@ impl RunDirectory {
         let mut requests = Requests::default();
         let Ok(taken) = self.inbox().take_all() else { return requests };
         let mut ignored: Vec<(String, String)> = taken
-            .garbage
+            .invalid
             .into_iter()
-            .map(|garbage| (garbage.name, garbage.why.to_string()))
+            .map(|invalid| (invalid.name, invalid.why.to_string()))
             .collect();
         for message in taken.messages {
             match request(&message.bytes, &message.key) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Fixture};
 use crate::blobs::{self, Blobs};
-use crate::inbox::{self, Garbage, Inbox, Message, Posted, Taken, Why};
+use crate::inbox::{self, InvalidFile, Inbox, Message, Posted, InboxContent, InvalidReason};
 use crate::journal::Journal;
 use crate::lock::{self, Claim, Life, Lock, Takeover};
 use crate::root::Root;
@@ -73,9 +73,9 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
     assert_eq!(inbox.post("a", b"[1]").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[2]").expect("it waits"), Posted::Already);
     for _ in 0..2 {
-        let expected = Taken {
+        let expected = InboxContent {
             messages: vec![message("a", b"[1]"), message("b", b"{}")],
-            garbage: Vec::new(),
+            invalid: Vec::new(),
         };
         assert_eq!(inbox.take_all().expect("it is read"), expected);
     }
@@ -94,7 +94,7 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
 fn garbage_in_the_inbox_is_moved_aside(on: &Fixture) {
     let inbox = inbox(on);
     inbox.post("good", b"{}").expect("it is posted");
-    for (name, why) in [("torn.json", Why::Json), ("a b.json", Why::Name), ("notes.txt", Why::Name)]
+    for (name, why) in [("torn.json", InvalidReason::Json), ("a b.json", InvalidReason::Name), ("notes.txt", InvalidReason::Name)]
     {
         on.write(&format!("inbox/{name}"), b"{\"half\":");
         on.write("inbox/.temporary-0", b"under way");
@@ -102,11 +102,11 @@ fn garbage_in_the_inbox_is_moved_aside(on: &Fixture) {
         assert_eq!(taken.messages.len(), 1);
         let moved = Some(on.path(&format!("inbox/{name}.bad-1")));
         let name = name.to_owned();
-        assert_eq!(taken.garbage, [Garbage { name, why, moved }]);
+        assert_eq!(taken.invalid, [InvalidFile { name, why, moved }]);
     }
-    assert_eq!(inbox.take_all().expect("it is read").garbage, []);
+    assert_eq!(inbox.take_all().expect("it is read").invalid, []);
     let vanished = Inbox::new(Arc::clone(&on.disk), on.path("nowhere"));
-    assert_eq!(vanished.take_all().expect("nothing is there"), Taken::default());
+    assert_eq!(vanished.take_all().expect("nothing is there"), InboxContent::default());
 }
 
 const CLAIM: Claim<'_> = Claim { since: 7, version: "1.0", takeover: Takeover::Never };
@@ -199,9 +199,9 @@ fn a_vanished_directory_is_created_again(on: &Fixture) {
         statefile::replace(disk, &paths.state, b"{\"n\":2}").expect("it is replaced");
         assert_eq!(on.content(&paths.state), b"{\"n\":2}");
         on.write(".raymond/runs/b/inbox/x", b"");
-        assert!(paths.exist(disk).expect("it is looked at"));
+        assert!(paths.exists(disk).expect("it is looked at"));
         paths.remove(disk).expect("it is removed");
-        assert!(!paths.exist(disk).expect("it is looked at"));
+        assert!(!paths.exists(disk).expect("it is looked at"));
         assert!(disk.metadata(&paths.state).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::{Disk, Handle, Metadata, Open, Trouble, refused};
+use super::{Disk, Handle, Metadata, Open, DiskErrorKind, refused};
 
 /// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,14 +90,14 @@ impl Disk for Files {
     }
 
     #[cfg(unix)]
-    fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
+    fn foreign_owner(&self, path: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
         let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-        Ok(stranger_among(owners, rustix::process::geteuid().as_raw()))
+        Ok(foreign_owner_among(owners, rustix::process::geteuid().as_raw()))
     }
 
     #[cfg(unix)]
-    fn unlock_dir(&self, directory: &Path) -> io::Result<()> {
+    fn make_dir_writable(&self, directory: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let found = fs::symlink_metadata(directory)?;
         if !found.is_dir() {
@@ -110,7 +110,7 @@ impl Disk for Files {
 
 /// The first who is neither this user nor root.
 #[cfg(unix)]
-fn stranger_among(owners: [u32; 2], me: u32) -> Option<u32> {
+fn foreign_owner_among(owners: [u32; 2], me: u32) -> Option<u32> {
     owners.into_iter().find(|owner| *owner != me && *owner != 0)
 }
 
@@ -169,7 +169,7 @@ impl Handle for OpenFile {
 /// Whoever put a link in place of a file of ours chose what is written over.
 fn not_through_a_link(path: &Path, how: Open, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    if how != Open::Read && is_link() { refused(Trouble::Link) } else { error }
+    if how != Open::Read && is_link() { refused(DiskErrorKind::Link) } else { error }
 }
 
 #[cfg(unix)]
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_stranger_is_neither_this_user_nor_root() {
         let check = |owners, me, expected| {
-            assert_eq!(stranger_among(owners, me), expected, "{owners:?} for {me}");
+            assert_eq!(foreign_owner_among(owners, me), expected, "{owners:?} for {me}");
         };
         check([0, 0], 0, None);
         check([7, 7], 7, None);
@@ -249,9 +249,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("f");
         fs::write(&file, "").unwrap();
-        assert_eq!(Files.stranger(&file).unwrap(), None);
+        assert_eq!(Files.foreign_owner(&file).unwrap(), None);
         let given_away = chown(&file, Some(4242), None).is_ok();
-        assert_eq!(Files.stranger(&file).unwrap(), given_away.then_some(4242));
+        assert_eq!(Files.foreign_owner(&file).unwrap(), given_away.then_some(4242));
     }
 
     #[test]

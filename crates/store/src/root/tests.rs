@@ -10,14 +10,14 @@ fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
         memory.create_dir(Path::new(directory)).unwrap();
     }
     if let Some((path, content)) = git {
-        place::place(&memory, Path::new(path), content.as_bytes(), Durability::Derived).unwrap();
+        atomic_file::write(&memory, Path::new(path), content.as_bytes(), Durability::Derived).unwrap();
     }
     memory
 }
 
 /// What is refused about a run whose files begin with a link at `name`.
 #[cfg(unix)]
-fn refused_with_a_link_at(name: &str) -> Option<(Trouble, PathBuf)> {
+fn refused_with_a_link_at(name: &str) -> Option<(DiskErrorKind, PathBuf)> {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join("elsewhere")).unwrap();
     let root = Root::in_directory(place.path());
@@ -30,7 +30,7 @@ fn refused_with_a_link_at(name: &str) -> Option<(Trouble, PathBuf)> {
     let error = root.ensure(&Files).and_then(|()| paths.ensure(&Files)).err()?;
     assert_eq!(Files.list(&place.path().join("elsewhere")).unwrap(), [""; 0]);
     let named = error.path.strip_prefix(root.path()).unwrap().to_owned();
-    Some((error.trouble(), named))
+    Some((error.kind(), named))
 }
 
 #[cfg(unix)]
@@ -40,7 +40,7 @@ fn nothing_is_written_through_a_link() {
     let links = ["", "runs", "state", "runs/r", "runs/r/blobs", "runs/r/transcripts"];
     let files = ["runs/r/journal.jsonl", "runs/r/console.log", "runs/r/definition/A.sh"];
     for name in links.into_iter().chain(files) {
-        assert_eq!(refused_with_a_link_at(name), Some((Trouble::Link, name.into())));
+        assert_eq!(refused_with_a_link_at(name), Some((DiskErrorKind::Link, name.into())));
     }
     assert_eq!(refused_with_a_link_at("runs/r/homes/main/theirs"), None);
 }
@@ -57,7 +57,7 @@ fn a_run_behind_a_link_is_refused_before_anything_is_created() {
         let paths = root.run("r").unwrap();
         for refused in [paths.refuse_links(&Files), paths.refuse_links_above(&Files)] {
             let error = refused.unwrap_err();
-            assert_eq!((error.trouble(), &error.path), (Trouble::Link, &link));
+            assert_eq!((error.kind(), &error.path), (DiskErrorKind::Link, &link));
         }
         assert_eq!(root.refuse_links(&Files).is_err(), name != ".raymond/runs/r", "{name}");
     }
@@ -83,7 +83,7 @@ fn nothing_is_swept_away_behind_a_link() {
     std::fs::create_dir_all(&kept).unwrap();
     std::fs::create_dir(root.path()).unwrap();
     std::os::unix::fs::symlink("../elsewhere", root.path().join("runs")).unwrap();
-    assert_eq!(root.sweep(&Files).unwrap_err().trouble(), Trouble::Link);
+    assert_eq!(root.sweep(&Files).unwrap_err().kind(), DiskErrorKind::Link);
     assert!(kept.exists());
 }
 
@@ -116,7 +116,7 @@ fn a_file_is_never_opened_for_writing_through_a_link() {
     std::os::unix::fs::symlink(&file, &link).unwrap();
     for how in [Write, Create] {
         let refused = Files.open(&link, how).unwrap_err();
-        assert_eq!(Trouble::of(&refused), Trouble::Link, "{how:?}");
+        assert_eq!(DiskErrorKind::of(&refused), DiskErrorKind::Link, "{how:?}");
     }
     assert!(Files.open(&link, New).is_err());
     assert!(Files.open(&link, Read).is_ok());
@@ -151,7 +151,7 @@ fn run_ids_are_plain_names() {
     assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
     assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
     for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
-        assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
+        assert_eq!(root.run(bad).unwrap_err(), BadRunId(bad.to_owned()));
     }
 }
 
@@ -166,10 +166,10 @@ fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
         run.ensure(&Files).unwrap();
         let unfinished = run.state.with_file_name(".temporary-0-r.json");
         for file in [&run.journal, &run.state, &unfinished] {
-            place::place(&Files, file, b"x", Durability::Derived).unwrap();
+            atomic_file::write(&Files, file, b"x", Durability::Derived).unwrap();
         }
-        let aside = run.set_aside(&Files).unwrap();
-        assert!(!run.exist(&Files).unwrap());
+        let aside = run.move_to_removed(&Files).unwrap();
+        assert!(!run.exists(&Files).unwrap());
         assert_eq!(Files.list(run.state.parent().unwrap()).unwrap(), [""; 0]);
         assert!(aside.join("journal.jsonl").exists());
         assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
@@ -193,7 +193,7 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         let run = root.run("r").unwrap();
         run.ensure(&memory).unwrap();
         let write = |name: &str| {
-            place::place(&memory, &run.transcripts.join(name), b"x", Durability::Durable).unwrap();
+            atomic_file::write(&memory, &run.transcripts.join(name), b"x", Durability::Durable).unwrap();
         };
         let part =
             |aside: &str| run.move_discarded_transcripts(&memory, aside, |name| name == "kept");
@@ -223,7 +223,7 @@ fn one_file_that_stays_keeps_nothing_else() {
         let aside = root.runs_directory().join(name);
         memory.create_dir(&aside).unwrap();
         for file in ["journal.jsonl", "lock"] {
-            place::place(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
+            atomic_file::write(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
         }
     }
     let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
@@ -234,11 +234,11 @@ fn one_file_that_stays_keeps_nothing_else() {
     let error = root.sweep(&memory).unwrap_err();
     assert_eq!(error.path, stays);
     let aside = stays.parent().unwrap();
-    assert_eq!(root.set_aside(&memory).unwrap(), [aside]);
+    assert_eq!(root.removed_runs(&memory).unwrap(), [aside]);
     assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
     memory.set_hook(None);
     root.sweep(&memory).unwrap();
-    assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(root.removed_runs(&memory).unwrap(), Vec::<PathBuf>::new());
 }
 
 /// What becomes of a removal whose call of that number, and no other, fails so.
@@ -273,7 +273,7 @@ fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
     assert_eq!(located, Err("cannot look at /p/.git: permission denied".to_owned()));
     let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
     assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
-    assert_eq!(root.set_aside(&memory).map_err(told), Err(unlisted));
+    assert_eq!(root.removed_runs(&memory).map_err(told), Err(unlisted));
     let parted = root.run("r").unwrap().move_discarded_transcripts(&memory, "aside", |_| false);
     let unlisted = "cannot list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
     assert_eq!(parted.map_err(told), Err(unlisted));
@@ -289,16 +289,16 @@ fn a_directory_that_its_owner_may_not_change_is_unlocked_and_nothing_else() {
     symlink(&closed, &link).unwrap();
     let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
-    Files.unlock_dir(&link).unwrap();
+    Files.make_dir_writable(&link).unwrap();
     assert_eq!(mode(), 0o050);
     for _ in 0..2 {
-        Files.unlock_dir(&closed).unwrap();
+        Files.make_dir_writable(&closed).unwrap();
         assert_eq!(mode(), 0o750);
     }
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o040)).unwrap();
-    Files.unlock_dir(&file).unwrap();
+    Files.make_dir_writable(&file).unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o040);
 }
 
@@ -310,13 +310,13 @@ fn trouble_is_named_with_its_path() {
         memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
         let root = Root::in_directory(Path::new("/p"));
         let error = root.ensure(&memory).unwrap_err();
-        assert_eq!((error.trouble(), error.to_string().as_str()), (trouble, text));
+        assert_eq!((error.kind(), error.to_string().as_str()), (trouble, text));
     };
     let what = |why| format!("cannot create the directory /p/.raymond: {why}");
-    check(StorageFull, Trouble::Full, &what("the disk is full"));
-    check(ReadOnlyFilesystem, Trouble::ReadOnly, &what("the file system is read-only"));
-    check(PermissionDenied, Trouble::Denied, &what("permission denied"));
-    check(Other, Trouble::Other, &what("input/output error"));
+    check(StorageFull, DiskErrorKind::Full, &what("the disk is full"));
+    check(ReadOnlyFilesystem, DiskErrorKind::ReadOnly, &what("the file system is read-only"));
+    check(PermissionDenied, DiskErrorKind::Denied, &what("permission denied"));
+    check(Other, DiskErrorKind::Other, &what("input/output error"));
 }
 
 #[cfg(unix)]
@@ -336,6 +336,6 @@ fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
     run.ensure(&Files).unwrap();
     symlink(&outside, run.directory.join("link")).unwrap();
     run.remove(&Files).unwrap();
-    assert!(!run.exist(&Files).unwrap());
+    assert!(!run.exists(&Files).unwrap());
     assert!(outside.join("precious").exists());
 }

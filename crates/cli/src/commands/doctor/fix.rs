@@ -24,7 +24,7 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
         });
     }
     deeds.extend(remove_abandoned(project).await);
-    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let aside = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
     if !aside.is_empty() {
         // What stays is found when everything is checked again.
         project.root.sweep(project.disk.as_ref()).ok();

@@ -79,7 +79,7 @@ fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
 
 /// Files of deleted runs.
 fn aside(project: &Project) -> Option<Finding> {
-    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let aside = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
     let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
     let text = format!("files of deleted runs are still there: {}", names.join(", "));
     let remedy = "raymond prune removes them; what it cannot, look at its permissions";

@@ -13,7 +13,7 @@ use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, Head};
 use raymond_engine::recovery;
-use raymond_store::disk::{Disk, Trouble as DiskTrouble};
+use raymond_store::disk::{Disk, DiskErrorKind};
 use raymond_store::{Journal, journal, lock};
 
 use super::super::auditor::Violation;
@@ -57,7 +57,7 @@ impl Host {
     pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
-            && matches!(&**error, lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing)
+            && matches!(&**error, lock::Error::Disk(gone) if gone.kind() == DiskErrorKind::Missing)
             && self.paths.ensure(&self.disk).is_ok()
         {
             taken = claim(&self.disk, &self.paths);

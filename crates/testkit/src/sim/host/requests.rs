@@ -5,7 +5,7 @@ use std::sync::Arc;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase};
 use raymond_engine::recovery;
-use raymond_store::disk::Trouble;
+use raymond_store::disk::DiskErrorKind;
 use raymond_store::{Inbox, Journal, inbox};
 
 use super::super::auditor::Violation;
@@ -24,7 +24,7 @@ impl Host {
         poster.kill();
         match posted {
             // Without room nobody posts anything, nor without power.
-            Err(inbox::Error::Disk(error)) if error.trouble() == Trouble::Full => Ok(()),
+            Err(inbox::Error::Disk(error)) if error.kind() == DiskErrorKind::Full => Ok(()),
             Err(error) if !self.disk.is_down() => {
                 Err(Violation(format!("a request cannot be posted: {error}")))
             }

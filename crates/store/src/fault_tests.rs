@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::ballast::{Freed, SIZE};
 use crate::disk::memory::{Fault, Operation, PAGE};
-use crate::disk::{Disk as _, Memory, Open, Trouble};
+use crate::disk::{Disk as _, Memory, Open, DiskErrorKind};
 use crate::journal::{Error, Lines};
 use crate::lock::{self, Claim, Life, Takeover};
-use crate::{Ballast, Blobs, Inbox, Journal, Lock, blobs, inbox, place};
+use crate::{Ballast, Blobs, Inbox, Journal, Lock, atomic_file, blobs, inbox};
 
 const JOURNAL: &str = "/journal.jsonl";
 
@@ -53,7 +53,7 @@ fn a_record_is_never_written_over_another_owners() {
     let mut intruder = Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).unwrap().journal;
     intruder.append(b"{\"n\":1}").unwrap();
     let touched = journal.append(b"{\"n\":2}").unwrap_err();
-    assert!(matches!(touched, Error::Touched(_)), "{touched}");
+    assert!(matches!(touched, Error::ChangedByOther(_)), "{touched}");
     let poisoned = journal.append(b"{\"n\":2}").unwrap_err();
     assert!(matches!(poisoned, Error::Poisoned(_)), "{poisoned}");
     assert_eq!(bodies(&open(&memory).unwrap()), ["{\"n\":1}"]);
@@ -89,7 +89,7 @@ fn a_full_disk_costs_the_ballast_and_not_the_record() {
     assert_eq!(ballast.free().unwrap(), Freed::Nothing);
     memory.set_capacity(Some(memory.used()));
     match journal.append(b"{\"n\":2}").unwrap_err() {
-        Error::Disk(error) => assert_eq!(error.trouble(), Trouble::Full),
+        Error::Disk(error) => assert_eq!(error.kind(), DiskErrorKind::Full),
         other => panic!("{other}"),
     }
     memory.set_capacity(None);
@@ -130,7 +130,7 @@ fn a_request_whose_unfinished_file_was_swept_away_is_written_anew() {
 fn what_vanishes_while_it_is_swept_is_swept() {
     let memory = Memory::new(0);
     let root = Path::new("/");
-    let sweep = || place::sweep(&memory, root, |_| true).map_err(|error| error.trouble());
+    let sweep = || atomic_file::sweep(&memory, root, |_| true).map_err(|error| error.kind());
     drop(memory.open(Path::new("/.temporary-0-a"), Open::New).unwrap());
     for operation in [Operation::List, Operation::Remove] {
         fail(&memory, operation, Fault::Fail(ErrorKind::NotFound));
@@ -173,7 +173,7 @@ fn what_the_disk_refuses_is_no_absence() {
     let ballast = Ballast::new(disk, "/ballast".into());
     let denied = |operation| fail(&memory, operation, Fault::Fail(ErrorKind::PermissionDenied));
     denied(Operation::Remove);
-    assert_eq!(ballast.free().unwrap_err().trouble(), Trouble::Denied);
+    assert_eq!(ballast.free().unwrap_err().kind(), DiskErrorKind::Denied);
     let kept = inbox.remove("k").unwrap_err();
     assert_eq!(kept.to_string(), "cannot remove /k.json: permission denied");
     denied(Operation::List);
@@ -288,7 +288,7 @@ fn a_request_survives_whole_once_it_is_posted_and_is_whole_or_absent_before() {
         memory.plan(call, Fault::Crash);
         let posted = inbox(&memory).post("k", b"{\"stop\":true}");
         let taken = inbox(&memory.crash()).take_all().unwrap();
-        assert_eq!(taken.garbage, [], "seed {seed} call {call}");
+        assert_eq!(taken.invalid, [], "seed {seed} call {call}");
         let found: Vec<_> = taken.messages.iter().map(|m| m.bytes.as_slice()).collect();
         match found.as_slice() {
             [] => assert!(posted.is_err(), "seed {seed} call {call}"),

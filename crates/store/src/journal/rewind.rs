@@ -1,17 +1,17 @@
-//! Cutting a journal back to an earlier record, damaged or not.
+//! Rewinds a journal to an earlier record. The journal may be damaged after that record.
 
 use std::path::{Path, PathBuf};
 
 use super::line;
-use super::opening::{header, keep_beside, open_existing};
-use super::reading::load;
+use super::open::{header, save_beside, open_existing};
+use super::read::load;
 use super::scan::Cursor;
 use super::{Error, Journal};
 use crate::disk::{self, Disk, During as _};
-use crate::place::{self, Durability};
+use crate::atomic_file::{self, Durability};
 
 impl Journal {
-    /// The whole lines after record `last`, as they stand: nothing says that they are good.
+    /// Returns the complete lines after record `last`, without verifying them.
     pub fn lines_after(disk: &dyn Disk, path: &Path, last: u64) -> Result<Vec<Vec<u8>>, Error> {
         let bytes = disk::read(disk, path)?;
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -21,11 +21,11 @@ impl Journal {
         Ok(whole.skip(kept).collect())
     }
 
-    /// Keeps the records up to number `last`, moves everything after it to `journal.cut-<last>`, and
-    /// appends the record `then`, which says so. Returns where the rest is, if there was any.
+    /// Keeps the records up to number `last`, moves the rest to `journal.cut-<last>`, and appends the
+    /// record `then`, which records the rewind. Returns the path of the rest, if there was any.
     ///
-    /// The copy is durable before the journal is cut, and never replaces an earlier one. Cutting and
-    /// appending are one step: no crash leaves a cut journal that does not know that it was cut.
+    /// The copy is durable before the journal changes, and never replaces an earlier copy. Discarding
+    /// and appending are one step: no crash leaves a rewound journal without the record of the rewind.
     pub fn truncate_to(
         disk: &dyn Disk,
         path: &Path,
@@ -47,17 +47,17 @@ impl Journal {
         line::seal(&sum, then, &mut following)?;
         let kept = usize::try_from(last).map_or(usize::MAX, |n| n);
         let offset = scanned.lines.end_of(kept);
-        // Read again: scanning takes the sums out of the lines.
+        // Read again, because scanning changes the lines in its buffer.
         let bytes = disk::read_from(file.as_mut(), 0).during("read", path)?;
         let (kept, rest) = bytes.split_at(offset);
         let moved = if rest.is_empty() {
             None
         } else {
             let name = format!("journal.cut-{last}");
-            Some(keep_beside(disk, path, &name, rest)?)
+            Some(save_beside(disk, path, &name, rest)?)
         };
-        // Replaced, not truncated: a crash in between must leave either journal, never a third.
-        place::place(disk, path, &[kept, &following].concat(), Durability::Durable)?;
+        // Replaced, not truncated: a crash must leave the old journal or the new one, never a third.
+        atomic_file::write(disk, path, &[kept, &following].concat(), Durability::Durable)?;
         Ok(moved)
     }
 }

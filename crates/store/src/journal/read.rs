@@ -1,36 +1,37 @@
-//! Reading a journal without its lock, while its owner may be writing.
+//! Reads a journal without its lock, while its owner may be writing.
+//!
+//! A reader never changes the file. An unfinished last line may be an append in progress, so it is
+//! reported as torn but not removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::Damaged;
 use super::lines::Lines;
-use super::opening::header;
+use super::open::header;
 use super::scan::{Cursor, Rest, Scanned, scan};
 use super::{Error, Journal};
 use crate::disk::{self, Disk, During as _, Handle, Open};
 
-/// What a journal holds, as far as it is good.
+/// The good part of a journal.
 #[derive(Debug)]
 pub struct Read {
-    /// The header.
     pub header: Vec<u8>,
     /// The good records, from number 1.
     pub lines: Lines,
-    /// What stands after them.
+    /// The bytes after the good records.
     pub tail: Tail,
-    /// From where [`Journal::follow`] goes on.
+    /// The place from which [`Journal::follow`] continues.
     pub cursor: Cursor,
 }
 
-/// What stands after the last good record.
+/// The bytes after the last good record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing.
     Clean,
-    /// An append that is under way, or never finished.
+    /// An append that is in progress or was interrupted.
     Torn(Torn),
-    /// A record that is not what was written.
+    /// A record that differs from what was written.
     Damaged(Damaged),
 }
 
@@ -39,11 +40,11 @@ pub enum Tail {
 pub struct Torn {
     /// The number that the record would have had.
     pub seq: u64,
-    /// Where it starts in the file.
+    /// The offset of the record in the file.
     pub offset: u64,
-    /// How many bytes are there.
+    /// The number of bytes that were written.
     pub length: u64,
-    /// Where they were kept when they were cut off.
+    /// The file with these bytes, after they were removed from the journal.
     pub kept: Option<PathBuf>,
 }
 
@@ -61,7 +62,7 @@ impl Tail {
 }
 
 impl Journal {
-    /// Reads a journal and changes nothing. Records at the end may not be durable yet.
+    /// Reads a journal. Records at the end may not be durable yet.
     pub fn read(disk: &dyn Disk, path: &Path) -> Result<Read, Error> {
         let mut file = open_to_read(disk, path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
@@ -77,8 +78,10 @@ impl Journal {
             return Err(Error::Rewound(path.to_owned()));
         }
         let scanned = load(file.as_mut(), path, *cursor)?;
+        // A line that does not continue the chain is either damage, or the journal was rewound and has
+        // new records at this place. Reading from the start decides.
         if let (Rest::Damaged(damage), true) = (scanned.rest, scanned.lines.is_empty()) {
-            return Err(if passes(file.as_mut(), path, *cursor)? {
+            return Err(if contains_cursor(file.as_mut(), path, *cursor)? {
                 let damaged = Damaged { seq: cursor.seq, offset: cursor.offset, damage };
                 let path = path.to_owned();
                 Error::Damaged { path, damaged }
@@ -111,8 +114,8 @@ fn open_to_read(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> 
     }
 }
 
-/// Whether the journal, read from its start, still goes through `cursor`.
-fn passes(file: &mut dyn Handle, path: &Path, cursor: Cursor) -> Result<bool, Error> {
+/// Returns whether the journal, read from its start, still contains the line before `cursor`.
+fn contains_cursor(file: &mut dyn Handle, path: &Path, cursor: Cursor) -> Result<bool, Error> {
     let scanned = load(file, path, Cursor::START)?;
     let Some(last) = cursor.seq.checked_sub(1) else {
         return Ok(true);

@@ -1,4 +1,7 @@
-//! Creating a journal, and opening one to go on with it.
+//! Creates a journal, or opens an existing one for appending.
+//!
+//! Opening verifies every line, removes a torn last line and makes everything durable. Reading without
+//! the lock is in `read`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,34 +9,32 @@ use std::sync::Arc;
 
 use super::line;
 use super::lines::Lines;
-use super::reading::{Read, Tail, Torn, load};
+use super::read::{Read, Tail, Torn, load};
 use super::scan::{Cursor, Rest, Scanned};
 use super::{Error, Health, Journal};
 use crate::disk::{self, Disk, During as _, Handle, Open, sync_parent};
 
-/// A journal that was opened, and what it holds.
+/// An opened journal and its content.
 #[derive(Debug)]
 pub struct Opened {
-    /// To append to.
     pub journal: Journal,
-    /// The header.
     pub header: Vec<u8>,
     /// The records, from number 1.
     pub lines: Lines,
-    /// The unfinished append that was cut off.
+    /// The unfinished append that was removed.
     pub torn: Option<Torn>,
 }
 
 impl Journal {
-    /// Creates a journal that holds nothing but its header, in a directory that exists.
+    /// Creates a journal that contains only its header. The directory must exist.
     ///
-    /// A journal whose own creation never finished is created anew.
+    /// A journal whose creation was interrupted is created again.
     pub fn create(disk: Arc<dyn Disk>, path: &Path, header: &[u8]) -> Result<Self, Error> {
         let mut buffer = Vec::new();
         let sum = line::seal(&Cursor::START.sum, header, &mut buffer)?;
         let mut file = match disk.open(path, Open::New) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => unborn(&disk, path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_unfinished(&disk, path)?,
             Err(error) => return Err(error).during("create the journal", path)?,
         };
         let written = file.write_at(0, &buffer).and_then(|()| file.sync());
@@ -43,10 +44,10 @@ impl Journal {
         Ok(Self::at(disk, path, file, end))
     }
 
-    /// Opens a journal to go on with it: cuts a torn tail, and refuses damage.
+    /// Opens a journal for appending: removes a torn last line, and refuses damage.
     ///
-    /// Everything it returns is durable, even if whoever wrote it died before the sync, or after a
-    /// failed one.
+    /// Everything that it returns is durable, even if the process that wrote it died before the sync or
+    /// after a failed one.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Opened, Error> {
         let mut file = open_existing(disk.as_ref(), path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
@@ -59,46 +60,47 @@ impl Journal {
                 return Err(Error::Damaged { path, damaged });
             }
             Tail::Torn(torn) => {
-                Some(Torn { kept: keep(disk.as_ref(), path, &torn, lines.tail()), ..torn })
+                Some(Torn { kept: save_torn(disk.as_ref(), path, &torn, lines.tail()), ..torn })
             }
         };
         if torn.is_some() {
             file.truncate(end.offset).during("cut the torn end of", path)?;
         }
         let journal = Self::at(disk, path, file, end);
-        journal.go_on(header, lines, torn)
+        journal.finish_opening(header, lines, torn)
     }
 
-    /// Opens a journal that was read before. Where it still ends with the line that it ended with, it is the same
-    /// history, and nothing is verified again; what befalls other lines in between is found as late as what befalls
-    /// them afterwards.
+    /// Opens a journal that was read before. If it still has the same last line, it is the same history,
+    /// because checksums are chained, and no line is verified again.
+    ///
+    /// Damage to earlier lines since then is detected at the next full read, as any later damage is.
     pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: Read) -> Result<Opened, Error> {
         let Read { header, lines, cursor, .. } = read;
         let file = open_existing(disk.as_ref(), path)?;
         let mut journal = Self::at(Arc::clone(&disk), path, file, cursor);
-        if journal.ends_with(&last(&header, &lines, cursor)).during("read", path)? {
-            return journal.go_on(header, lines, None);
+        if journal.ends_with(&last_line(&header, &lines, cursor)).during("read", path)? {
+            return journal.finish_opening(header, lines, None);
         }
         Self::open(disk, path)
     }
 
-    /// Makes durable what was read.
-    fn go_on(mut self, header: Vec<u8>, lines: Lines, torn: Option<Torn>) -> Result<Opened, Error> {
-        self.write_last_again(&last(&header, &lines, self.end)).during("write", &self.path)?;
+    /// Makes everything that was read durable.
+    fn finish_opening(mut self, header: Vec<u8>, lines: Lines, torn: Option<Torn>) -> Result<Opened, Error> {
+        self.write_last_again(&last_line(&header, &lines, self.end)).during("write", &self.path)?;
         self.file.sync().during("sync", &self.path)?;
         sync_parent(self.disk.as_ref(), &self.path)?;
         Ok(Opened { journal: self, header, lines, torn })
     }
 
-    /// Writes the last line over itself, so that the next sync writes its pages for certain.
+    /// Writes the last line over itself, so that the next sync really writes its pages.
     ///
-    /// After a failed sync the page cache may show a line that never reached the disk, and holds it to
-    /// be clean; a later crash would then leave a hole before records that were acknowledged.
+    /// After a failed sync the page cache may contain a line that never reached the disk, but is marked
+    /// as clean. Without this write, a later crash would leave a hole before acknowledged records.
     fn write_last_again(&mut self, line: &[u8]) -> io::Result<()> {
         self.file.write_at(self.end.offset - line.len() as u64, line)
     }
 
-    /// Whether this line is the last one, and nothing stands after it.
+    /// Returns whether this is the last line, with nothing after it.
     fn ends_with(&mut self, line: &[u8]) -> io::Result<bool> {
         if self.file.size()? != self.end.offset {
             return Ok(false);
@@ -130,7 +132,7 @@ pub(super) fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Hand
     }
 }
 
-/// Takes the header from what was read of a whole journal.
+/// Takes the header out of the lines of a whole journal.
 pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Error> {
     if let Some(header) = scanned.lines.take_header() {
         return Ok(header);
@@ -141,8 +143,8 @@ pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Erro
     }
 }
 
-/// Opens, emptied, a journal whose creation never finished.
-fn unborn(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>, Error> {
+/// Opens a journal whose creation was interrupted, and empties it.
+fn open_unfinished(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>, Error> {
     let mut file = open_existing(disk.as_ref(), path)?;
     let scanned = load(file.as_mut(), path, Cursor::START)?;
     match (scanned.lines.is_empty(), scanned.rest) {
@@ -154,20 +156,21 @@ fn unborn(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>, Error> {
     }
 }
 
-/// The last line before `end`, as it stands in the file.
-fn last(header: &[u8], lines: &Lines, end: Cursor) -> Vec<u8> {
+/// Returns the last line before `end`, as it is in the file.
+fn last_line(header: &[u8], lines: &Lines, end: Cursor) -> Vec<u8> {
     let mut line = Vec::new();
     line::write(lines.last().map_or(header, |line| line.body), &end.sum, &mut line);
     line
 }
 
-/// Keeps the torn bytes beside the journal. Recovery does not depend on it.
-fn keep(disk: &dyn Disk, journal: &Path, torn: &Torn, bytes: &[u8]) -> Option<PathBuf> {
-    keep_beside(disk, journal, &format!("journal.torn-{}", torn.seq), bytes).ok()
+/// Saves the torn bytes beside the journal, for a person to look at. Recovery does not need them, so an
+/// error is ignored.
+fn save_torn(disk: &dyn Disk, journal: &Path, torn: &Torn, bytes: &[u8]) -> Option<PathBuf> {
+    save_beside(disk, journal, &format!("journal.torn-{}", torn.seq), bytes).ok()
 }
 
-/// Writes `bytes` to a new file beside the journal; a name that is taken gets a number.
-pub(super) fn keep_beside(
+/// Writes `bytes` to a new file beside the journal. If the name exists, a number is added.
+pub(super) fn save_beside(
     disk: &dyn Disk,
     journal: &Path,
     name: &str,

@@ -1,36 +1,37 @@
-//! A file that appears whole or not at all: written under a temporary name, then renamed.
+//! Writes files atomically: under a temporary name first, then renamed.
 //!
-//! The temporary name says what the file is to become, so that whoever owns that may [`sweep`] away
-//! what a killed writer left. A writer that still lives writes its file anew.
+//! A reader sees the old file, the new file or none, never a part. The temporary name contains the final
+//! name, so that the owner of the final file can [`sweep`] away what a killed writer left. If a sweep
+//! hits a writer that still lives, the writer tries again.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, During as _, Error, Handle, Open, Trouble, sync_parent};
+use crate::disk::{Disk, During as _, Error, Handle, Open, DiskErrorKind, sync_parent};
 
-/// Names that start so are unfinished files.
+/// The beginning of the names of unfinished files.
 const PREFIX: &str = ".temporary-";
 
-/// Whether the file must survive a power cut once it is placed.
+/// Whether the file must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// Content and name are synced.
     Durable,
-    /// It can be derived again: nothing is synced.
+    /// Nothing is synced, because the file can be derived from other files.
     Derived,
 }
 
-/// Whether `name` is that of an unfinished file.
+/// Returns whether this is the name of an unfinished file.
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// What the unfinished file of this name was to become.
+/// Returns the final name of an unfinished file.
 fn target(name: &str) -> Option<&str> {
     Some(name.strip_prefix(PREFIX)?.split_once('-')?.1)
 }
 
-/// Removes the unfinished files in `directory` that were to become one that `is_ours`.
+/// Removes the unfinished files in `directory` for whose final names `is_ours` returns true.
 pub(crate) fn sweep(
     disk: &dyn Disk,
     directory: &Path,
@@ -44,7 +45,7 @@ pub(crate) fn sweep(
         if name.to_str().and_then(target).is_some_and(&is_ours) {
             let path = directory.join(name);
             match disk.remove(&path) {
-                // Its writer lives, and has placed it.
+                // Its writer lives, and has renamed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed.during("remove", &path)?,
             }
@@ -53,8 +54,8 @@ pub(crate) fn sweep(
     Ok(())
 }
 
-/// Puts a file with content `bytes` at `path`, in place of whatever file was there.
-pub(crate) fn place(
+/// Writes a file atomically, in place of any earlier file.
+pub(crate) fn write(
     disk: &dyn Disk,
     path: &Path,
     bytes: &[u8],
@@ -62,36 +63,37 @@ pub(crate) fn place(
 ) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let write = || {
+    let attempt = || {
         let mut temporary = Temporary::new(disk, directory, &name)?;
         temporary.write(bytes)?;
-        temporary.place(path, durability)
+        temporary.persist(path, durability)
     };
-    write().or_else(|error| match error.trouble() {
-        // Somebody has swept it away meanwhile.
-        Trouble::Missing => write(),
+    attempt().or_else(|error| match error.kind() {
+        // The owner of the directory has swept the temporary file away. Once is enough: an owner sweeps
+        // only before its first write.
+        DiskErrorKind::Missing => attempt(),
         _ => Err(error),
     })
 }
 
-/// A file that is removed again unless it is placed.
+/// A file that is removed when dropped, unless it was persisted.
 #[derive(Debug)]
 pub(crate) struct Temporary<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
     file: Box<dyn Handle>,
     size: u64,
-    fate: Fate,
+    state: FileState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Unplaced,
-    Placed,
+enum FileState {
+    Unfinished,
+    Persisted,
 }
 
 impl<'d> Temporary<'d> {
-    /// Creates an empty one in `directory`, for a file of this name.
+    /// Creates an empty temporary file in `directory`, for a file of this name.
     pub(crate) fn new(disk: &'d dyn Disk, directory: &Path, name: &str) -> Result<Self, Error> {
         let mut n = 0_u64;
         loop {
@@ -104,7 +106,7 @@ impl<'d> Temporary<'d> {
                         file: opened.during("create", &path)?,
                         path,
                         size: 0,
-                        fate: Fate::Unplaced,
+                        state: FileState::Unfinished,
                     });
                 }
             }
@@ -118,14 +120,16 @@ impl<'d> Temporary<'d> {
         written.during("write", &self.path)
     }
 
-    /// Gives it its name.
-    pub(crate) fn place(mut self, path: &Path, durability: Durability) -> Result<(), Error> {
+    /// Gives the file its final name.
+    pub(crate) fn persist(mut self, path: &Path, durability: Durability) -> Result<(), Error> {
         if durability == Durability::Durable {
             self.file.sync().during("sync", &self.path)?;
         }
+        // The content is synced before the rename: otherwise a power cut could leave the final name on
+        // an empty file.
         let renamed = self.disk.rename(&self.path, path);
         renamed.during("rename a file to", path)?;
-        self.fate = Fate::Placed;
+        self.state = FileState::Persisted;
         match durability {
             Durability::Durable => sync_parent(self.disk, path),
             Durability::Derived => Ok(()),
@@ -135,8 +139,8 @@ impl<'d> Temporary<'d> {
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if self.fate == Fate::Unplaced {
-            // Best effort: an unfinished file is never taken for a finished one.
+        if self.state == FileState::Unfinished {
+            // Errors are ignored: a reader never takes an unfinished file for a finished one.
             self.disk.remove(&self.path).ok();
         }
     }
