@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, During as _, Error, Handle, Open, DiskErrorKind, sync_parent};
+use crate::disk::{Disk, DiskErrorKind, During as _, Error, Handle, Open, sync_parent};
 
 /// The beginning of the names of unfinished files.
 const PREFIX: &str = ".temporary-";

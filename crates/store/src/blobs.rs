@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Open, DiskErrorKind, sync_parent};
 use crate::atomic_file::{self, Durability, Temporary};
+use crate::ballast::Ballast;
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Open, sync_parent};
 
 /// The bytes that are copied at a time.
 const COPY_BYTES: usize = 64 * 1024;
@@ -36,10 +36,7 @@ pub enum Error {
     Missing(String),
     /// The content differs from what was stored.
     #[error("blob {hash} is damaged: {} does not match its name", path.display())]
-    Damaged {
-        hash: String,
-        path: PathBuf,
-    },
+    Damaged { hash: String, path: PathBuf },
 }
 
 impl Blobs {
@@ -80,11 +77,10 @@ impl Blobs {
     pub fn get(&self, hash: &str) -> Result<Vec<u8>, Error> {
         check_hash(hash)?;
         let path = self.path(hash);
-        let bytes =
-            disk::read(self.disk.as_ref(), &path).map_err(|error| match error.kind() {
-                DiskErrorKind::Missing => Error::Missing(hash.to_owned()),
-                _ => Error::Disk(error),
-            })?;
+        let bytes = disk::read(self.disk.as_ref(), &path).map_err(|error| match error.kind() {
+            DiskErrorKind::Missing => Error::Missing(hash.to_owned()),
+            _ => Error::Disk(error),
+        })?;
         if blake3::hash(&bytes).to_hex().as_str() == hash {
             return Ok(bytes);
         }
@@ -143,9 +139,10 @@ impl Blobs {
         Ok((hash, length))
     }
 
-    /// Stores, and once more after giving up the ballast when the disk is full.
+    /// Stores a blob. On a full disk it frees the ballast and tries once more.
     fn with_room<T>(&self, store: impl Fn() -> Result<T, disk::Error>) -> Result<T, disk::Error> {
-        // Its directory may have vanished under a living run, which puts back the rest of it.
+        // The directory may have been deleted while the run is active. The owner restores the rest of it
+        // at its next tick.
         let store = || {
             store().or_else(|error| match error.kind() {
                 DiskErrorKind::Missing => {

@@ -1,4 +1,4 @@
-//! What one fault does to one operation: the cases that have a rule of their own.
+//! Tests of the effect of one fault on one operation. Random combinations are in `tests/crash.rs`.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::ballast::{Freed, SIZE};
 use crate::disk::memory::{Fault, Operation, PAGE};
-use crate::disk::{Disk as _, Memory, Open, DiskErrorKind};
+use crate::disk::{Disk as _, DiskErrorKind, Memory, Open};
 use crate::journal::{Error, Lines};
 use crate::lock::{self, Claim, Life, Takeover};
 use crate::{Ballast, Blobs, Inbox, Journal, Lock, atomic_file, blobs, inbox};
@@ -47,7 +47,7 @@ fn an_append_is_one_write_and_one_sync() {
 }
 
 #[test]
-fn a_record_is_never_written_over_another_owners() {
+fn record_of_another_owner_is_never_overwritten() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
     let mut intruder = Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).unwrap().journal;
@@ -79,7 +79,7 @@ fn a_short_write_is_undone_and_tried_once_more() {
 }
 
 #[test]
-fn a_full_disk_costs_the_ballast_and_not_the_record() {
+fn ballast_makes_room_for_a_record() {
     let memory = Memory::new(0);
     let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
     ballast.fill().unwrap();
@@ -98,7 +98,7 @@ fn a_full_disk_costs_the_ballast_and_not_the_record() {
 }
 
 #[test]
-fn a_full_disk_costs_the_ballast_and_not_the_blob() {
+fn ballast_makes_room_for_a_blob() {
     let memory = Memory::new(0);
     let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
     ballast.fill().unwrap();
@@ -111,7 +111,7 @@ fn a_full_disk_costs_the_ballast_and_not_the_blob() {
 }
 
 #[test]
-fn a_request_whose_unfinished_file_was_swept_away_is_written_anew() {
+fn swept_request_is_written_again() {
     let memory = Memory::new(0);
     memory.create_dir(Path::new("/inbox")).unwrap();
     let inbox = Inbox::new(Arc::new(memory.clone()), "/inbox".into());
@@ -127,7 +127,7 @@ fn a_request_whose_unfinished_file_was_swept_away_is_written_anew() {
 }
 
 #[test]
-fn what_vanishes_while_it_is_swept_is_swept() {
+fn sweep_ignores_files_that_vanish() {
     let memory = Memory::new(0);
     let root = Path::new("/");
     let sweep = || atomic_file::sweep(&memory, root, |_| true).map_err(|error| error.kind());
@@ -145,7 +145,7 @@ fn what_vanishes_while_it_is_swept_is_swept() {
 }
 
 #[test]
-fn ballast_is_given_up_for_want_of_room_only() {
+fn ballast_is_freed_only_on_a_full_disk() {
     use Operation::{Sync, Write};
     let check = |operation, fault, expected: Freed| {
         let memory = Memory::new(0);
@@ -166,7 +166,7 @@ fn ballast_is_given_up_for_want_of_room_only() {
 }
 
 #[test]
-fn what_the_disk_refuses_is_no_absence() {
+fn refused_access_is_not_a_missing_file() {
     let memory = Memory::new(0);
     let disk = Arc::new(memory.clone());
     let inbox = Inbox::new(disk.clone(), "/".into());
@@ -175,20 +175,20 @@ fn what_the_disk_refuses_is_no_absence() {
     denied(Operation::Remove);
     assert_eq!(ballast.free().unwrap_err().kind(), DiskErrorKind::Denied);
     let kept = inbox.remove("k").unwrap_err();
-    assert_eq!(kept.to_string(), "cannot remove /k.json: permission denied");
+    assert_eq!(kept.to_string(), "could not remove /k.json: permission denied");
     denied(Operation::List);
     let unread = inbox.take_all().unwrap_err();
-    assert_eq!(unread.to_string(), "cannot list /: permission denied");
+    assert_eq!(unread.to_string(), "could not list /: permission denied");
     denied(Operation::Metadata);
     let unknown = inbox.post("k", b"{}").unwrap_err();
-    assert_eq!(unknown.to_string(), "cannot look at /k.json: permission denied");
+    assert_eq!(unknown.to_string(), "could not look at /k.json: permission denied");
     denied(Operation::Open);
     let unknown = Lock::owner(&memory, &memory, Path::new("/lock")).unwrap_err();
-    assert_eq!(unknown.to_string(), "cannot open the lock /lock: permission denied");
+    assert_eq!(unknown.to_string(), "could not open the lock /lock: permission denied");
 }
 
 #[test]
-fn a_journal_that_the_disk_refuses_is_not_missing() {
+fn refused_journal_is_not_missing() {
     let memory = Memory::new(0);
     let (disk, path) = (Arc::new(memory.clone()), Path::new(JOURNAL));
     assert!(matches!(open(&memory), Err(Error::Missing(_))));
@@ -196,14 +196,14 @@ fn a_journal_that_the_disk_refuses_is_not_missing() {
     fail(&memory, Operation::Open, Fault::Fail(ErrorKind::PermissionDenied));
     let told = |error: Error| error.to_string();
     let unmade = Journal::create(disk, path, b"{\"h\":0}").map_err(told).unwrap_err();
-    assert_eq!(unmade, "cannot create the journal /journal.jsonl: permission denied");
-    let unopened = "cannot open /journal.jsonl: permission denied";
+    assert_eq!(unmade, "could not create the journal /journal.jsonl: permission denied");
+    let unopened = "could not open /journal.jsonl: permission denied";
     assert_eq!(open(&memory).map_err(told).unwrap_err(), unopened);
     assert_eq!(Journal::read(&memory, path).map_err(told).unwrap_err(), unopened);
 }
 
 #[test]
-fn a_journal_whose_rest_cannot_be_kept_is_not_cut() {
+fn journal_is_not_rewound_without_its_copy() {
     let memory = Memory::new(0);
     create(&memory).append(b"{\"n\":1}").unwrap();
     memory.set_hook(Some(Box::new(|call| {
@@ -211,12 +211,12 @@ fn a_journal_whose_rest_cannot_be_kept_is_not_cut() {
         (call.path == Path::new("/journal.cut-0")).then_some(denied)
     })));
     let cut = Journal::truncate_to(&memory, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
-    assert_eq!(cut.to_string(), "cannot create /journal.cut-0: permission denied");
+    assert_eq!(cut.to_string(), "could not create /journal.cut-0: permission denied");
     assert_eq!(format!("{:?}", open(&memory).unwrap()), "[1 {\"n\":1}]");
 }
 
 #[test]
-fn a_file_that_could_not_be_placed_leaves_nothing_behind() {
+fn failed_atomic_write_leaves_nothing_behind() {
     let memory = Memory::new(0);
     memory.set_capacity(Some(5));
     let disk = Arc::new(memory.clone());
@@ -228,7 +228,7 @@ fn a_file_that_could_not_be_placed_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
+fn failed_sync_poisons_the_journal_until_reopened() {
     // Its first page is none that the next record is written to.
     let long = format!("{{\"n\":\"{}\"}}", "2".repeat(2 * PAGE));
     for seed in 0..50 {
@@ -265,7 +265,7 @@ fn a_failed_undo_poisons_the_journal() {
 }
 
 #[test]
-fn opening_makes_durable_what_a_killed_process_left() {
+fn opening_makes_unsynced_records_durable() {
     for seed in 0..50 {
         let memory = Memory::new(seed);
         // Killed before the directory was synced.
@@ -281,7 +281,7 @@ fn opening_makes_durable_what_a_killed_process_left() {
 }
 
 #[test]
-fn a_request_survives_whole_once_it_is_posted_and_is_whole_or_absent_before() {
+fn posted_request_survives_a_crash_whole() {
     for (seed, call) in (0..30).flat_map(|seed| (0..8).map(move |call| (seed, call))) {
         let memory = Memory::new(seed);
         let inbox = |memory: &Memory| Inbox::new(Arc::new(memory.clone()), "/".into());
@@ -298,7 +298,7 @@ fn a_request_survives_whole_once_it_is_posted_and_is_whole_or_absent_before() {
 }
 
 #[test]
-fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
+fn blob_of_another_process_is_synced_before_use() {
     for seed in 0..50 {
         let memory = Memory::new(seed);
         let blobs = |memory: &Memory| Blobs::new(Arc::new(memory.clone()), "/".into());
@@ -313,7 +313,7 @@ fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
 }
 
 #[test]
-fn a_blob_that_is_stored_is_read_once_and_then_only_looked_for() {
+fn stored_blob_is_verified_only_once() {
     use Operation::{Metadata, Open, Read, Size, SyncDir};
     let memory = Memory::new(0);
     let blobs = |memory: &Memory| Blobs::new(Arc::new(memory.clone()), "/".into());
@@ -327,7 +327,7 @@ fn a_blob_that_is_stored_is_read_once_and_then_only_looked_for() {
 }
 
 #[test]
-fn a_blob_is_stored_although_its_directory_has_vanished() {
+fn blob_is_stored_in_a_vanished_directory() {
     let memory = Memory::new(0);
     let blobs = Blobs::new(Arc::new(memory), "/runs/r/blobs".into());
     let hash = blobs.put(b"content").unwrap();

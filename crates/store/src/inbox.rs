@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
-use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Metadata, DiskErrorKind, sync_parent};
 use crate::atomic_file::{self, Durability};
+use crate::ballast::Ballast;
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Metadata, sync_parent};
 
 /// The largest request in bytes. Stop requests have about 100; the limit keeps a hostile file from
 /// filling the memory of the owner.
@@ -114,7 +114,12 @@ impl Inbox {
     /// Posts a request whose key contains everything, even on a full disk: first as an empty file, then
     /// by freeing the ballast. The ballast is the last resort, because the owner needs it to record the
     /// request.
-    pub fn post_despite_full_disk(&self, key: &str, json: &[u8], ballast: &Ballast) -> Result<Posted, Error> {
+    pub fn post_despite_full_disk(
+        &self,
+        key: &str,
+        json: &[u8],
+        ballast: &Ballast,
+    ) -> Result<Posted, Error> {
         let posted = match self.post(key, json) {
             Err(error) if error.is_full() => self.post(key, b""),
             posted => posted,
@@ -171,7 +176,9 @@ impl Inbox {
         let key = key.ok_or(InvalidReason::Name)?.to_owned();
         let path = self.directory.join(name);
         match self.disk.metadata(&path) {
-            Ok(Metadata::File(size)) if size > MAX_REQUEST_BYTES => return Err(InvalidReason::Size),
+            Ok(Metadata::File(size)) if size > MAX_REQUEST_BYTES => {
+                return Err(InvalidReason::Size);
+            }
             Ok(Metadata::File(_)) => {}
             Ok(Metadata::Directory) | Err(_) => return Err(InvalidReason::Unreadable),
         }
@@ -211,7 +218,8 @@ mod tests {
     use crate::disk::memory::Fault;
     use crate::disk::{Files, Memory};
 
-    /// What the owner finds of a request, and what is left of the ballast, after `before` was done to the disk.
+    /// Posts a request after `before` has changed the disk. Returns the bytes that the owner reads, and
+    /// whether the ballast still existed.
     fn posted(before: impl FnOnce(&Memory)) -> (Vec<u8>, Freed) {
         let memory = Memory::new(0);
         let disk: Arc<dyn Disk> = Arc::new(memory.clone());
@@ -243,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn other_troubles_of_the_disk_cost_no_ballast() {
+    fn other_disk_errors_free_no_ballast() {
         let memory = Memory::new(0);
         let disk: Arc<dyn Disk> = Arc::new(memory);
         let ballast = Ballast::new(Arc::clone(&disk), "/ballast".into());
@@ -255,10 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_too_large_is_not_even_read() {
+    fn too_large_request_is_not_read() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(MAX_REQUEST_BYTES, 16_777_216);
-        for (name, size) in [("a.json", MAX_REQUEST_BYTES), ("b.json", MAX_REQUEST_BYTES + 1), ("c.json", MAX_REQUEST_BYTES + 2)] {
+        for (name, size) in [
+            ("a.json", MAX_REQUEST_BYTES),
+            ("b.json", MAX_REQUEST_BYTES + 1),
+            ("c.json", MAX_REQUEST_BYTES + 2),
+        ] {
             let file = std::fs::File::create(directory.path().join(name)).unwrap();
             file.set_len(size).unwrap();
         }

@@ -9,12 +9,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-mod rewind;
 mod error;
 mod line;
 mod lines;
 mod open;
 mod read;
+mod rewind;
 mod scan;
 
 pub use error::{Damaged, Error};
@@ -24,9 +24,9 @@ pub use open::Opened;
 pub use read::{Read, Tail, Torn};
 pub use scan::Cursor;
 
-use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Handle, DiskErrorKind};
 use crate::atomic_file::{self, Durability};
+use crate::ballast::Ballast;
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle};
 
 /// A journal that is open for appending. The caller holds the lock of the run.
 #[derive(Debug)]

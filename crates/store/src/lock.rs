@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Disk, During as _, Handle, Open, DiskErrorKind};
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle, Open};
 
 mod host;
 
@@ -64,21 +64,13 @@ pub enum Error {
     Disk(#[from] disk::Error),
     /// Another process holds the lock. The owner is `None` if it has not written its name yet.
     #[error("{} is held by {}", path.display(), describe_owner(owner.as_deref()))]
-    Held {
-        path: PathBuf,
-        owner: Option<Box<Owner>>,
-    },
+    Held { path: PathBuf, owner: Option<Box<Owner>> },
     /// The run was removed while its lock was being taken.
     #[error("{} was removed while it was being taken", path.display())]
-    Removed {
-        path: PathBuf,
-    },
+    Removed { path: PathBuf },
     /// The owner is on another host and has not released the lock.
     #[error("{} is held by {} on another host", path.display(), describe_owner(Some(owner)))]
-    OtherHost {
-        path: PathBuf,
-        owner: Box<Owner>,
-    },
+    OtherHost { path: PathBuf, owner: Box<Owner> },
 }
 
 impl Lock {
@@ -265,7 +257,7 @@ mod tests {
 
     // proves: P9
     #[test]
-    fn a_child_of_a_dead_owner_is_waited_for_until_it_lets_go() {
+    fn taker_waits_for_children_of_a_dead_owner() {
         let take = |record: &[u8], pauses| {
             let memory = Memory::new(0);
             let mut child = memory.open(Path::new("/lock"), Open::Create).unwrap();
@@ -283,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_removed_meanwhile_is_not_taken() {
+    fn removed_lock_is_not_taken() {
         let memory = Memory::new(0);
         let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
         let taken = Lock::take(&memory, &Pruner(memory.clone()), Path::new("/lock"), claim);
@@ -296,7 +288,7 @@ mod tests {
 
     // proves: A42
     #[test]
-    fn lock_of_a_run_to_delete_needs_no_room() {
+    fn lock_for_deletion_needs_no_room() {
         let memory = Memory::new(0);
         let host = Survivor(Mutex::new((1, None)));
         let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
@@ -307,7 +299,7 @@ mod tests {
         drop(lock);
         memory.set_capacity(Some(memory.used()));
         let full = Lock::take(&memory, &host, path, claim).unwrap_err().to_string();
-        assert_eq!(full, "cannot write the lock /lock: the disk is full");
+        assert_eq!(full, "could not write the lock /lock: the disk is full");
         let lock = take(&memory, &host, path, claim).unwrap();
         assert_eq!(owner(), None);
         let other = memory.open(path, Open::Write).unwrap();

@@ -8,9 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Metadata, DiskErrorKind, create_dirs};
 use crate::atomic_file::{self, Durability};
+use crate::ballast::Ballast;
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Metadata, create_dirs};
 use crate::trusted::TrustedUsers;
 
 /// The name of the directory.

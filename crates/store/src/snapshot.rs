@@ -9,9 +9,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::{self, Durability};
 use crate::disk::{self, Disk};
 use crate::journal::{Lines, Sum};
-use crate::atomic_file::{self, Durability};
 
 /// The state of a run after a record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use crate::disk::{self, Disk};
 use crate::atomic_file::{self, Durability};
+use crate::disk::{self, Disk};
 
 /// Replaces the state file at `path`, in a directory that exists.
 pub fn replace(disk: &dyn Disk, path: &Path, json: &[u8]) -> Result<(), disk::Error> {

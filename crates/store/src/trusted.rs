@@ -8,7 +8,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::disk::{self, Disk, During as _, DiskErrorKind};
+use crate::disk::{self, Disk, DiskErrorKind, During as _};
 
 /// The users whose files are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_of_the_directory_is_believed_beside_this_user_and_root() {
+    fn only_the_directory_owner_is_also_trusted() {
         let check = |directory: &str, path: &str, expected: Result<(), DiskErrorKind>| {
             let trusted = TrustedUsers::in_directory(&Users, Path::new(directory));
             let found = trusted.check(&Users, Path::new(path)).map_err(|error| error.kind());

@@ -51,7 +51,7 @@ fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
         assert_eq!(output.code(), 7, "{output:?}");
         let end: Vec<&str> = output.stderr.lines().rev().take(3).collect();
         assert!(
-            end[2].starts_with("raymond: cannot write /project/small/.raymond/runs/r/blobs/"),
+            end[2].starts_with("raymond: could not write /project/small/.raymond/runs/r/blobs/"),
             "{output:?}"
         );
         assert!(end[2].ends_with(": the disk is full"));
@@ -105,7 +105,7 @@ fn a_read_only_directory_is_named_and_looking_still_works() {
         assert_eq!(project.spawn("mount", &remount).wait().code(), 0);
         within(&project, "place", "run wf --run-id new").prints("").says(
             7,
-            "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
+            "raymond: could not create the directory /project/place/.raymond/runs/new: the file system is read-only
             hint: runs are kept in .raymond/: run where that can be written",
         );
         within(&project, "place", "resume old").prints("x\n");
@@ -136,7 +136,7 @@ fn a_directory_that_may_not_be_written_is_named() {
     }
     output.says(
         7,
-        "raymond: cannot create the directory /project/place/.raymond: permission denied
+        "raymond: could not create the directory /project/place/.raymond: permission denied
         hint: runs are kept in .raymond/: run where that can be written",
     );
 }
@@ -182,7 +182,7 @@ fn a_directory_that_was_replaced_is_not_written_to() {
     )]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["raymond: another file stands in place of the journal /project/.raymond/runs/r/journal.jsonl"],
+        &["raymond: another file has replaced the journal /project/.raymond/runs/r/journal.jsonl"],
     );
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), "other\n");
 }
@@ -198,7 +198,11 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     ]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["cannot write ", "/definition/", "what was recorded is safe; to go on: raymond resume r"],
+        &[
+            "could not write ",
+            "/definition/",
+            "what was recorded is safe; to go on: raymond resume r",
+        ],
     );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");

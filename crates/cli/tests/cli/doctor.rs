@@ -167,7 +167,7 @@ fn the_directory_of_runs_has_to_be_ours_and_private() {
     mode(0o500).unwrap();
     if geteuid().is_root() {
         chown(project.path(".raymond"), Some(12345), None).unwrap();
-        let refused = "cannot use /project/.raymond: it belongs to another user (12345)";
+        let refused = "could not use /project/.raymond: it belongs to another user (12345)";
         project.raymond("doctor").prints("").mentions(7, &[refused]);
         chown(project.root(), Some(12345), None).unwrap();
         check(&project, "storage", &[("fail", ".raymond/ belongs to user 12345")]);

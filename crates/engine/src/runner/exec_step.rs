@@ -342,7 +342,7 @@ fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Res
         return Err(finding(ProblemCode::EscapingPath, "its path is empty"));
     }
     workspace.check(path).map_err(|fault| {
-        let why = format!("cannot write {path} in the workspace: {}", fault.why);
+        let why = format!("could not write {path} in the workspace: {}", fault.why);
         finding(file_problem_code(&fault), &why)
     })
 }

@@ -19,10 +19,7 @@ pub enum Error {
     Unborn(PathBuf),
     /// A record differs from what was written.
     #[error("{damaged} in {}", path.display())]
-    Damaged {
-        path: PathBuf,
-        damaged: Damaged,
-    },
+    Damaged { path: PathBuf, damaged: Damaged },
     /// These bytes cannot be a record.
     #[error(transparent)]
     Body(#[from] BadBody),
@@ -84,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damage_says_how_much_is_good() {
+    fn damage_reports_the_number_of_good_records() {
         for (seq, good) in [
             (0, "0 good records before it"),
             (1, "0 good records before it"),
@@ -97,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_missing_when_nothing_was_ever_recorded() {
+    fn journal_without_a_header_is_missing() {
         let path = || PathBuf::from("/j");
         assert!(Error::Missing(path()).is_missing());
         assert!(Error::Unborn(path()).is_missing());

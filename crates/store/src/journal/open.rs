@@ -34,7 +34,9 @@ impl Journal {
         let sum = line::seal(&Cursor::START.sum, header, &mut buffer)?;
         let mut file = match disk.open(path, Open::New) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_unfinished(&disk, path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                open_unfinished(&disk, path)?
+            }
             Err(error) => return Err(error).during("create the journal", path)?,
         };
         let written = file.write_at(0, &buffer).and_then(|()| file.sync());
@@ -85,7 +87,12 @@ impl Journal {
     }
 
     /// Makes everything that was read durable.
-    fn finish_opening(mut self, header: Vec<u8>, lines: Lines, torn: Option<Torn>) -> Result<Opened, Error> {
+    fn finish_opening(
+        mut self,
+        header: Vec<u8>,
+        lines: Lines,
+        torn: Option<Torn>,
+    ) -> Result<Opened, Error> {
         self.write_last_again(&last_line(&header, &lines, self.end)).during("write", &self.path)?;
         self.file.sync().during("sync", &self.path)?;
         sync_parent(self.disk.as_ref(), &self.path)?;

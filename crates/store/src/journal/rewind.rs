@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::line;
-use super::open::{header, save_beside, open_existing};
+use super::open::{header, open_existing, save_beside};
 use super::read::load;
 use super::scan::Cursor;
 use super::{Error, Journal};
-use crate::disk::{self, Disk, During as _};
 use crate::atomic_file::{self, Durability};
+use crate::disk::{self, Disk, During as _};
 
 impl Journal {
     /// Returns the complete lines after record `last`, without verifying them.

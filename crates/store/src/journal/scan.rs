@@ -104,7 +104,7 @@ mod tests {
 
     // proves: P8
     #[test]
-    fn only_what_one_interrupted_append_can_leave_is_torn() {
+    fn only_an_interrupted_append_is_torn() {
         check(|_, _| {}, 3, Rest::Nothing);
         check(Vec::truncate, 2, Rest::Nothing);
         check(|bytes, _| bytes.truncate(bytes.len() - 1), 2, Rest::Torn);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn scanning_goes_on_from_a_cursor() {
+    fn scanning_continues_from_a_cursor() {
         let bytes = journal(&[r#"{"h":0}"#, r#"{"a":1}"#, r#"{"b":2}"#]);
         let first = scan(journal(&[r#"{"h":0}"#]), Cursor::START);
         let at = usize::try_from(first.end.offset).unwrap();

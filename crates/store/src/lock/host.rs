@@ -183,7 +183,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn host_and_boot_are_those_that_the_kernel_names() {
+    fn host_and_boot_come_from_the_kernel() {
         let named = |name: &str| {
             let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap();
             text.trim().to_owned()

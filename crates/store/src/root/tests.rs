@@ -10,7 +10,8 @@ fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
         memory.create_dir(Path::new(directory)).unwrap();
     }
     if let Some((path, content)) = git {
-        atomic_file::write(&memory, Path::new(path), content.as_bytes(), Durability::Derived).unwrap();
+        atomic_file::write(&memory, Path::new(path), content.as_bytes(), Durability::Derived)
+            .unwrap();
     }
     memory
 }
@@ -24,7 +25,7 @@ fn refused_with_a_link_at(name: &str) -> Option<(DiskErrorKind, PathBuf)> {
     let paths = root.run("r").unwrap();
     let link = root.path().join(name);
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-    // The place itself has no name of its own, and a slash at the end is no link.
+    // The root itself has an empty name, and a path with a slash at its end cannot be a link.
     let link = link.components().as_path();
     std::os::unix::fs::symlink(place.path().join("elsewhere"), link).unwrap();
     let error = root.ensure(&Files).and_then(|()| paths.ensure(&Files)).err()?;
@@ -47,7 +48,7 @@ fn nothing_is_written_through_a_link() {
 
 #[cfg(unix)]
 #[test]
-fn a_run_behind_a_link_is_refused_before_anything_is_created() {
+fn run_behind_a_link_is_refused_first() {
     for name in [".raymond", ".raymond/runs", ".raymond/runs/r", ".raymond/state"] {
         let place = tempfile::tempdir().unwrap();
         let link = place.path().join(name);
@@ -65,7 +66,7 @@ fn a_run_behind_a_link_is_refused_before_anything_is_created() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_inside_a_run_is_not_in_the_way_of_its_removal() {
+fn link_inside_a_run_does_not_stop_removal() {
     let place = tempfile::tempdir().unwrap();
     let paths = Root::in_directory(place.path()).run("r").unwrap();
     std::fs::create_dir_all(&paths.directory).unwrap();
@@ -90,7 +91,7 @@ fn nothing_is_swept_away_behind_a_link() {
 /// A link to itself leads nowhere, not even for root.
 #[cfg(unix)]
 #[test]
-fn a_run_that_cannot_be_looked_at_is_refused() {
+fn unreadable_run_is_refused() {
     use std::os::unix::fs::symlink;
     let place = tempfile::tempdir().unwrap();
     let endless = place.path().join("endless");
@@ -109,7 +110,7 @@ fn a_run_that_cannot_be_looked_at_is_refused() {
 #[cfg(unix)]
 // proves: S6
 #[test]
-fn a_file_is_never_opened_for_writing_through_a_link() {
+fn files_are_never_written_through_a_link() {
     let place = tempfile::tempdir().unwrap();
     let (file, link) = (place.path().join("file"), place.path().join("link"));
     std::fs::write(&file, "kept").unwrap();
@@ -124,7 +125,7 @@ fn a_file_is_never_opened_for_writing_through_a_link() {
 }
 
 #[test]
-fn the_root_lies_beside_the_repository() {
+fn root_is_beside_the_repository() {
     let check = |directories: &[&str], git, start: &str, expected: &str| {
         let found = Root::locate(&disk(directories, git), Path::new(start)).unwrap();
         assert_eq!(found.path(), Path::new(expected));
@@ -156,7 +157,7 @@ fn run_ids_are_plain_names() {
 }
 
 #[test]
-fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
+fn deleted_run_frees_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());
     root.sweep(&Files).unwrap();
@@ -182,8 +183,8 @@ fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
 }
 
 #[test]
-fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
-    // Whatever was not synced survives with some seeds only.
+fn discarded_transcripts_are_moved_durably() {
+    // Changes that were not synced survive only with some seeds.
     for seed in 0..8 {
         let memory = Memory::new(seed);
         memory.create_dir(Path::new("/p")).unwrap();
@@ -193,7 +194,8 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         let run = root.run("r").unwrap();
         run.ensure(&memory).unwrap();
         let write = |name: &str| {
-            atomic_file::write(&memory, &run.transcripts.join(name), b"x", Durability::Durable).unwrap();
+            atomic_file::write(&memory, &run.transcripts.join(name), b"x", Durability::Durable)
+                .unwrap();
         };
         let part =
             |aside: &str| run.move_discarded_transcripts(&memory, aside, |name| name == "kept");
@@ -215,7 +217,7 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
 }
 
 #[test]
-fn one_file_that_stays_keeps_nothing_else() {
+fn removal_continues_after_an_error() {
     let memory = disk(&["/p"], None);
     let root = Root::in_directory(Path::new("/p"));
     root.ensure(&memory).unwrap();
@@ -241,7 +243,7 @@ fn one_file_that_stays_keeps_nothing_else() {
     assert_eq!(root.removed_runs(&memory).unwrap(), Vec::<PathBuf>::new());
 }
 
-/// What becomes of a removal whose call of that number, and no other, fails so.
+/// Removes a directory while the call with this number fails. Returns the result.
 fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
     let memory = disk(&["/d"], Some(("/d/f", "x")));
     memory.plan(memory.call_count() + number, disk::memory::Fault::Fail(kind));
@@ -249,9 +251,9 @@ fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
 }
 
 #[test]
-fn a_removal_goes_on_where_somebody_else_was_faster_and_tells_other_trouble() {
+fn removal_ignores_missing_files_and_reports_errors() {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    let denied = |what: &str| Err(format!("cannot {what}: permission denied"));
+    let denied = |what: &str| Err(format!("could not {what}: permission denied"));
     let calls = ["remove /d", "list /d", "remove /d/f", "remove /d"];
     for (number, what) in (0..).zip(calls) {
         assert_eq!(removed_despite(number, PermissionDenied), denied(what));
@@ -263,25 +265,25 @@ fn a_removal_goes_on_where_somebody_else_was_faster_and_tells_other_trouble() {
 }
 
 #[test]
-fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
+fn unreadable_directory_is_not_treated_as_empty() {
     let memory = disk(&["/p"], None);
     let root = Root::in_directory(Path::new("/p"));
     let denied = disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied);
     memory.set_hook(Some(Box::new(move |_| Some(denied))));
     let told = |error: disk::Error| error.to_string();
     let located = Root::locate(&memory, Path::new("/p")).map_err(told);
-    assert_eq!(located, Err("cannot look at /p/.git: permission denied".to_owned()));
-    let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
+    assert_eq!(located, Err("could not look at /p/.git: permission denied".to_owned()));
+    let unlisted = "could not list /p/.raymond/runs: permission denied".to_owned();
     assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
     assert_eq!(root.removed_runs(&memory).map_err(told), Err(unlisted));
     let parted = root.run("r").unwrap().move_discarded_transcripts(&memory, "aside", |_| false);
-    let unlisted = "cannot list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
+    let unlisted = "could not list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
     assert_eq!(parted.map_err(told), Err(unlisted));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_directory_that_its_owner_may_not_change_is_unlocked_and_nothing_else() {
+fn only_unwritable_directories_get_write_permission() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let directory = tempfile::tempdir().unwrap();
     let (closed, link) = (directory.path().join("closed"), directory.path().join("link"));
@@ -303,7 +305,7 @@ fn a_directory_that_its_owner_may_not_change_is_unlocked_and_nothing_else() {
 }
 
 #[test]
-fn trouble_is_named_with_its_path() {
+fn errors_contain_their_path() {
     use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
     let check = |kind, trouble, text: &str| {
         let memory = disk(&["/p"], None);
@@ -312,7 +314,7 @@ fn trouble_is_named_with_its_path() {
         let error = root.ensure(&memory).unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (trouble, text));
     };
-    let what = |why| format!("cannot create the directory /p/.raymond: {why}");
+    let what = |why| format!("could not create the directory /p/.raymond: {why}");
     check(StorageFull, DiskErrorKind::Full, &what("the disk is full"));
     check(ReadOnlyFilesystem, DiskErrorKind::ReadOnly, &what("the file system is read-only"));
     check(PermissionDenied, DiskErrorKind::Denied, &what("permission denied"));
@@ -321,7 +323,7 @@ fn trouble_is_named_with_its_path() {
 
 #[cfg(unix)]
 #[test]
-fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
+fn files_are_private_and_removal_follows_no_link() {
     use std::os::unix::fs::{MetadataExt as _, symlink};
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());

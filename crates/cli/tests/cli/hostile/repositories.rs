@@ -37,7 +37,7 @@ fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
             if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
                 output.mentions(
                     7,
-                    &["raymond: cannot write into /project/.raymond", ": it is a link\n"],
+                    &["raymond: could not write into /project/.raymond", ": it is a link\n"],
                 );
             }
         }
@@ -75,7 +75,7 @@ fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
             assert_eq!(everything(&project.root()), before, "{command}");
         }
         let link =
-            "settings is not deleted: cannot write into /project/.raymond/state: it is a link";
+            "settings is not deleted: could not write into /project/.raymond/state: it is a link";
         project.raymond("prune settings").prints("").mentions(7, &[link]);
         project.raymond("prune --older-than 0s --unfinished").prints("");
         assert_eq!(everything(&project.root()), before, "prune");
@@ -91,7 +91,7 @@ fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
     symlink("../home", project.path(".raymond/runs")).unwrap();
     let before = everything(&project.root());
     let output = project.raymond("doctor --fix").says(7, "").stdout.clone();
-    let link = "cannot write into /project/.raymond/runs: it is a link";
+    let link = "could not write into /project/.raymond/runs: it is a link";
     assert!(output.contains(link) && !output.contains("Mail"), "{output}");
     let refused = format!("Mail is not deleted: {link}");
     project.raymond("prune Mail").prints("").mentions(7, &[&refused]);

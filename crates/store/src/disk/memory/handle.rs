@@ -33,7 +33,7 @@ impl OpenFile {
     }
 }
 
-/// How many of `wanted` more bytes fit on the disk.
+/// Returns how many of `wanted` more bytes fit on the disk.
 fn room(machine: &Machine, wanted: usize) -> usize {
     let left = machine.capacity.map(|c| c.saturating_sub(machine.used()));
     left.map_or(wanted, |left| wanted.min(usize::try_from(left).unwrap_or(wanted)))
