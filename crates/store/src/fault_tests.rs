@@ -60,7 +60,7 @@ fn record_of_another_owner_is_never_overwritten() {
 }
 
 #[test]
-fn a_short_write_is_undone_and_tried_once_more() {
+fn short_write_is_undone_and_tried_again() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
     memory.plan(memory.call_count() + 1, Fault::Short(5));

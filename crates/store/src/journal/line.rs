@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_its_body_with_a_chained_sum() {
+    fn line_is_its_body_with_chained_sum() {
         let mut line = Vec::new();
         let first = seal(&Sum::NONE, br#"{"a":1}"#, &mut line).unwrap();
         let hash = blake3::hash(format!("{}{}", "0".repeat(32), r#"{"a":1}"#).as_bytes());

@@ -66,7 +66,7 @@ impl Journal {
             }
         };
         if torn.is_some() {
-            file.truncate(end.offset).during("cut the torn end of", path)?;
+            file.truncate(end.offset).during("remove the torn end of", path)?;
         }
         let journal = Self::at(disk, path, file, end);
         journal.finish_opening(header, lines, torn)

@@ -221,7 +221,7 @@ mod tests {
 
     // proves: S14
     #[test]
-    fn a_process_is_its_pid_start_time_and_boot() {
+    fn process_is_its_pid_start_time_and_boot() {
         let me = ThisHost.me();
         let check = |change: fn(&mut Process), expected| {
             let mut process = me.clone();
