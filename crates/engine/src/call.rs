@@ -168,6 +168,7 @@ impl Tool {
         // A killed call without a `runId` has no run to resume, so the next call of any kind ends
         // its leftover processes.
         process::end_abandoned(&Grace::default()).await;
+        // Compiled once for the check of the request, and used again by the runner.
         owned.schemas = Some(Arc::clone(&schemas));
         let Follower { cancel, progress } = follower;
         let mut reporter = ProgressReporter::new(progress);
@@ -205,6 +206,7 @@ impl Tool {
             }
             None => (in_memory(), abandoned::nonce(directory), RunRecord::None),
         };
+        // Read before the run is created below, which would make every run exist.
         let is_new = is_new(&project, run.as_ref())?;
         let id = run.unwrap_or_else(|| RunId::new(UNNAMED_RUN));
         let cwd = directory.display().to_string();
@@ -274,6 +276,7 @@ impl Tool {
             ))
         };
         match owned.definition.work.as_deref() {
+            // The steps of such a run are answered by backends, not by the caller.
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
                 other("`raymond run`, not by a call")
             }

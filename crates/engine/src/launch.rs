@@ -145,6 +145,7 @@ impl OwnedRun {
         let paths = project.paths(&launch.run);
         project.root.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
         paths.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
+        // The lock before the journal: two processes may try to create the same run.
         let lock = take_lock(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
         paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
@@ -197,6 +198,7 @@ fn create_journal(
         Err(journal::Error::Exists(_)) => {
             let opened = Journal::open(disk, path).map_err(OwnError::Journal)?;
             let header = fold::header(&opened.header).map_err(OwnError::Fold)?;
+            // A journal with records is a run that exists.
             if !opened.lines.is_empty() || header.run != *run {
                 return Err(LaunchError::Exists(run.clone()));
             }

@@ -31,6 +31,7 @@ pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
     match value {
         Value::Inline(text) => Ok(text.clone()),
         Value::Blob(blob) => {
+            // The output of a script may be any bytes, so a value need not be UTF-8.
             let text = String::from_utf8(blobs.get(blob.hash.as_str())?);
             Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
         }

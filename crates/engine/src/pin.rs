@@ -131,6 +131,7 @@ impl Pin {
         };
         let files: Result<Vec<SourceFile>, PinError> =
             self.files.iter().map(File::source).collect();
+        // This release may find mistakes that the release which pinned the files did not.
         let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;
         Ok(parsed.definition)
     }

@@ -56,6 +56,7 @@ impl Project {
         if let Some(exact) = runs.iter().find(|run| run.as_str() == wanted) {
             return Ok(exact.clone());
         }
+        // An empty text would be the beginning of every run.
         let begins = |run: &&RunId| !wanted.is_empty() && run.as_str().starts_with(wanted);
         let candidates: Vec<RunId> = runs.iter().filter(begins).cloned().collect();
         let wanted = wanted.to_owned();

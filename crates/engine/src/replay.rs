@@ -68,6 +68,7 @@ pub fn replay(disk: &dyn Disk, path: &Path, blobs: &Blobs) -> Result<Replayed, R
         records = line.seq;
         let decided = replay.record(&record, &Pinned(blobs));
         difference = decided.map_err(|source| ReplayError::Source { seq: line.seq, source })?;
+        // After a difference the two runs differ, and every later record would differ too.
         if difference.is_some() {
             break;
         }

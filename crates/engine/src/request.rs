@@ -79,6 +79,7 @@ pub async fn stop(
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
     let key = key(mode);
+    // 40 tries at 50 ms: two seconds for another process that is just becoming the owner.
     let (mut tries, never) = (40, Takeover::Never);
     loop {
         check_here(project, run)?;
@@ -254,6 +255,7 @@ async fn wait_with(
         for line in lines.iter() {
             seen.head.fold(&fold::record(line.body, line.seq)?);
         }
+        // The owner was read before the journal, so a dead owner has written nothing after these lines.
         if gone && lines.is_empty() {
             return Ok(None);
         }
@@ -285,6 +287,7 @@ async fn stop_without_owner(
     let how = OpenOptions { takeover, truncate_to: None, clients: LeftoverClients::Adopt };
     let mut owned = match OwnedRun::open(project, run, how, None).await {
         Err(OwnError::Lock(lock::Error::Disk(error))) if error.kind() == DiskErrorKind::Full => {
+            // The lock file needs space for the owner. The stop is worth the ballast.
             project.root.ballast(Arc::clone(&project.disk)).free().ok();
             OwnedRun::open(project, run, how, None).await?
         }
@@ -293,8 +296,10 @@ async fn stop_without_owner(
     let backends = backends(&owned.head.run.settings);
     let on_unreadable = match mode {
         StopMode::Now | StopMode::AfterTurn => OnUnreadable::Refuse,
+        // A cancelled run is never resumed, so an outcome that cannot be read is not needed.
         StopMode::Cancel => OnUnreadable::GiveUp,
     };
+    // Checked before clients are ended: a refusal must leave everything as it was.
     if on_unreadable == OnUnreadable::Refuse {
         owned.check_readable(&backends)?;
     }

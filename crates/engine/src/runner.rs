@@ -13,6 +13,7 @@ mod exec_step;
 mod run_directory;
 mod script_files;
 mod script_neighbours;
+mod shutdown;
 mod signals;
 mod turn;
 mod turn_context;
@@ -26,7 +27,7 @@ use raymond_backends::process::{self, Grace};
 use raymond_core::crayfish::Document;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::{Input, Phase, Record, Refusal, Run};
+use raymond_core::run::{Input, Record, Refusal, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Ledger, Status};
 use raymond_schema::NoLibrary;
@@ -52,19 +53,6 @@ use turn_context::TurnContext;
 /// How often the runner reads the inbox and writes a stale state file. A wake-up signal makes
 /// requests faster than this; one second is the delay if that signal is lost.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// For the second signal: processes are killed at once. The five seconds are the time that the kernel
-/// gets to remove killed processes.
-const NO_GRACE: Grace = Grace {
-    after_exit: Duration::ZERO,
-    interrupt: Duration::ZERO,
-    terminate: Duration::ZERO,
-    kill: Duration::from_secs(5),
-};
-
-/// How long the runner waits for the reports of turns whose processes it killed. Their costs are
-/// worth a short wait, but the user has asked twice to end now.
-const REPORT_WAIT: Duration = Duration::from_secs(2);
 
 /// An observer of a run, such as the console.
 pub trait RunWatcher {
@@ -181,14 +169,7 @@ impl<'w> Runner<'w> {
             schemas,
             ..
         } = owned;
-        // The start of a new run is not applied yet, but turns need its id, scope and settings.
-        let mut run = head.run.clone();
-        if let Some(Input::Start(start)) = inputs.first() {
-            raymond_core::run::apply(
-                &mut run,
-                &raymond_core::run::Event::RunStarted(start.clone()),
-            );
-        }
+        let run = run_after_start(&head, inputs);
         let backends_for_edits = backends.clone();
         let context = TurnContext {
             run: run.id,
@@ -225,16 +206,14 @@ impl<'w> Runner<'w> {
             snapshot_seq: driver.seq(),
             ignored: BTreeSet::new(),
         };
-        let (signal, shutdown) = (None, Shutdown::Graceful);
-        let clock = Clock::default();
         Self {
             driver,
             reports,
             progress_reports,
             directory,
-            clock,
-            signal,
-            shutdown,
+            clock: Clock::default(),
+            signal: None,
+            shutdown: Shutdown::Graceful,
             reported_mistake: None,
             backends: backends_for_edits,
         }
@@ -295,6 +274,7 @@ impl<'w> Runner<'w> {
     /// Collects a report and all others that have arrived meanwhile, to commit them together.
     fn gather(&mut self, first: TurnReport) -> Result<Vec<Input>, RunnerError> {
         let mut inputs = Vec::new();
+        // One record and one sync for all of them, instead of one for each.
         let mut lost = None;
         let mut next = Some(first);
         while let Some(report) = next {
@@ -320,6 +300,7 @@ impl<'w> Runner<'w> {
         if signal == Signal::Wake {
             return Some(self.requests());
         }
+        // The first signal asks politely. A user who sends another one does not want to wait.
         if self.signal.is_some() {
             self.shutdown = Shutdown::Immediate;
             return None;
@@ -331,6 +312,7 @@ impl<'w> Runner<'w> {
 
     /// Does the work of every second: requests, a vanished directory, a stale state file.
     fn tick(&mut self) -> Result<Vec<Input>, RunnerError> {
+        // As a subreaper this process inherits orphans, and must collect their exit codes.
         process::reap_orphans();
         self.restore_directory()?;
         let status = self.status();
@@ -401,72 +383,16 @@ impl<'w> Runner<'w> {
         let status = self.status();
         self.directory.write_state(self.driver.head(), status);
     }
+}
 
-    /// Ends everything that still runs, even after an error, and returns the run.
-    async fn shut_down(
-        mut self,
-        done: Result<(), RunnerError>,
-        active_run: &ActiveRun,
-    ) -> Result<DriveOutcome, RunnerError> {
-        let nonce = self.driver.run().nonce.clone();
-        match self.shutdown {
-            Shutdown::Immediate => {
-                self.end_processes(active_run, &NO_GRACE).await;
-                tokio::time::timeout(REPORT_WAIT, self.collect_last_reports()).await.ok();
-            }
-            Shutdown::Graceful => {
-                if done.is_err() {
-                    // Outcomes that arrive from now on must not start new turns. The driver may
-                    // refuse even this; then nothing can start either.
-                    let (mode, key) = (StopMode::Now, format!("error-{nonce}"));
-                    self.handle(vec![Input::Stop { mode, key }]).ok();
-                }
-                self.driver.world().cancel_all();
-                self.collect_last_reports().await;
-                self.end_processes(active_run, &Grace::default()).await;
-            }
-        }
-        let restore_directory = self.restore_directory();
-        done?;
-        restore_directory?;
-        // Writes the state file even if it is not stale, so that the last version is right even if
-        // an earlier write failed or another program changed the file.
-        self.write_state();
-        // The head of a dead driver contains events that are not in the journal.
-        if !self.driver.is_dead() {
-            self.directory.save_snapshot(self.driver.head());
-        }
-        let alive = match self.driver.run().phase {
-            Phase::Ended(_) => view::Owner::Alive,
-            Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,
-        };
-        let status = view::status(self.driver.run(), alive);
-        let (head, ..) = self.driver.into_parts();
-        Ok(DriveOutcome { head, status, signal: self.signal })
+/// Returns the run with its start applied. The driver applies it later, but turns need the id, the scope
+/// and the settings of a new run now.
+fn run_after_start(head: &Head, inputs: &[Input]) -> Run {
+    let mut run = head.run.clone();
+    if let Some(Input::Start(start)) = inputs.first() {
+        raymond_core::run::apply(&mut run, &raymond_core::run::Event::RunStarted(start.clone()));
     }
-
-    /// Ends all processes of the run. If another process owns the run by now, its processes carry the
-    /// same markers, so only the processes that this one started are ended.
-    async fn end_processes(&mut self, active_run: &ActiveRun, grace: &Grace) {
-        let nonce = &self.driver.run().nonce.clone();
-        if self.directory.lock.is_in_place().unwrap_or(false) {
-            active_run.end_processes(nonce, grace).await;
-        } else {
-            process::end_own(nonce, grace).await;
-        }
-    }
-
-    /// Records the outcomes of turns that were cancelled, because each may have cost money. Errors are
-    /// ignored here: the caller reports the first error, which ended the run.
-    async fn collect_last_reports(&mut self) {
-        while self.driver.world().running_turns() > 0 {
-            let Some(report) = self.reports.recv().await else { break };
-            self.driver.world().remove_turn(&report);
-            if let Ok(input) = report.into_input() {
-                self.handle(vec![input]).ok();
-            }
-        }
-    }
+    run
 }
 
 /// Sleeps for this time, or forever if there is none.

@@ -53,6 +53,7 @@ pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head,
 /// Identifies this build, because two builds of one version may differ in their types. Returns `None` if
 /// the executable was replaced while it runs.
 fn build() -> Option<String> {
+    // Size and time of the executable differ between builds of one version.
     let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let stamp = (program.len(), program.modified().ok()?);
     Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))

@@ -53,6 +53,7 @@ pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeove
     if paths.refuse_links(disk).is_err() || git_tracked::check(project, &head.run.id).is_err() {
         return;
     }
+    // Under the lock, so that a living owner and this process do not write the file at the same time.
     let Ok(_lock) = take_lock(project, &paths, takeover) else { return };
     paths.sweep(disk).ok();
     write(disk, &paths.state, head, status).ok();
@@ -135,6 +136,7 @@ fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
 }
 
 fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
+    // In order of creation, which a reader expects; the map is in order of name.
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     serializer.collect_seq(agents.into_iter().map(agent_row))

@@ -49,6 +49,7 @@ pub fn prepare(
         validate::in_order(problems)
     })?;
     let schemas = Schemas::compile(&parsed, library)?;
+    // Pinned with its schemas: a resume must not depend on files that may have changed.
     let text = pinned(&schemas.bundle_document(document, &parsed), &parsed.vars_with(vars));
     let file =
         SourceFile { name: FILE.to_owned(), bytes: text.into_bytes().into(), executable: false };
@@ -59,6 +60,7 @@ pub fn prepare(
         origin: Origin::Directory,
         warnings: Vec::new(),
     };
+    // The document was checked above, so a mistake here is a bug in Raymond.
     let found = Definition::parse(loaded.files.clone(), &Start::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
         let told = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);

@@ -38,6 +38,7 @@ impl Ballast {
 
     /// Reserves the space, unless that is done already. On a full disk no file is left behind.
     pub fn fill(&self) -> Result<(), disk::Error> {
+        // A file of another size may have been left by a process that died while filling it.
         if matches!(self.disk.metadata(&self.path), Ok(Metadata::File(SIZE))) {
             return Ok(());
         }
@@ -63,6 +64,7 @@ impl Ballast {
 /// Fills the file with random bytes: a file system that compresses would reserve nothing for zeros.
 fn write(file: &mut dyn Handle) -> io::Result<()> {
     let mut state = 0;
+    // 16 KiB at a time, so that filling does not need a megabyte of memory.
     let mut piece = [0; 16 * 1024];
     (0..SIZE).step_by(piece.len()).try_for_each(|at| {
         for word in piece.as_chunks_mut().0 {

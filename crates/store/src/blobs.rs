@@ -110,6 +110,7 @@ impl Blobs {
         }
         match self.get(hash) {
             Ok(_) => {
+                // Another process may have died between the rename and this sync.
                 sync_parent(self.disk.as_ref(), &path)?;
                 self.remember(hash);
                 Ok(true)
@@ -122,6 +123,7 @@ impl Blobs {
     fn copy(&self, from: &Path) -> Result<(String, u64), disk::Error> {
         let disk = self.disk.as_ref();
         let mut source = disk.open(from, Open::Read).during("open", from)?;
+        // The hash, and so the name, is known only after the last byte.
         let mut copy = Temporary::new(disk, &self.directory, "copy")?;
         let (mut hasher, mut length) = (blake3::Hasher::new(), 0);
         let mut chunk = vec![0; COPY_BYTES];
@@ -163,6 +165,7 @@ impl Blobs {
 }
 
 fn check_hash(hash: &str) -> Result<(), Error> {
+    // A hash comes from a record and becomes a file name: nothing else may reach the path.
     let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     if hash.len() == 64 && hash.bytes().all(digit) {
         Ok(())

@@ -224,6 +224,7 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Resu
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(error).during("create the directory", directory);
             }
+            // The directory exists. If it is a link, everything below it would be written elsewhere.
             Err(_) if disk.is_link(directory).during("look at", directory)? => {
                 return Err(refused(DiskErrorKind::Link)).during("write into", directory);
             }

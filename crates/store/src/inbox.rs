@@ -143,6 +143,7 @@ impl Inbox {
         };
         for name in names {
             let name = name.to_string_lossy().into_owned();
+            // Unfinished files belong to a process that is posting now. Renamed files were reported.
             if atomic_file::is_temporary(&name) || is_set_aside(&name) {
                 continue;
             }
@@ -176,6 +177,7 @@ impl Inbox {
         let key = key.ok_or(InvalidReason::Name)?.to_owned();
         let path = self.directory.join(name);
         match self.disk.metadata(&path) {
+            // Checked before reading, because any process of this user can put a huge file here.
             Ok(Metadata::File(size)) if size > MAX_REQUEST_BYTES => {
                 return Err(InvalidReason::Size);
             }
@@ -192,6 +194,7 @@ impl Inbox {
 
     fn set_aside(&self, name: String, why: InvalidReason) -> InvalidFile {
         let free = |path: &PathBuf| !disk::exists(self.disk.as_ref(), path).unwrap_or(true);
+        // After 99 bad files of one name the next one stays in place, and is only reported.
         let places = (1_u32..100).map(|n| self.directory.join(format!("{name}.bad-{n}")));
         let moved = places.into_iter().find(free);
         let from = self.directory.join(&name);
@@ -203,6 +206,7 @@ impl Inbox {
 
 fn is_key(key: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    // 200 bytes leave room for the temporary name, which contains the key: file systems allow 255.
     !key.is_empty() && key.len() <= 200 && key.bytes().all(allowed)
 }
 

@@ -85,12 +85,14 @@ impl Journal {
         if self.health == Health::Poisoned {
             return Err(Error::Poisoned(self.path.clone()));
         }
+        // A body that cannot be a record is refused before the file is touched.
         let sum = line::seal(&self.end.sum, body, &mut self.buffer)?;
         self.check_end()?;
         self.write()
             .or_else(|error| self.write_once_more(error))
             .during("append to", &self.path)?;
         self.sync()?;
+        // Only now does the record count: the chain continues from it.
         let seq = self.end.seq;
         self.end = Cursor { offset: self.end.offset + self.buffer.len() as u64, seq: seq + 1, sum };
         Ok(seq)
@@ -115,6 +117,7 @@ impl Journal {
         disk::create_dirs_above(disk.as_ref(), directory)?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
         atomic_file::write(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
+        // The old handle leads to the deleted file: records appended to it would be lost.
         self.file = open::open_existing(disk.as_ref(), &self.path)?;
         Ok(Presence::Restored)
     }
@@ -126,6 +129,7 @@ impl Journal {
         if size == self.end.offset {
             return Ok(());
         }
+        // Poisoned, because this process no longer knows which records are in the file.
         self.health = Health::Poisoned;
         Err(Error::ChangedByOther(self.path.clone()))
     }
@@ -145,6 +149,7 @@ impl Journal {
     }
 
     fn write_once_more(&mut self, error: io::Error) -> io::Result<()> {
+        // The first write could not be undone: another one would follow half a line.
         if self.health == Health::Poisoned {
             return Err(error);
         }

@@ -95,6 +95,7 @@ impl Lock {
         claim: Claim<'_>,
     ) -> Result<Self, Error> {
         let (mut lock, owner) = Self::claim(disk, host, path, claim)?;
+        // Deleting a run is how a user frees a full disk, so it must not need space itself.
         match write_owner(lock.file.as_mut(), &owner).during("write the lock", path) {
             Err(error) if error.kind() != DiskErrorKind::Full => Err(error.into()),
             Ok(()) | Err(_) => Ok(lock),
@@ -112,6 +113,7 @@ impl Lock {
         let mut file = opened.during("open the lock", path)?;
         lock_file(file.as_mut(), host, path)?;
         let me = host.me();
+        // The name of this process may still be there, if clearing it failed at its last release.
         if let Some(owner) = read_owner(file.as_mut()).filter(|owner| owner.process != me) {
             match (host.life(&owner.process), claim.takeover) {
                 (Life::Gone, _) | (Life::Elsewhere, Takeover::OtherHost) => {}
@@ -198,6 +200,7 @@ fn read_owner(file: &mut dyn Handle) -> Option<Owner> {
 fn write_owner(file: &mut dyn Handle, owner: &Owner) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(owner)?;
     bytes.push(b'\n');
+    // A longer earlier owner must not leave bytes behind the new one.
     file.truncate(0)?;
     file.write_at(0, &bytes)?;
     file.sync()

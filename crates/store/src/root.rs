@@ -231,6 +231,7 @@ impl RunPaths {
         for name in names {
             disk.rename(&from.join(name), &to.join(name)).during("move", &from.join(name))?;
         }
+        // The new names first: a crash in between must not lose both names of a file.
         disk::sync_dir(disk, &to)?;
         disk::sync_dir(disk, from)
     }
@@ -274,6 +275,7 @@ impl RunPaths {
         remove_tree(disk, &self.state)?;
         let runs = self.directory.parent().unwrap_or(&self.base);
         let id = self.directory.file_name().unwrap_or_default().to_string_lossy();
+        // Several deleted runs may have had the same id, so a free number is searched.
         let mut n = 0_u64;
         let aside = loop {
             let aside = runs.join(format!("{REMOVED_PREFIX}{n}-{id}"));
@@ -355,6 +357,7 @@ fn main_worktree(git: &[u8], directory: &Path) -> Option<PathBuf> {
     let gitdir = normalise(&directory.join(gitdir));
     let worktrees = gitdir.parent()?;
     let common = worktrees.parent()?;
+    // The `.git` file of a linked worktree contains `<main>/.git/worktrees/<name>`.
     let linked = worktrees.file_name()? == "worktrees" && common.file_name()? == ".git";
     linked.then(|| common.parent().map(Path::to_owned))?
 }
@@ -379,6 +382,8 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 fn is_run(id: &str) -> bool {
+    // No dots and no slashes, so that an id can never lead out of `runs/`. 128 bytes stay below the
+    // 255 that file systems allow, even with a prefix and a suffix.
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !id.is_empty() && id.len() <= 128 && id.bytes().all(allowed)
 }

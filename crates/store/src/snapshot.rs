@@ -46,6 +46,7 @@ impl Snapshot {
         let newline = memchr::memchr(b'\n', &bytes)?;
         let head: Head = serde_json::from_slice(&bytes[..newline]).ok()?;
         let state = bytes.split_off(newline + 1);
+        // The chained checksum of the record proves that the snapshot has the same history.
         let reflected = lines.line(head.seq)?;
         (head.hash == hash(&state) && head.sum == reflected.sum).then_some(Self {
             seq: head.seq,

@@ -20,6 +20,7 @@ pub struct TrustedUsers {
 impl TrustedUsers {
     /// Returns the trusted users for work in `directory`.
     pub fn in_directory(disk: &dyn Disk, directory: &Path) -> Self {
+        // A directory that cannot be read has no extra trusted user: the strict answer.
         Self { directory_owner: disk.foreign_owner(directory).unwrap_or_default() }
     }
 

@@ -63,6 +63,7 @@ impl OwnedRun {
             let marker = Marker::of(&run.nonce, turn);
             let found = find_turn(run, &self.paths, turn, backends);
             let mut processes = left.iter().chain(&self.found.ended);
+            // Processes prove that the client was started, even if its transcript was lost.
             let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
             let found =
@@ -250,6 +251,7 @@ pub(super) async fn end_leftovers(
     let adoptable: BTreeSet<Marker> = match clients {
         LeftoverClients::End => BTreeSet::new(),
         LeftoverClients::Adopt => in_flight(run)
+            // Scripts are never adopted: they run again.
             .filter(|turn| turn.lane != Lane::Script)
             .map(|turn| Marker::of(&run.nonce, turn))
             .collect(),

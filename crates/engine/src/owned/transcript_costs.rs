@@ -55,7 +55,7 @@ impl TranscriptIndex {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             match event {
                 Event::RunStarted(start) => {
-                    self.backends_asked.extend(start.backends.iter().cloned())
+                    self.backends_asked.extend(start.backends.iter().cloned());
                 }
                 Event::TurnQueued { turn, lane, .. } => {
                     self.lanes.insert(turn.clone(), lane.clone());
@@ -120,6 +120,8 @@ impl TranscriptIndex {
             nonce: run.nonce.clone(),
             turn: turn.clone(),
             attempt: *number,
+            // The record with the plan is lost. A fresh session is what most turns have, and only
+            // the transcript is read here.
             plan: plan.unwrap_or_else(|| SessionPlan::Fresh(turn.session(&run.nonce, 0))),
             transcript: transcript(&paths.transcripts, turn, *number),
             timeout: None,

@@ -76,12 +76,14 @@ impl AgentStep {
         let Answer::Replied(reply) = answer else {
             return observe::read_answer(answer, Source::Message, by, Path::new(""), blobs);
         };
+        // Clients that support schemas return the value separately; others only as text.
         let read = match reply.structured {
             Some(json) => Ok(json),
             None => reading::read_text(reply.text.trim()),
         };
         let (json, errors) = match read {
             Ok(json) => self.check_output(json).await,
+            // The text itself becomes the value, so that the result still contains the answer.
             Err(why) => {
                 let wrong = unread(&why);
                 (Json::String(reply.text), vec![wrong])

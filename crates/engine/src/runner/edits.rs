@@ -30,6 +30,7 @@ impl Runner<'_> {
         let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &check) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {
+                // The value is a hash or the text itself, so equal values mean unchanged files.
                 let manifest = Pin::of(&prepared.loaded).store(&self.directory.blobs);
                 let manifest = manifest.map_err(OwnError::Pin)?;
                 if manifest == run.manifest { None } else { self.adopt(prepared, manifest)? }

@@ -138,6 +138,7 @@ impl<'w> EffectRunner<'w> {
             let Some(Effect::Prompt(effect)) = effect::of_turn(run, definition, turn) else {
                 continue;
             };
+            // Started by this process in the first batch.
             if self.turns.contains_key(&id) {
                 continue;
             }
@@ -195,6 +196,7 @@ impl World for EffectRunner<'_> {
             Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) => {
                 self.start(run, definition, effect);
             }
+            // A turn that has reported meanwhile has no token: its outcome is already on its way.
             Effect::Cancel { turn, attempt } => {
                 if let Some(token) = self.turns.get(&(turn, attempt)) {
                     token.cancel();

@@ -131,11 +131,13 @@ pub(crate) async fn run(
         Err(Unfinished::Cancelled) => return Ok(interrupted()),
     }
     let ran = exec::run(step.command(&context, &effect), &cancel).await;
+    // A stop is not a failure of the step.
     if ran.end == End::Cancelled {
         return Ok(interrupted());
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
     result.insert("attempts".to_owned(), json!(effect.counted));
+    // A copy for the thread: if the check takes too long, the result without outputs is still needed.
     let (reader, mut left) = (Arc::clone(&step), result.clone());
     let checked_results = step.check(&cancel, move || {
         let checked_results = reader.check_results(&workspace, &ran, &mut left);
@@ -273,6 +275,7 @@ impl ExecStep {
         ran: &Ran,
         result: &mut Map<String, Json>,
     ) -> Result<(), AttemptFailure> {
+        // For a stream, stdout is the JSON value below and is not stored twice.
         if !matches!(self.exec.io, Io::Stream { .. }) {
             result.insert("stdout".to_owned(), json!(ran.stdout));
         }

@@ -80,6 +80,7 @@ impl RunDirectory {
     /// Reads the requests in the inbox. A file that is not a request is reported once and ignored.
     pub(super) fn requests(&mut self) -> Requests {
         let mut requests = Requests::default();
+        // An inbox that cannot be read is tried again at the next tick.
         let Ok(taken) = self.inbox().take_all() else { return requests };
         let mut ignored: Vec<(String, String)> = taken
             .invalid
@@ -90,11 +91,12 @@ impl RunDirectory {
             match request(&message.bytes, &message.key) {
                 Some(input) => requests.inputs.push(input),
                 None => {
-                    ignored.push((format!("{}.json", message.key), "unknown request".to_owned()))
+                    ignored.push((format!("{}.json", message.key), "unknown request".to_owned()));
                 }
             }
         }
         for (name, why) in ignored {
+            // A file that could not be renamed appears at every tick.
             if self.ignored.insert(name.clone()) {
                 requests.notes.push(format!("ignored {name} in the inbox: {why}"));
             }
@@ -200,6 +202,7 @@ fn request(bytes: &[u8], key: &str) -> Option<Input> {
     if bytes.is_empty() {
         return request_of_key(key);
     }
+    // The key inside must match the name: the answer removes the file by its key.
     let input: Input = serde_json::from_slice(bytes).ok()?;
     (request_key(&input).as_deref() == Some(key)).then_some(input)
 }

@@ -71,6 +71,8 @@ impl Runnable {
 /// uses its files as they are, so there the script's own file runs.
 pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, disk::Error> {
     let (scope, name) = (Path::new(&context.scope), state.name.as_str());
+    // One directory per version of a script: after an edit, running turns keep their own copy. 16 hex
+    // digits are enough to tell apart the versions of one run.
     let folder = context.private.join(&state.hash.as_str()[..16]);
     let folder = match (context.origin, context.pinning) {
         (Origin::Directory, Pinning::Unpinned) if has_bytes_of(&scope.join(name), state) => {
@@ -90,6 +92,7 @@ pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, 
         || !has_bytes_of(&copy, state)
     {
         let mode = if state.source.executable { 0o500 } else { 0o400 };
+        // Renamed into place, because another turn may be running the same copy.
         let new = folder.join(format!(".{name}.new"));
         write_new(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
         fs::rename(new, &copy).map_err(unwritable(&copy))?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::ConfigHome;
-use raymond_core::run::{Effect, Ending, Settings, effect};
+use raymond_core::run::{Effect, Ending, Phase, Settings, effect};
 use raymond_core::time::Span;
 use raymond_store::Inbox;
 

@@ -160,6 +160,7 @@ fn prepare_prompt(
         effort: effect.effort,
         permissions: effect.permissions,
         extras: effect.extras,
+        // Without that capability the schema is only part of the message.
         schema: agent_step
             .as_mut()
             .map(|agent_step| agent_step.schema.take())
@@ -201,6 +202,7 @@ pub(crate) async fn follow(
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = context.backends.get(&effect.backend) else {
+        // The client was started by an owner with this backend, so it may have cost something.
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
@@ -333,6 +335,7 @@ fn variables(
     result_file: &str,
 ) -> Result<Vec<(String, String)>, String> {
     let turn = &effect.turn;
+    // The same on every attempt, so that a script can recognise a repeated visit.
     let key = format!("{}.{}.{}", context.nonce, turn.agent, turn.visit);
     let visit = ScriptVisit { key: &key, result_file };
     let mut load = |blob: &BlobRef| context.load(blob);

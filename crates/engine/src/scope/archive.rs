@@ -169,6 +169,7 @@ fn unpack<R: Read + Seek>(
     let declared = entry.size();
     let content = entry.with_reader(archive, ZipReadOptions::new());
     let content = content.map_err(|error| Stopped::Failed(error.into()))?;
+    // Other entries are unpacked too, so that a bomb beside the states is found.
     let (kept, length) = if is_state(name) {
         let bytes = limit.read(content)?;
         let length = bytes.len() as u64;

@@ -93,6 +93,7 @@ impl Disk for Files {
     #[cfg(unix)]
     fn foreign_owner(&self, path: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
+        // Both the link and its target count: another user may own either of them.
         let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
         Ok(foreign_owner_among(owners, rustix::process::geteuid().as_raw()))
     }
@@ -104,6 +105,7 @@ impl Disk for Files {
         if !found.is_dir() {
             return Ok(());
         }
+        // Never through a link: the mode of a foreign directory must not change.
         let mode = found.permissions().mode();
         fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o700))
     }
@@ -151,6 +153,7 @@ impl Handle for OpenFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        // `fdatasync`: content and size, but not the time of the last change, which nothing needs.
         self.file.sync_data()
     }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The hexadecimal digits of a checksum: 128 bits, enough against accidents and forgery of one line.
+/// The hexadecimal digits of a checksum: 128 bits, so an accidental match is practically impossible.
 const DIGITS: usize = 32;
 const BEFORE: &[u8] = b",\"sum\":\"";
 const AFTER: &[u8] = b"\"}";
@@ -150,6 +150,7 @@ pub(super) fn open(previous: &Sum, line: &mut [u8], scratch: &mut Vec<u8>) -> Re
     if digits != sum.0 {
         return Err(Damage::Sum);
     }
+    // The body ends where the checksum begins: its last brace is restored in place, without a copy.
     line[at] = b'}';
     Ok(sum)
 }

@@ -34,6 +34,7 @@ impl Journal {
         let sum = line::seal(&Cursor::START.sum, header, &mut buffer)?;
         let mut file = match disk.open(path, Open::New) {
             Ok(file) => file,
+            // A crash during an earlier creation may have left an empty or torn file.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 open_unfinished(&disk, path)?
             }
@@ -41,6 +42,7 @@ impl Journal {
         };
         let written = file.write_at(0, &buffer).and_then(|()| file.sync());
         written.during("write the journal", path)?;
+        // Without this sync the name of the file could be lost, and with it all later records.
         sync_parent(disk.as_ref(), path)?;
         let end = Cursor { offset: buffer.len() as u64, seq: 1, sum };
         Ok(Self::at(disk, path, file, end))
@@ -66,6 +68,7 @@ impl Journal {
             }
         };
         if torn.is_some() {
+            // The bytes were saved above. The sync in `finish_opening` makes the removal durable.
             file.truncate(end.offset).during("remove the torn end of", path)?;
         }
         let journal = Self::at(disk, path, file, end);
@@ -80,6 +83,7 @@ impl Journal {
         let Read { header, lines, cursor, .. } = read;
         let file = open_existing(disk.as_ref(), path)?;
         let mut journal = Self::at(Arc::clone(&disk), path, file, cursor);
+        // The last line contains a checksum over everything before it, so comparing one line is enough.
         if journal.ends_with(&last_line(&header, &lines, cursor)).during("read", path)? {
             return journal.finish_opening(header, lines, None);
         }
@@ -145,6 +149,7 @@ pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Erro
         return Ok(header);
     }
     match Tail::new(scanned.rest, scanned.end, &scanned.lines) {
+        // An empty file or half a header: the run was never started.
         Tail::Clean | Tail::Torn(_) => Err(Error::Unborn(path.to_owned())),
         Tail::Damaged(damaged) => Err(Error::Damaged { path: path.to_owned(), damaged }),
     }
@@ -195,6 +200,7 @@ pub(super) fn save_beside(
     };
     let written = file.write_at(0, bytes).and_then(|()| file.sync());
     drop(file);
+    // A partial copy would look like a complete one.
     written.during("write", &path).inspect_err(|_| {
         disk.remove(&path).ok();
     })?;

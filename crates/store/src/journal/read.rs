@@ -74,6 +74,7 @@ impl Journal {
     /// Reads the records that were completed since `cursor`, and moves it behind them.
     pub fn follow(disk: &dyn Disk, path: &Path, cursor: &mut Cursor) -> Result<Lines, Error> {
         let mut file = open_to_read(disk, path)?;
+        // Journals only grow. A shorter file was rewound.
         if file.size().during("read", path)? < cursor.offset {
             return Err(Error::Rewound(path.to_owned()));
         }

@@ -39,6 +39,7 @@ impl Journal {
         if last > good {
             return Err(Error::NoSuchRecord { path: path.to_owned(), wanted: last, last: good });
         }
+        // The record of the rewind is chained to the last kept line, or to the header.
         let sum = match scanned.lines.line(last) {
             Some(line) => line.sum,
             None => line::seal(&Cursor::START.sum, &header, &mut Vec::new())?,

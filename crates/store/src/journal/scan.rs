@@ -47,6 +47,7 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
         let line = &mut buffer[start..start + newline];
         match line::open(&end.sum, line, &mut scratch) {
             Ok(sum) => end.sum = sum,
+            // Checksums are chained, so no line after a bad one can be verified.
             Err(found) => {
                 damage = Some(found);
                 break;

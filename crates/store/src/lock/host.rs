@@ -78,6 +78,7 @@ impl Host for ThisHost {
     }
 
     fn pause(&self) {
+        // 10 ms: a child holds the lock only until its `exec`, which takes a few milliseconds.
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -103,6 +104,7 @@ mod platform {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = fields(&stat)?;
         let state = fields.next()?;
+        // A zombie still has an entry, but it holds no lock and does nothing.
         let dead = matches!(state, "Z" | "X" | "x");
         // Field 22. The state was field 3, so 18 fields are skipped.
         fields.nth(18).filter(|_| !dead)?.parse().ok()
@@ -146,6 +148,7 @@ mod platform {
     pub(super) fn started(pid: u32) -> Option<u64> {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         match rustix::process::test_kill_process(pid) {
+            // All other errors, such as a missing permission, mean that the process exists.
             Err(rustix::io::Errno::SRCH) => None,
             Ok(()) | Err(_) => Some(0),
         }

@@ -54,6 +54,7 @@ impl Handle for OpenFile {
         let (mut machine, fault) = self.memory.enter(Operation::Write, &self.path)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let size = self.inode(&mut machine)?.content().len();
+        // Only growth needs space: overwriting works on a full disk.
         let growth = (offset + bytes.len()).saturating_sub(size);
         let fits = bytes.len() - (growth - room(&machine, growth));
         let (count, error) = match fault {
@@ -63,6 +64,7 @@ impl Handle for OpenFile {
             }
             _ => (fits, io::ErrorKind::StorageFull),
         };
+        // A failed write leaves the part that fitted, as on a real disk.
         self.inode(&mut machine)?.write(offset, &bytes[..count]);
         if count == bytes.len() { Ok(()) } else { Err(error.into()) }
     }

@@ -89,6 +89,7 @@ impl Tree {
         self.parent(to)?;
         match (self.find(from), self.find(to)) {
             (None, _) => return Err(io::ErrorKind::NotFound.into()),
+            // The store renames directories only on a real disk, when it deletes a run.
             (Some(Entry::Directory), _) => return Err(io::ErrorKind::Unsupported.into()),
             (Some(_), Some(Entry::Directory)) => return Err(io::ErrorKind::IsADirectory.into()),
             (Some(entry), Some(Entry::File(_)) | None) => {
