@@ -42,6 +42,7 @@ pub fn find(project: &Project) -> Abandoned {
 
 /// Ends these processes, and then removes the files.
 pub async fn remove(found: &Abandoned) -> RemovalFailures {
+    // Processes first, because they read the files.
     let processes = leftovers::end(&found.processes, &Grace::default()).await;
     let failed = |path: &PathBuf| {
         let error = std::fs::remove_file(path).err()?;
@@ -62,6 +63,7 @@ fn tag(project: &Path) -> String {
     // In hexadecimal digits: 64 bits are enough to tell apart the projects of one user, and the tag is
     // part of the environment of every process.
     const LENGTH: usize = 16;
+    // Without links, so that all paths to one project give the same tag.
     let path = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let hash = blake3::hash(path.as_os_str().as_encoded_bytes());
     hash.to_hex()[..LENGTH].to_owned()

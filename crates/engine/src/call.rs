@@ -95,8 +95,9 @@ impl Tool {
     pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> Reply {
         let raw = raw.into();
         let Follower { cancel, progress } = follower;
+        // A child token: the guard below must not cancel the caller's own token.
         let cancel = cancel.child_token();
-        let _given_up_when_dropped = cancel.clone().drop_guard();
+        let _cancel_when_dropped = cancel.clone().drop_guard();
         let tool = self.clone();
         let follower = Follower { cancel, progress };
         // A task of its own outlives a dropped future, and turns a panic into a reply.
@@ -375,6 +376,7 @@ fn internal(what: &str) -> Box<Reply> {
 /// Returns the reply for a run that cannot be opened.
 fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
     let (code, message) = match error {
+        // The caller can repeat the call later, so this is not a failure of the store.
         OwnError::Lock(lock::Error::Held { .. }) => {
             (ErrorCode::RunLocked, format!("another call works on the run {run}"))
         }

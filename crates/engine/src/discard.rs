@@ -72,10 +72,12 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     if seq == 0 && may_be_starting(project, run) {
         return Err(DiscardError::MayBeStarting(run.clone()));
     }
+    // From here on no process can resume the run.
     let lock = take_lock_to_delete(project, &paths)?;
     let now = match inspect(project, run) {
         Ok(seen) => {
             let left = leftovers::find(&seen.head.run.nonce);
+            // Without the run no command would find these processes again.
             if !left.is_empty() {
                 return Err(DiscardError::Processes { run: run.clone(), left });
             }

@@ -163,6 +163,7 @@ impl<L: Log, W: World> Driver<L, W> {
         for event in events() {
             ledger.note(record.at, event);
         }
+        // Watchers first: a record is reported before anything that it starts.
         self.world.committed(run, ledger, record);
         for effect in effect::effects(run, &self.definition, events()) {
             self.world.release(run, &self.definition, effect);

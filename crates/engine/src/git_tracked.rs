@@ -53,6 +53,7 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), GitTracked> {
     let repository = repository(&git, directory).map_err(|source| unknown(&git, source))?;
     let wanted = format!("{}/runs/{run}/", raymond_store::root::NAME);
     for index in indices(&repository).map_err(|source| unknown(&repository, source))? {
+        // A single tracked file is enough: it could be the journal, the lock or a pinned script.
         if holds(&index, wanted.as_bytes()).map_err(|source| unknown(&index, source))? {
             return Err(GitTracked::Run(run.clone()));
         }
@@ -121,6 +122,7 @@ fn holds(index: &Path, wanted: &[u8]) -> io::Result<bool> {
         Err(error) if is_absent(&error) => return Ok(false),
         opened => opened?.take(HEAD).read_to_end(&mut head)?,
     };
+    // Versions 2 and 3 contain whole paths, so a search in the raw bytes is enough.
     let Some(count) = index_v4::count(&head) else { return contains(index, wanted) };
     let entries = || {
         let mut file = open(index, LARGEST)?;

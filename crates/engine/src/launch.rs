@@ -90,6 +90,7 @@ pub fn prepare_with(
 /// Compares the pinned states of a failed run with the files. The user must choose between the two
 /// before a resume; for all other runs the pinned states count.
 pub fn states(project: &Project, run: &Run) -> States {
+    // Parsing the workflow costs time, and only the hints for a failed run need it.
     if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
         return States::AsPinned;
     }
@@ -100,6 +101,7 @@ pub fn states(project: &Project, run: &Run) -> States {
     let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
     match pinned {
         Ok(pinned) if current.definition.manifest() == pinned.manifest() => States::AsPinned,
+        // Edited, but an agent is at a state that no longer exists.
         Ok(_) if check_adoption(run, &current.definition).is_err() => States::Unusable,
         Ok(_) => States::Edited,
         Err(_) => States::AsPinned,
@@ -151,6 +153,7 @@ impl OwnedRun {
         let ballast = project.root.ballast(Arc::clone(&disk));
         // Without ballast the run still starts: a full disk is reported by the first write that matters.
         ballast.fill().ok();
+        // The nonce of an interrupted creation wins, because it is in the header already.
         let (journal, nonce) = create_journal(disk, &paths.journal, &launch.run, launch.nonce)?;
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);

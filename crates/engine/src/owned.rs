@@ -182,6 +182,7 @@ impl OwnedRun {
         backends: &BackendsFor<'_>,
     ) -> Result<Self, OwnError> {
         let paths = project.paths(run);
+        // Both checks come before the lock, because taking it already writes a file.
         git_tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
         let lock = take_lock(project, &paths, how.takeover)?;
@@ -246,6 +247,7 @@ impl OwnedRun {
     /// Uses the edited states of `prepared` from now on. The core refuses if an agent is at a state
     /// that no longer exists.
     pub fn adopt(self, prepared: Prepared) -> Result<Result<Self, Refusal>, OwnError> {
+        // The files are stored before the record that refers to them.
         let manifest = Pin::of(&prepared.loaded).store(&self.blobs)?;
         let Self { head, definition, journal, .. } = self;
         let mut driver = Driver::new(head, definition, journal, RecordOnly);

@@ -122,6 +122,7 @@ impl NotAPrompt {
 pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let extension = path.extension().and_then(|extension| extension.to_str());
+    // Some systems write extensions in upper case.
     let is = |known: &str| extension.is_some_and(|found| found.eq_ignore_ascii_case(known));
     if found.is_dir() {
         directory::load(path, Start::Entry)
@@ -133,6 +134,7 @@ pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
         Err(ScopeError::Crayfish(path.to_owned()))
     } else {
         let name = state_name(path)?;
+        // The parent of a bare file name is an empty path, which cannot be opened.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         directory::load(parent.unwrap_or_else(|| Path::new(".")), Start::State(name))
     }

@@ -129,6 +129,7 @@ impl<'r> State<'r> {
 /// Returns the variables of a run. A name that ends with a colon has a JSON value.
 fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
     let meant = |(name, text): (&String, &String)| {
+        // A value that is not JSON after all is shown as text, with its full name.
         let json = name.strip_suffix(':').zip(reading::read_text(text).ok());
         json.map_or_else(|| (name.clone(), json!(text)), |(name, value)| (name.to_owned(), value))
     };

@@ -137,6 +137,7 @@ pub enum DiskErrorKind {
 impl DiskErrorKind {
     /// Returns the kind of `error`.
     pub fn of(error: &io::Error) -> Self {
+        // Refusals of this crate travel inside an `io::Error`, because the interface has no other type.
         if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>()) {
             return refused.0;
         }
@@ -201,6 +202,7 @@ pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8
         let filled = bytes.len();
         bytes.resize(expected.min(filled + READ_BYTES), 0);
         match file.read_at(offset + filled as u64, &mut bytes[filled..])? {
+            // The file became shorter while it was read.
             0 => {
                 bytes.truncate(filled);
                 break;
@@ -231,6 +233,7 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Resu
             Ok(()) | Err(_) => {}
         }
     }
+    // Each parent is synced once, after all its new names exist.
     let changed: BTreeSet<&Path> = missing.iter().filter_map(|created| created.parent()).collect();
     changed.into_iter().try_for_each(|directory| sync_dir(disk, directory))
 }

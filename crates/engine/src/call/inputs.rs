@@ -54,6 +54,7 @@ impl CallInputs {
         let Request { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
             let (known_as, step) = named(document, &name)?;
+            // An answer that is not JSON has its problem already, and no schema to check.
             let unread = unread.remove(&name).map(|wrong| vec![wrong]);
             let errors = unread.unwrap_or_else(|| schemas.errors(step, "/schema", &json));
             let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
@@ -185,6 +186,7 @@ impl CallInputs {
     fn stored(&mut self, record: RunRecord, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let (mut outputs, mut results) = (BTreeMap::new(), BTreeMap::new());
         for (known_as, (_, json, verdict)) in &mut self.outputs {
+            // Taken out instead of cloned: outputs may be large, and only their names are needed later.
             let stored = store(blobs, accepted(json.take()), true)?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
@@ -200,6 +202,7 @@ impl CallInputs {
             let ok = is_good(&result);
             results.insert(key, store(blobs, result, ok)?);
         }
+        // Without a record the run trusts the attempts that the caller sends.
         let alone = record == RunRecord::None;
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }

@@ -89,6 +89,7 @@ impl OwnedRun {
             let outcome = step_outcome(agent_step, answer, &blobs).await?;
             inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
         }
+        // Processes of clients that still run are not touched: they are adopted.
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
         self.found.ended.extend(left);

@@ -87,6 +87,7 @@ fn discarded_tail<'a>(
     for line in read.lines.iter().take_while(|line| line.seq <= kept.seq) {
         transcripts.note(&fold::record(line.body, line.seq)?);
     }
+    // The lines so far are kept: their turns are settled, except those in flight.
     transcripts.mark_kept(&kept.run);
     let mut followed = Vec::new();
     for line in read.lines.after(kept.seq) {

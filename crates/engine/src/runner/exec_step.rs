@@ -191,6 +191,7 @@ fn failed(
         keep_end(stdout);
     }
     let result = store(&context.blobs, Json::Object(result), false)?;
+    // The message for the user contains the last line of stderr; the stored error does not repeat it.
     let why = last_line.map_or_else(|| why.clone(), |last_line| format!("{why}: {last_line}"));
     let failure = TurnFailure::Step { why, result, again: is_retryable };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
@@ -229,6 +230,7 @@ impl ExecStep {
             cwd: effect.cwd.clone().into(),
             environment: self.call.env.clone().into_iter().collect(),
             inherit: Inherit::only(effect.environment.as_deref()),
+            // Without an input the program reads from `/dev/null`, so that it cannot wait for a user.
             stdin: self
                 .call
                 .input
@@ -341,6 +343,7 @@ impl ExecStep {
 fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<(), Finding> {
     let place = format!("/io/out/{}", pointer_token(&contract.name));
     let finding = |code, why: &str| Finding::at(&place, code, format!("{}: {why}", contract.name));
+    // A template may render to an empty path, which would mean the workspace itself.
     if path.is_empty() {
         return Err(finding(ProblemCode::EscapingPath, "its path is empty"));
     }

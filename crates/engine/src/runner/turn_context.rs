@@ -61,6 +61,7 @@ impl Backends {
         settings: &'a Settings,
         survey: &Reachability<'a>,
     ) -> Vec<Diagnostic> {
+        // Capabilities first, then the checks of the caller: the user sees all of them at once.
         let demand = Requirements { settings, catalog: &self.catalog() };
         let words = self.check.iter().flat_map(|check| check(settings, survey));
         demand.of_start(survey).into_iter().chain(words).collect()
@@ -78,6 +79,7 @@ impl Backends {
 
     /// Reads transcripts of earlier turns with these backends, unless a backend of the same name exists.
     pub fn replace_missing(&mut self, mut former: Self) {
+        // A backend of the same name can read its own earlier transcripts.
         former.all.retain(|name, _| !self.all.contains_key(name));
         self.replace(former);
     }

@@ -155,6 +155,7 @@ impl Memory {
         let mut machine = self.lock();
         machine.processes.remove(&self.process);
         let process = self.process;
+        // As the kernel does when a process ends.
         machine.locks.retain(|_, (holder, _)| *holder != process);
     }
 
@@ -168,11 +169,13 @@ impl Memory {
             inode.crash(&mut machine.dice);
         }
         machine.tree.crash(&mut machine.dice);
+        // A file without a surviving name is lost, even if its content was synced.
         let named: BTreeSet<_> = machine.tree.files().collect();
         machine.inodes.retain(|number, _| named.contains(number));
         machine.locks.clear();
         machine.plan.clear();
         machine.processes.clear();
+        // The number of the boot is part of every process, so earlier owners count as dead.
         machine.boots += 1;
         machine.power = Power::On;
         let process = machine.next_process;
@@ -201,6 +204,7 @@ impl Memory {
                 Err(io::Error::other("the machine crashed"))
             }
             Some(Fault::Fail(kind)) => Err(kind.into()),
+            // Full means full from now on: later calls meet the same limit.
             Some(Fault::Full) => {
                 machine.capacity = Some(machine.used());
                 Ok((machine, None))
@@ -219,6 +223,7 @@ impl Machine {
             (None, Some(hook)) => hook(&call),
             (None, None) => None,
         };
+        // The log contains only faults that really happened, because coverage is measured by it.
         call.fault = planned.filter(|fault| fault.applies_to(operation));
         let fault = call.fault;
         self.calls.push(call);

@@ -108,6 +108,7 @@ pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Su
     let [b'{', inside @ .., b'}'] = body else {
         return Err(BadBody::NotAnObject);
     };
+    // The checksum is added after a comma, which needs a field before it.
     if inside.trim_ascii().is_empty() {
         return Err(BadBody::NotAnObject);
     }

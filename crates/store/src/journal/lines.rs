@@ -66,6 +66,7 @@ impl Lines {
     /// Removes the first line, and returns its body.
     pub(super) fn take_header(&mut self) -> Option<Vec<u8>> {
         let header = self.line(self.first)?.body.to_vec();
+        // The buffer stays as it is: only the start moves behind the header.
         self.start = self.ends.remove(0);
         self.first += 1;
         Some(header)
@@ -82,6 +83,7 @@ impl Lines {
     }
 
     fn at(&self, index: usize) -> Line<'_> {
+        // `line::open` has put the last brace of the body where the checksum begins.
         let line = &self.buffer[self.end_of(index)..self.ends[index] - 1];
         Line { seq: self.first + index as u64, body: &line[..=line.len() - SUFFIX], sum: sum(line) }
     }

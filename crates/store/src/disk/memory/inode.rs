@@ -32,6 +32,7 @@ impl Inode {
             return;
         }
         let end = offset + bytes.len();
+        // A write behind the end also changes the gap before it, which reads as zeros.
         let from = offset.min(self.current.len());
         self.current.resize(end.max(self.current.len()), 0);
         self.current[offset..end].copy_from_slice(bytes);
@@ -63,6 +64,7 @@ impl Inode {
     /// Cuts the power.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         self.lose(dice);
+        // After a failed sync the page cache still has the lost pages. After a crash it is empty.
         self.current.clone_from(&self.durable);
     }
 

@@ -139,6 +139,7 @@ impl Tree {
     /// Cuts the power.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         for change in self.pending.drain(..) {
+            // Without a sync the order of changes on the disk is undefined, so each has its own chance.
             if dice(2) == 1 {
                 change.apply(&mut self.durable);
             }
