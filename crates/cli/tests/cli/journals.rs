@@ -201,7 +201,7 @@ fn what_is_no_journal_of_this_run_is_refused() {
     );
     check(
         &|project| project.read(JOURNAL).replace("\"format\":1", "\"format\":99"),
-        "raymond: the journal has format 99, and this release reads up to 1
+        "raymond: the journal has format 99, but this release reads only up to 1
         hint: use the release that wrote it, or a later one",
     );
     check(

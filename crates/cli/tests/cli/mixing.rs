@@ -589,7 +589,7 @@ fn an_unpinned_run_does_not_take_up_what_its_backends_cannot_do() {
     project
         .raymond("run wf --replies r.yaml --run-id r --unpinned")
         .prints("as before\n")
-        .mentions(0, &["goes on with the states as they were", "there is no backend \"gemini\""]);
+        .mentions(0, &["continuing with the earlier states", "there is no backend \"gemini\""]);
 }
 
 /// Claude asks codex, which fails after a while.
