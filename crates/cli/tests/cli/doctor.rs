@@ -335,7 +335,7 @@ fn runs_that_cannot_be_read_or_never_started_are_named() {
     assert!(journals[0].1.starts_with("damaged: its journal is damaged: record "), "{journals:?}");
     assert_eq!(about(0).0, "fail");
     assert!(about(0).1.unwrap().starts_with("raymond resume damaged --truncate-to "));
-    assert!(journals[1].1.starts_with("foreign: this is not a journal"), "{journals:?}");
+    assert!(journals[1].1.starts_with("foreign: this is not the journal"), "{journals:?}");
     let fixed = project.raymond("doctor --fix --json");
     let deeds =
         ["removed empty, which was never started", "removed header, which was never started"];
