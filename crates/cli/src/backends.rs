@@ -23,7 +23,7 @@ use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Kind, Reachability, State};
 use raymond_engine::project::Project;
-use raymond_engine::shell::Backends;
+use raymond_engine::runner::Backends;
 
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
@@ -145,7 +145,7 @@ fn add_scripted(backends: &mut Backends, settings: &Settings, replies: Replies) 
     let scripted = Arc::new(Scripted::new(replies));
     if uses_only_replies(settings) {
         for name in catalog().names() {
-            backends.stand_in(name.clone(), scripted.clone());
+            backends.answer_for(name.clone(), scripted.clone());
         }
     }
     backends.add(scripted);

@@ -26,7 +26,7 @@ use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};
 use raymond_engine::clock;
 use raymond_engine::driver::Head;
-use raymond_engine::shell::Watch;
+use raymond_engine::runner::RunWatcher;
 
 use crate::args::OutputFlags;
 use crate::json::{self, Layout};
@@ -179,7 +179,7 @@ impl Console {
     }
 }
 
-impl Watch for Console {
+impl RunWatcher for Console {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         self.print(run, record);
         self.stderr_writer

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
-use raymond_engine::shell::{Signal, Signals};
+use raymond_engine::runner::{Signal, Signals};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use raymond_core::ids::RunId;
 use raymond_core::run::Record;
 use raymond_engine::discard::{self, Traces};
-use raymond_engine::look::{self, Look, LookError};
+use raymond_engine::inspect::{self, InspectError, Inspection};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
@@ -99,12 +99,12 @@ pub(crate) enum Examined {
     NeverStarted,
     /// The run has started, but its journal is missing or empty.
     Lost,
-    Unreadable(LookError),
+    Unreadable(InspectError),
 }
 
 /// Reads a run and classifies what it finds.
 pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
-    match look::look(project, run) {
+    match inspect::inspect(project, run) {
         Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
         Ok(look) => match (&look.journal.tail, &look.owner) {
             (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),

@@ -1,15 +1,17 @@
-//! Whether the machine has restarted since a file was written.
+//! Finds out whether the machine has restarted since a file was written.
 //!
-//! Clients do not sync their transcripts, so a power failure may take the end of a transcript, or all of
-//! it. The costs in what is left are then only a lower bound: see `recovery::after_restart`. The file that
-//! names a client holds the boot in which it started; this module decides where there is no such file.
+//! Clients do not sync their transcripts, so a power failure may lose the end of a transcript, or all of
+//! it. The costs in the rest are then only a lower bound: see `recovery::after_restart`. Normally the
+//! file that names a client contains the boot in which it started. This module decides if that file is
+//! missing.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Returns whether the file was last written before the machine started. If nobody can tell, it was not.
-pub(crate) fn wrote_before(path: &Path) -> bool {
+/// Returns whether the file was last written before the machine started. Without `/proc` or without
+/// the file the answer is no.
+pub(crate) fn is_from_earlier_boot(path: &Path) -> bool {
     let written = fs::metadata(path).and_then(|file| file.modified()).ok();
     let booted = fs::read_to_string("/proc/stat").ok().and_then(|stat| boot_time(&stat));
     written.zip(booted).is_some_and(|(written, booted)| written < booted)
@@ -36,11 +38,11 @@ mod tests {
 
     // proves: A6
     #[test]
-    fn only_a_file_of_an_earlier_boot_is_doubted() {
+    fn file_of_an_earlier_boot_is_recognised() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(!wrote_before(file.path()));
+        assert!(!is_from_earlier_boot(file.path()));
         File::open(file.path()).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(wrote_before(file.path()));
-        assert!(!wrote_before(Path::new("/nonexistent/journal")));
+        assert!(is_from_earlier_boot(file.path()));
+        assert!(!is_from_earlier_boot(Path::new("/nonexistent/journal")));
     }
 }

@@ -1,13 +1,14 @@
 //! One call of the tool `crayfish`: a request in, a reply out.
 //!
-//! Every door (the command line, the MCP server, the plugin of a host) hands its request to
-//! [`Tool::call`], so all of them answer alike. A call with a `runId` works on a run like any other,
-//! in the project of its workspace; one without works on a run in memory that is gone afterwards.
-//! Nothing here ends in an error: whatever goes wrong is a reply with a stable code.
+//! The command line, the MCP server and the plugins of hosts all pass their requests to [`Tool::call`],
+//! so all of them answer in the same way. A call with a `runId` works on a normal run in the project of
+//! its workspace. A call without one works on a run in memory that is dropped afterwards. No call
+//! returns an error: every failure is a reply with a stable code. The language of the documents is in
+//! `raymond_core::crayfish`.
 
-mod brought;
+mod inputs;
 mod progress;
-pub(crate) mod sent;
+pub(crate) mod raw_request;
 #[cfg(test)]
 mod tests;
 mod workspaces;
@@ -28,86 +29,90 @@ use raymond_store::lock::{self, Takeover};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandoned;
-use crate::aside::{self, GivenUp, aside};
+use crate::blocking::{self, Unfinished, run_with_limit};
 use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
-use crate::owned::{Clients, Opening, OwnError, Owned};
+use crate::owned::{LeftoverClients, OpenOptions, OwnError, OwnedRun};
 use crate::project::Project;
+use crate::runner::{self, Backends};
 use crate::schemas::Schemas;
-use crate::shell::{self, Backends};
 use crate::steps;
 
-use brought::{Brought, KnownBy};
+use inputs::{CallInputs, RunRecord};
 pub use progress::Progress;
-use progress::Teller;
-pub use sent::Sent;
+use progress::ProgressReporter;
+pub use raw_request::RawRequest;
 pub use workspaces::Workspaces;
 
-/// The run of a call without a `runId`.
-const NAMELESS: &str = "call";
+/// The name of the run of a call without a `runId`. Any name would do, because the run exists only in
+/// memory.
+const UNNAMED_RUN: &str = "call";
 
 /// The tool, for all calls of a host.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Whose workspace is which.
     pub workspaces: Workspaces,
-    /// What governs the runs of its calls.
+    /// The settings of the runs of its calls.
     pub settings: Settings,
 }
 
-/// Who follows a call, and may give it up.
+/// The caller's connection to a running call.
 #[derive(Debug)]
 pub struct Follower {
     /// Ends the running step, and the call.
     pub cancel: CancellationToken,
-    /// Where progress is told; nobody needs to listen.
+    /// Receives progress. The caller may ignore it.
     pub progress: tokio::sync::mpsc::UnboundedSender<Progress>,
 }
 
-/// A request that can be answered: everything about it that can be wrong beforehand is right.
-struct Ready {
+/// A request that has passed all checks that need no run.
+struct CheckedRequest {
     prepared: Prepared,
     schemas: Arc<Schemas>,
-    brought: Brought,
+    call_inputs: CallInputs,
     run: Option<RunId>,
-    /// Outputs that no step can have asked for: nothing is begun with them.
-    unasked: Vec<Problem>,
+    /// Outputs that no step can have asked for. The call is refused because of them.
+    unasked_outputs: Vec<Problem>,
 }
 
-/// How the run of a call begins.
-enum Beginning {
-    /// It was over before.
-    Over(Box<Run>),
-    /// It is to be driven.
-    Begun(Box<Begun>),
+/// The run of a call.
+enum CallRun {
+    /// The run had ended in an earlier call.
+    Ended(Box<Run>),
+    /// The run is to be driven.
+    Open(Box<OpenCall>),
 }
 
-struct Begun {
-    owned: Owned,
+struct OpenCall {
+    owned: OwnedRun,
     inputs: Vec<Input>,
-    brought: Brought,
+    call_inputs: CallInputs,
 }
 
 impl Tool {
-    /// Answers one request. Whoever stops waiting for it gives it up: it still ends what it started.
-    pub async fn call(&self, sent: impl Into<Sent>, follower: Follower) -> Reply {
-        let sent = sent.into();
+    /// Answers one request. If the caller drops the future, the call is cancelled, but it still ends the
+    /// processes that it started.
+    pub async fn call(&self, raw: impl Into<RawRequest>, follower: Follower) -> Reply {
+        let raw = raw.into();
         let Follower { cancel, progress } = follower;
+        // A child token: the guard below must not cancel the caller's own token.
         let cancel = cancel.child_token();
-        let _given_up_when_dropped = cancel.clone().drop_guard();
+        let _cancel_when_dropped = cancel.clone().drop_guard();
         let tool = self.clone();
         let follower = Follower { cancel, progress };
-        let call = tokio::spawn(async move { tool.try_call(sent, follower).await });
+        // A task of its own outlives a dropped future, and turns a panic into a reply.
+        let call = tokio::spawn(async move { tool.try_call(raw, follower).await });
         let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
         reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
 
-    async fn try_call(&self, sent: Sent, follower: Follower) -> Result<Reply, Box<Reply>> {
-        let request = sent
+    async fn try_call(&self, raw: RawRequest, follower: Follower) -> Result<Reply, Box<Reply>> {
+        let request = raw
             .read()
-            .map_err(|problems| mistaken(ErrorCode::BadRequest, "the request", problems))?;
+            .map_err(|problems| invalid(ErrorCode::BadRequest, "the request", problems))?;
         let run = request.run.clone();
-        // Whoever carries everything itself echoes a refusal as any other reply.
+        // A caller without a `runId` keeps results and attempts itself and sends back those of the
+        // last reply. A refusal must not lose them.
         let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
         let reply = self.answer(request, follower).await;
         reply.map_err(|mut refused| {
@@ -125,84 +130,95 @@ impl Tool {
             refused(ErrorCode::BadWorkspace, unopened.to_string(), Vec::new())
         })?;
         if directory.to_str().is_none() {
-            // A record could not say where it is, and another directory may have the name it would say.
+            // A record stores the path as text. A lossy text could be the path of another directory.
             let message =
                 format!("the path of the workspace is not UTF-8: {}", directory.display());
             return Err(refused(ErrorCode::BadWorkspace, message, Vec::new()));
         }
         let place = directory.clone();
-        let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
-        let ready = looked.await.map_err(|given_up| match given_up {
-            GivenUp::Cancelled => refused(ErrorCode::Cancelled, GIVEN_UP, Vec::new()),
-            GivenUp::NoThread => refused(ErrorCode::Internal, aside::NO_THREAD, Vec::new()),
-            GivenUp::TooLong => {
-                let most = aside::LONGEST.as_secs();
-                let message = format!("to check the request takes more than {most} s");
+        let checking =
+            run_with_limit(&follower.cancel, move || check_request(request, &place, &workspace));
+        let checked = checking.await.map_err(|given_up| match given_up {
+            Unfinished::Cancelled => refused(ErrorCode::Cancelled, GIVEN_UP, Vec::new()),
+            Unfinished::NoThread => refused(ErrorCode::Internal, blocking::NO_THREAD, Vec::new()),
+            Unfinished::TimedOut => {
+                let most = blocking::TIME_LIMIT.as_secs();
+                let message = format!("checking the request takes more than {most} s");
                 refused(ErrorCode::TooLarge, message, Vec::new())
             }
         })??;
-        self.work(ready, &directory, follower).await
+        self.work(checked, &directory, follower).await
     }
 
     async fn work(
         &self,
-        ready: Ready,
+        checked: CheckedRequest,
         directory: &Path,
         follower: Follower,
     ) -> Result<Reply, Box<Reply>> {
-        let (run, schemas) = (ready.run.clone(), Arc::clone(&ready.schemas));
-        let work = ready.prepared.definition.work.clone();
+        let (run, schemas) = (checked.run.clone(), Arc::clone(&checked.schemas));
+        let work = checked.prepared.definition.work.clone();
         let work = work.ok_or_else(|| internal("no document"))?;
-        let Begun { mut owned, inputs, brought } = match self.begin(ready, &work, directory).await?
-        {
-            Beginning::Over(over) => {
-                return Ok(answer(*over, &work, &|_| None, run.as_ref()));
-            }
-            Beginning::Begun(begun) => *begun,
-        };
-        // Nobody else will look for what a killed call without a record has left.
+        let OpenCall { mut owned, inputs, call_inputs } =
+            match self.begin(checked, &work, directory).await? {
+                CallRun::Ended(over) => {
+                    return Ok(answer(*over, &work, &|_| None, run.as_ref()));
+                }
+                CallRun::Open(begun) => *begun,
+            };
+        // A killed call without a `runId` has no run to resume, so the next call of any kind ends
+        // its leftover processes.
         process::end_abandoned(&Grace::default()).await;
+        // Compiled once for the check of the request, and used again by the runner.
         owned.schemas = Some(Arc::clone(&schemas));
         let Follower { cancel, progress } = follower;
-        let mut teller = Teller::new(progress);
-        let driven =
-            shell::drive_for(owned, Backends::default(), inputs, (&mut teller, &cancel)).await;
+        let mut reporter = ProgressReporter::new(progress);
+        let driven = runner::drive_until_cancelled(
+            owned,
+            Backends::default(),
+            inputs,
+            &mut reporter,
+            &cancel,
+        )
+        .await;
         let driven =
             driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
         let bundled = |step| schemas.bundled(step, "/schema");
-        let ignored = brought.ignored(&driven.head.run, run.as_ref());
+        let ignored = call_inputs.ignored(&driven.head.run, run.as_ref());
         let reply = answer(driven.head.run, &work, &bundled, run.as_ref());
         Ok(Reply { ignored, ..reply })
     }
 
-    /// Creates the run of a call, or goes on with it.
+    /// Creates the run of a call, or opens the run of an earlier call.
     async fn begin(
         &self,
-        ready: Ready,
+        checked: CheckedRequest,
         work: &StepsProgram,
         directory: &Path,
-    ) -> Result<Beginning, Box<Reply>> {
-        let Ready { prepared, mut brought, run, schemas: _, mut unasked } = ready;
+    ) -> Result<CallRun, Box<Reply>> {
+        let CheckedRequest { prepared, mut call_inputs, run, schemas: _, mut unasked_outputs } =
+            checked;
         let (project, nonce, new) = match &run {
             Some(_) => {
                 let project = Project::locate(directory).map_err(|error| {
                     refused(ErrorCode::StoreFailed, error.to_string(), Vec::new())
                 })?;
-                (project, clock::nonce(), KnownBy::NewRecord)
+                (project, clock::nonce(), RunRecord::New)
             }
-            None => (in_memory(), abandoned::nonce(directory), KnownBy::Nobody),
+            None => (in_memory(), abandoned::nonce(directory), RunRecord::None),
         };
+        // Read before the run is created below, which would make every run exist.
         let is_new = is_new(&project, run.as_ref())?;
-        let id = run.unwrap_or_else(|| RunId::new(NAMELESS));
+        let id = run.unwrap_or_else(|| RunId::new(UNNAMED_RUN));
         let cwd = directory.display().to_string();
-        if is_new && unasked.is_empty() {
-            // What is refused here leaves no run behind.
-            unasked = brought.of_no_run(&id);
+        if is_new && unasked_outputs.is_empty() {
+            // Checked before the run is created, so that a refused call leaves no run behind.
+            unasked_outputs = call_inputs.answers_without_run(&id);
         }
-        if !unasked.is_empty() {
-            let mut refused = mistaken(ErrorCode::UnaskedOutput, "the request", unasked);
-            if !is_new && let Ok(owned) = self.open(&project, &id, (work, &cwd)).await {
-                refused = knowing(refused, &owned.head.run);
+        if !unasked_outputs.is_empty() {
+            let mut refused = invalid(ErrorCode::UnaskedOutput, "the request", unasked_outputs);
+            if !is_new && let Ok(owned) = self.open(&project, &id, work, &cwd).await {
+                refused = with_progress(refused, &owned.head.run);
             }
             return Err(refused);
         }
@@ -214,49 +230,64 @@ impl Tool {
             input: None,
             settings: self.settings(),
         };
-        let (owned, mut inputs, call) = match Owned::create(&project, prepared, launch) {
+        let (owned, mut inputs, call) = match OwnedRun::create(&project, prepared, launch) {
             Ok((owned, start)) => {
-                let call = brought.call(&owned.head.run, (new, &owned.blobs))?;
+                let call = call_inputs.call(&owned.head.run, new, &owned.blobs)?;
                 (owned, vec![start], call)
             }
             Err(LaunchError::Exists(_)) => {
-                let mut owned = self.open(&project, &id, (work, &cwd)).await?;
+                let mut owned = self.open(&project, &id, work, &cwd).await?;
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
-                    return Ok(Beginning::Over(Box::new(owned.head.run)));
+                    return Ok(CallRun::Ended(Box::new(owned.head.run)));
                 }
-                let call = brought.call(&owned.head.run, (KnownBy::Record, &owned.blobs));
-                let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
+                let call = call_inputs.call(&owned.head.run, RunRecord::Existing, &owned.blobs);
+                let call = call.map_err(|refused| with_progress(refused, &owned.head.run))?;
                 let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
-                (owned, resumed.map_err(|error| unowned(&id, &error))?, call)
+                (owned, resumed.map_err(|error| own_error(&id, &error))?, call)
             }
-            Err(LaunchError::Own(error)) => return Err(unowned(&id, &error)),
+            Err(LaunchError::Own(error)) => return Err(own_error(&id, &error)),
             Err(error @ LaunchError::Blobs(_)) => {
                 return Err(refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()));
             }
         };
         inputs.push(Input::Call(Box::new(call)));
-        Ok(Beginning::Begun(Box::new(Begun { owned, inputs, brought })))
+        Ok(CallRun::Open(Box::new(OpenCall { owned, inputs, call_inputs })))
     }
 
-    /// A run that was begun by an earlier call, with the same document.
+    /// Opens the run of an earlier call. The document, the variables and the workspace must be the same.
     async fn open(
         &self,
         project: &Project,
         run: &RunId,
-        (work, at): (&StepsProgram, &str),
-    ) -> Result<Owned, Box<Reply>> {
-        let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
-        let opened = Owned::open(project, run, how, None).await;
-        let owned = opened.map_err(|error| unowned(run, &error))?;
+        work: &StepsProgram,
+        cwd: &str,
+    ) -> Result<OwnedRun, Box<Reply>> {
+        let how = OpenOptions {
+            takeover: Takeover::Never,
+            truncate_to: None,
+            clients: LeftoverClients::End,
+        };
+        let opened = OwnedRun::open(project, run, how, None).await;
+        let owned = opened.map_err(|error| own_error(run, &error))?;
         let other = |what: &str| {
-            let message = format!("the run {run} was begun with {what}");
-            Err(knowing(refused(ErrorCode::RunMismatch, message, Vec::new()), &owned.head.run))
+            let message = format!("the run {run} was started with {what}");
+            Err(with_progress(
+                refused(ErrorCode::RunMismatch, message, Vec::new()),
+                &owned.head.run,
+            ))
         };
         match owned.definition.work.as_deref() {
+            // The steps of such a run are answered by backends, not by the caller.
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
                 other("`raymond run`, not by a call")
             }
-            _ if owned.head.run.agents.get(&AgentId::main()).is_some_and(|main| main.cwd != at) => {
+            _ if owned
+                .head
+                .run
+                .agents
+                .get(&AgentId::main())
+                .is_some_and(|main| main.cwd != cwd) =>
+            {
                 other("another workspace")
             }
             Some(begun) if begun.vars != work.vars => other("other vars"),
@@ -267,54 +298,51 @@ impl Tool {
         }
     }
 
-    /// What governs the run of a call: loops say themselves how many programs run at a time, as far
-    /// as the machine lets them.
+    /// Returns the settings of the run of a call. Loops set their own parallelism, so the run only
+    /// limits it to what the machine allows.
     fn settings(&self) -> Settings {
         let program = Program::Crayfish { answers: Answers::Caller };
-        Settings {
-            program,
-            max_parallel: process::max_parallel_programs(),
-            ..self.settings.clone()
-        }
+        Settings { program, max_parallel: process::most_at_a_time(), ..self.settings.clone() }
     }
 }
 
-/// Checks whatever can be checked before anything is begun.
-fn ready(
+/// Checks everything that can be checked before a run exists.
+fn check_request(
     request: Request,
-    (directory, workspace): (&Path, &Workspace),
-) -> Result<Ready, Box<Reply>> {
+    directory: &Path,
+    workspace: &Workspace,
+) -> Result<CheckedRequest, Box<Reply>> {
     let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
     let files = workspace.schema_files(&request.schema_paths, parse).map_err(|faults| {
-        let told = faults.into_iter().map(|(index, fault)| {
+        let problems = faults.into_iter().map(|(index, fault)| {
             let path = format!("/ref/schemaPaths/{index}");
-            Problem::new(path, steps::flaw_of_path(&fault.why), fault.why.to_string())
+            Problem::new(path, steps::path_problem_code(&fault.why), fault.why.to_string())
         });
-        mistaken(ErrorCode::BadRequest, "the request", told.collect())
+        invalid(ErrorCode::BadRequest, "the request", problems.collect())
     })?;
-    let shelf = steps::Shelf(files);
-    let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &shelf));
+    let library = steps::WorkspaceSchemas(files);
+    let prepared = steps::prepare(&request.workflow, &request.vars, directory, &library);
     let prepared = prepared
-        .map_err(|problems| mistaken(ErrorCode::InvalidWorkflow, "the workflow", problems))?;
+        .map_err(|problems| invalid(ErrorCode::InvalidWorkflow, "the workflow", problems))?;
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
-    let unasked = request.unasked(document);
-    let schemas = Arc::new(shell::schemas_of(Some(document)));
+    let unasked_outputs = request.unasked(document);
+    let schemas = Arc::new(runner::compile_schemas(Some(document)));
     let run = request.run.clone();
-    let brought = Brought::weigh(request, document, &schemas);
-    Ok(Ready { prepared, schemas, brought, run, unasked })
+    let call_inputs = CallInputs::check(request, document, &schemas);
+    Ok(CheckedRequest { prepared, schemas, call_inputs, run, unasked_outputs })
 }
 
-/// Whether a run is named that does not exist yet.
+/// Returns whether the request names a run that does not exist yet.
 fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
     let Some(run) = run else { return Ok(false) };
-    let exists = project.paths(run).exist(project.disk.as_ref());
+    let exists = project.paths(run).exists(project.disk.as_ref());
     let failed =
         |error: disk::Error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new());
     exists.map(|exists| !exists).map_err(failed)
 }
 
-/// A project that is gone when the call is.
+/// Returns a project in memory for a call without a `runId`.
 fn in_memory() -> Project {
     let root = Root::in_directory(Path::new("/"));
     Project { disk: Arc::new(Memory::new(0)), root }
@@ -324,8 +352,9 @@ fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) ->
     Box::new(Reply::failed(code, message, errors))
 }
 
-/// Whoever reads nothing but the message is told the first of the mistakes.
-fn mistaken(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
+/// Returns a refusal for mistakes. The message contains the first one, because some callers show only
+/// the message.
+fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.iter().map(Problem::tells).sum() {
         1_usize => format!("{what} has a mistake: {first}"),
@@ -334,8 +363,8 @@ fn mistaken(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     refused(code, message, problems)
 }
 
-/// A refusal of a run that has come to something already.
-fn knowing(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
+/// Adds the results and attempts of the run to a refusal.
+fn with_progress(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
     (refused.results, refused.attempts) = (results(run.clone()), attempts(run));
     refused
 }
@@ -344,24 +373,25 @@ fn internal(what: &str) -> Box<Reply> {
     refused(ErrorCode::Internal, what, Vec::new())
 }
 
-/// Why a run that exists cannot be worked on.
-fn unowned(run: &RunId, error: &OwnError) -> Box<Reply> {
+/// Returns the reply for a run that cannot be opened.
+fn own_error(run: &RunId, error: &OwnError) -> Box<Reply> {
     let (code, message) = match error {
+        // The caller can repeat the call later, so this is not a failure of the store.
         OwnError::Lock(lock::Error::Held { .. }) => {
             (ErrorCode::RunLocked, format!("another call works on the run {run}"))
         }
         OwnError::Lock(lock::Error::OtherHost { .. } | lock::Error::Removed { .. })
-        | OwnError::Elsewhere(_) => (ErrorCode::RunLocked, chain(error)),
+        | OwnError::ActiveCopy(_) => (ErrorCode::RunLocked, chain(error)),
         _ => (ErrorCode::StoreFailed, chain(error)),
     };
     refused(code, message, Vec::new())
 }
 
-/// An error with its causes.
+/// Formats an error with its causes. A cause that a transparent error repeats is left out.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |told, cause| {
+    causes.fold(error.to_string(), |message, cause| {
         let cause = cause.to_string();
-        if told.ends_with(&cause) { told } else { format!("{told}: {cause}") }
+        if message.ends_with(&cause) { message } else { format!("{message}: {cause}") }
     })
 }

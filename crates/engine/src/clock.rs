@@ -1,4 +1,7 @@
-//! The wall clock and the dice of the real machine: the only ones that a run ever sees.
+//! The wall clock and the random numbers of the real machine.
+//!
+//! No other module asks for the time or for randomness. The core gets both inside inputs, so that a
+//! journal can be decided again with the same result.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +10,7 @@ use raymond_core::ids::Nonce;
 use raymond_core::run::Run;
 use raymond_core::time::{Span, Timestamp};
 
-/// The time.
+/// Returns the current time.
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -28,7 +31,8 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// The time for this run, which may wait for something.
+    /// Returns the time for this run. While the run waits for a time, the clock does not go backwards:
+    /// see [`OwnerClock`].
     pub(crate) fn now(&mut self, run: &Run) -> Timestamp {
         let uptime = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let machine = Reading { wall: (self.wall)(), uptime: Span(uptime) };
@@ -36,11 +40,12 @@ impl Clock {
     }
 }
 
-/// Sixteen random bytes, in hexadecimal.
+/// Returns sixteen random bytes, in hexadecimal.
 pub fn nonce() -> Nonce {
     let mut bytes = [0_u8; 16];
     let flags = rustix::rand::GetRandomFlags::empty();
-    // Before the kernel has gathered entropy this waits; it fails only without the system call.
+    // `getrandom` waits until the kernel has enough entropy. It fails only if the system call is
+    // forbidden; a nonce must then still differ between runs, but it need not be secret.
     let filled = rustix::rand::getrandom(&mut bytes[..], flags).unwrap_or(0);
     if filled < bytes.len() {
         let seed = format!("{:?} {}", SystemTime::now(), std::process::id());
@@ -58,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owner_ignores_a_clock_set_back_while_it_waits() {
+    fn waiting_owner_ignores_a_clock_set_back() {
         static WALL: AtomicU64 = AtomicU64::new(5000);
         let wall = || Timestamp(WALL.load(Ordering::Relaxed));
         let mut clock = Clock { wall, ..Clock::default() };

@@ -1,9 +1,9 @@
-//! Deleting a run that nobody needs.
+//! Deletes a run.
 //!
-//! It is done under the lock of the run, and only when the run is what it was when the decision was
-//! made. It needs no free space, because it is how a user frees a full disk. Its directory is renamed
-//! first: a resume that comes too late finds no run, never half of one. What does not belong to this user,
-//! lies behind a link or came with the repository is left alone.
+//! This happens under the lock of the run, and only if the run has not changed since the user decided.
+//! It needs no free space, because it is how a user frees a full disk. The directory is renamed first:
+//! a resume that comes too late finds no run, never half of one. Runs of another user, behind a link or
+//! from the repository are refused. Which runs to delete is decided by `raymond prune`.
 
 use std::fs;
 use std::io;
@@ -16,43 +16,41 @@ use raymond_core::ids::RunId;
 use raymond_store::{disk, lock};
 use rustix::process::geteuid;
 
-use crate::elsewhere::Elsewhere;
+use crate::copied_run::ActiveCopy;
 use crate::fold;
-use crate::look::{LookError, look};
-use crate::owned::take_to_delete;
+use crate::git_tracked::{self, GitTracked};
+use crate::inspect::{InspectError, inspect};
+use crate::owned::take_lock_to_delete;
 use crate::project::Project;
-use crate::tracked::{self, Tracked};
 
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
-    /// Its directory is a link, or no directory at all.
-    #[error("{} is a link, or no directory", .0.display())]
+    #[error("{} is a link or not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// It came with the repository.
     #[error(transparent)]
-    Tracked(#[from] Tracked),
-    /// Its directory belongs to somebody else.
+    GitTracked(#[from] GitTracked),
+    /// Its directory belongs to another user.
     #[error("{} belongs to user {owner}", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The number of its user.
+        /// The user id of the other user.
         owner: u32,
     },
-    /// Somebody drives it.
+    /// Another process owns it.
     #[error(transparent)]
     Lock(#[from] lock::Error),
-    /// A copy of it is driven.
+    /// Another process drives a copy of it.
     #[error(transparent)]
-    Elsewhere(#[from] Elsewhere),
-    /// Something has happened to it since it was looked at.
-    #[error("{0} has gone on since it was looked at")]
+    ActiveCopy(#[from] ActiveCopy),
+    /// The run has new records since it was inspected.
+    #[error("{0} has changed since it was read")]
     Changed(RunId),
-    /// Nothing is recorded of it, and it is not old enough to be given up.
+    /// The run has no record yet, and is so young that its owner may be about to write one.
     #[error("{0} may be starting just now")]
-    Young(RunId),
-    /// Processes of it still run.
+    MayBeStarting(RunId),
     #[error("processes of {run} still run")]
     Processes {
         /// The run.
@@ -60,57 +58,60 @@ pub enum DiscardError {
         /// The processes.
         left: Vec<Leftover>,
     },
-    /// It cannot be read.
     #[error(transparent)]
-    Look(#[from] LookError),
-    /// It cannot be removed.
+    Inspect(#[from] InspectError),
     #[error(transparent)]
     Disk(#[from] disk::Error),
 }
 
-/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded. Its files are set aside, and
-/// removed by whoever sweeps.
+/// Deletes a run whose last record is `seq`, or 0 if it has no record. The files are renamed here, and
+/// removed by the next sweep.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
     if seq == 0 && may_be_starting(project, run) {
-        return Err(DiscardError::Young(run.clone()));
+        return Err(DiscardError::MayBeStarting(run.clone()));
     }
-    let lock = take_to_delete(project, &paths)?;
-    let now = match look(project, run) {
+    // From here on no process can resume the run.
+    let lock = take_lock_to_delete(project, &paths)?;
+    let now = match inspect(project, run) {
         Ok(seen) => {
             let left = leftovers::find(&seen.head.run.nonce);
+            // Without the run no command would find these processes again.
             if !left.is_empty() {
                 return Err(DiscardError::Processes { run: run.clone(), left });
             }
             seen.head.seq
         }
-        // Nobody but the holder of this lock drives it.
-        Err(LookError::NothingYet { .. }) => 0,
-        Err(LookError::Journal(error)) if error.is_missing() => 0,
+        // The error names an owner, but that owner is this process, which holds the lock.
+        Err(InspectError::NothingYet { .. }) => 0,
+        Err(InspectError::Journal(error)) if error.is_missing() => 0,
         Err(error) => return Err(error.into()),
     };
+    // A run that worked has a journal. If the journal is missing now, something else is wrong, and the
+    // files may be all that is left of the work.
     let is_lost = now == 0 && traces(project, run) == Traces::OfWork;
     if now != seq || is_lost {
         return Err(DiscardError::Changed(run.clone()));
     }
-    paths.set_aside(disk)?;
+    paths.move_to_removed(disk)?;
     drop(lock);
     Ok(())
 }
 
-/// What there is of a run beside its journal.
+/// The files of a run besides its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Traces {
-    /// Nothing but what the first moments of any run leave.
+    /// Only files that every run has from its first moment.
     None,
-    /// Stored values as well: those of its definition, when its journal has got as far as its header.
+    /// Also stored values: the pinned definition, if the journal has its header.
     Values,
-    /// What only a run has that was started.
+    /// Files that only a started run has.
     OfWork,
 }
 
-/// Looks for traces of a run whose journal tells nothing. What cannot be seen counts as work.
+/// Looks for files of a run whose journal has no record. Files that cannot be read count as work, so
+/// that nothing of value is deleted.
 pub fn traces(project: &Project, run: &RunId) -> Traces {
     let paths = project.paths(run);
     let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
@@ -119,47 +120,49 @@ pub fn traces(project: &Project, run: &RunId) -> Traces {
         Some("lock" | "console.log") => false,
         Some("journal.jsonl") => !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()),
         Some("blobs") if has_header(project, run) => false,
-        _ => !is_hollow(&path),
+        _ => !has_no_files(&path),
     };
     if is_there(&paths.state) || entries.flatten().any(|entry| is_work(entry.path())) {
         return Traces::OfWork;
     }
-    if is_hollow(&paths.blobs) { Traces::None } else { Traces::Values }
+    if has_no_files(&paths.blobs) { Traces::None } else { Traces::Values }
 }
 
 fn has_header(project: &Project, run: &RunId) -> bool {
-    let first = fold::first(project.disk.as_ref(), &project.paths(run).journal);
+    let first = fold::read_header(project.disk.as_ref(), &project.paths(run).journal);
     first.is_some_and(|first| first.is_ok())
 }
 
-/// Whether there is no file below a directory, or no directory at all.
-fn is_hollow(path: &Path) -> bool {
+/// Returns whether a directory is missing or contains no file at any depth.
+fn has_no_files(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::read_dir(path)
-            .is_ok_and(|entries| entries.flatten().all(|entry| is_hollow(&entry.path()))),
+            .is_ok_and(|entries| entries.flatten().all(|entry| has_no_files(&entry.path()))),
         Ok(_) => false,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
-/// Whether a run without any record is so young that its owner may be about to write the first.
+/// Returns whether a run without a record is so young that its owner may be about to write the first.
 pub fn may_be_starting(project: &Project, run: &RunId) -> bool {
+    // Creating a run takes milliseconds. A minute allows for a machine that is very busy.
     const SOON: Duration = Duration::from_mins(1);
     let directory = project.paths(run).directory;
     let changed = fs::symlink_metadata(directory).and_then(|found| found.modified());
     changed.is_ok_and(|at| match at.elapsed() {
         Ok(age) => age < SOON,
+        // The clock was set back since: the distance is what counts.
         Err(ahead) => ahead.duration() < SOON,
     })
 }
 
-/// How many bytes the files of a run have. What cannot be seen is not counted.
+/// Returns the size of the files of a run in bytes. Files that cannot be read are not counted.
 pub fn size(project: &Project, run: &RunId) -> u64 {
     let paths = project.paths(run);
     size_of(&paths.directory) + size_of(&paths.state)
 }
 
-/// How many bytes a file has, or all files below a directory. Links are not followed.
+/// Returns the size of a file, or of all files below a directory, in bytes. Links are not followed.
 pub fn size_of(path: &Path) -> u64 {
     let Ok(found) = fs::symlink_metadata(path) else { return 0 };
     if !found.is_dir() {
@@ -169,13 +172,13 @@ pub fn size_of(path: &Path) -> u64 {
     entries.map(|entry| size_of(&entry.path())).sum()
 }
 
-/// Checks that a run is this user's to delete, or to end what it left: its directory is one, no link leads
-/// to it, and it did not come with the repository.
+/// Checks that this user may delete a run or end its processes: its directory is not behind a link,
+/// belongs to this user, and did not come with the repository.
 pub fn check_own(project: &Project, run: &RunId) -> Result<(), DiscardError> {
     let paths = project.paths(run);
     check_directory(&paths.directory)?;
     paths.refuse_links_above(project.disk.as_ref())?;
-    Ok(tracked::check(project, run)?)
+    Ok(git_tracked::check(project, run)?)
 }
 
 fn check_directory(path: &Path) -> Result<(), DiscardError> {

@@ -1,9 +1,11 @@
 //! The driver: decides, commits, then acts.
 //!
-//! A synchronous struct without IO of its own. It takes what was observed, lets the core decide and
-//! apply it on the head of the run, writes **one** record for all of it, and only when that record
-//! is durable tells the world. When a commit fails the head is worth nothing any more: the driver
-//! refuses everything, and only a reopened journal goes on.
+//! A synchronous struct without IO of its own. It takes a batch of inputs, lets the core decide and
+//! apply them on the head of the run, and writes **one** record for all of them. Effects are released
+//! only after that record is durable. If a commit fails, the head is ahead of the journal: the driver
+//! refuses all further inputs, and the run continues only after its journal is opened again.
+//!
+//! [`crate::runner`] collects the inputs and runs the effects; the simulator has its own [`World`].
 
 use raymond_core::run::{Effect, Input, Record, Refusal, Run, batch, effect};
 use raymond_core::time::Timestamp;
@@ -11,31 +13,31 @@ use raymond_core::value::Value;
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 
-/// Where records become durable.
+/// The journal, as the driver uses it.
 pub trait Log {
-    /// Appends one line and makes it durable; whatever fails, the line does not count.
+    /// Appends one line and makes it durable. After an error the line does not count.
     fn append(&mut self, body: &[u8]) -> Result<(), raymond_store::journal::Error>;
 }
 
-/// Those who act on what is durable, and those who watch.
+/// The outside world: runs effects, and reports records to watchers.
 pub trait World {
-    /// This record is durable; `run` and `ledger` hold it.
+    /// Called after a record is durable. `run` and `ledger` already contain it.
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
-    /// Do this now.
+    /// Starts an effect. It must not block.
     fn release(&mut self, run: &Run, definition: &Definition, effect: Effect);
 }
 
-/// Why the driver does not go on.
+/// Why the driver stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The record could not be made durable.
+    /// A record could not be made durable.
     #[error("could not record what happened")]
     Commit(#[source] raymond_store::journal::Error),
     /// A record could not be made durable earlier.
-    #[error("an earlier record could not be written; the run has to be resumed")]
+    #[error("could not write an earlier record; resume the run")]
     Dead,
-    /// A record does not serialise; nothing was written.
+    /// A record could not be serialised. Nothing was written.
     #[error("could not encode a record")]
     Encode(#[source] serde_json::Error),
 }
@@ -43,11 +45,10 @@ pub enum DriverError {
 /// A run in memory, at the head of its journal.
 #[derive(Debug)]
 pub struct Head {
-    /// The run.
     pub run: Run,
-    /// What it no longer holds.
+    /// The facts that the run itself no longer contains, such as results of finished agents.
     pub ledger: Ledger,
-    /// The number of its last record; 0 before the first.
+    /// The number of the last record, or 0 before the first.
     pub seq: u64,
 }
 
@@ -63,58 +64,56 @@ pub struct Driver<L, W> {
 }
 
 impl<L: Log, W: World> Driver<L, W> {
-    /// A driver for the run at `head`.
     pub fn new(head: Head, definition: Definition, log: L, world: W) -> Self {
         Self { head, definition, log, world, dead: false, more: false }
     }
 
-    /// The run, every record of it durable.
+    /// Returns the run. All its records are durable, unless the driver is dead.
     pub fn run(&self) -> &Run {
         &self.head.run
     }
 
-    /// The run and what it no longer holds.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The states that it uses.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// The run, its definition and its journal, given up.
+    /// Gives up the run, its definition and its journal.
     pub fn into_parts(self) -> (Head, Definition, L) {
         (self.head, self.definition, self.log)
     }
 
-    /// The world that it acts on.
     pub fn world(&mut self) -> &mut W {
         &mut self.world
     }
 
-    /// Shows the world what it acts for.
+    /// Calls a function with the world, the run and its definition.
     pub fn with_world<T>(&mut self, act: impl FnOnce(&mut W, &Run, &Definition) -> T) -> T {
         act(&mut self.world, &self.head.run, &self.definition)
     }
 
-    /// Whether the head may say more than the journal: a record could not be made durable.
+    /// Returns whether a record could not be made durable. The head may then contain events that are
+    /// not in the journal.
     pub fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// Whether more follows by itself: [`Input::Due`] goes on with it.
+    /// Returns whether the last decision was split because it was too large for one record.
+    /// [`Input::Due`] continues it.
     pub fn has_more(&self) -> bool {
         self.more
     }
 
-    /// The number of the last durable record.
+    /// Returns the number of the last durable record.
     pub fn seq(&self) -> u64 {
         self.head.seq
     }
 
-    /// Takes a batch of inputs: one record, one sync, then the effects. The verdict on each input
-    /// stands at its place.
+    /// Handles a batch of inputs: one record, one sync, then the effects. Returns one verdict for each
+    /// input, in the same order.
     pub fn handle(
         &mut self,
         at: Timestamp,
@@ -123,10 +122,12 @@ impl<L: Log, W: World> Driver<L, W> {
         if self.dead {
             return Err(DriverError::Dead);
         }
-        // Until the record is durable the head is ahead of the truth.
+        // `batch` changes the head before the record is durable. The flag is set first, so that an
+        // early return below leaves a driver that refuses everything.
         self.dead = true;
         let decided = batch(&mut self.head.run, &self.definition, at, inputs);
         self.more = decided.more;
+        // A batch that decides nothing needs no record: most ticks end here.
         if !decided.steps.is_empty() {
             let record = Record { seq: self.head.seq + 1, at, steps: decided.steps };
             let body = serde_json::to_vec(&record).map_err(DriverError::Encode)?;
@@ -137,13 +138,15 @@ impl<L: Log, W: World> Driver<L, W> {
         Ok(decided.verdicts)
     }
 
-    /// Uses edited states from now on, unless an agent needs one that is gone.
+    /// Uses edited states from now on. The core refuses if an agent is at a state that no longer
+    /// exists.
     pub fn adopt(
         &mut self,
         at: Timestamp,
         definition: Definition,
         manifest: Value,
     ) -> Result<Result<(), Refusal>, DriverError> {
+        // The core decides with the new definition, so it is replaced first and restored on refusal.
         let earlier = std::mem::replace(&mut self.definition, definition);
         let mut verdicts = self.handle(at, vec![Input::Adopt { manifest }])?;
         let verdict = verdicts.pop().unwrap_or(Ok(()));
@@ -160,6 +163,7 @@ impl<L: Log, W: World> Driver<L, W> {
         for event in events() {
             ledger.note(record.at, event);
         }
+        // Watchers first: a record is reported before anything that it starts.
         self.world.committed(run, ledger, record);
         for effect in effect::effects(run, &self.definition, events()) {
             self.world.release(run, &self.definition, effect);
@@ -167,11 +171,11 @@ impl<L: Log, W: World> Driver<L, W> {
     }
 }
 
-/// A world in which nothing is started: for those who only have something to record.
+/// A world without effects, for callers that only record something.
 #[derive(Debug, Clone, Copy)]
-pub struct Nobody;
+pub struct RecordOnly;
 
-impl World for Nobody {
+impl World for RecordOnly {
     fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
 
     fn release(&mut self, _: &Run, _: &Definition, _: Effect) {}

@@ -1,4 +1,8 @@
-//! A journal's lines as a run: recovery and every screen go through here.
+//! Turns the lines of a journal into a run.
+//!
+//! Recovery and every command that shows a run use this module, so they all see the same run. It checks
+//! the header and the order of records; checksums and unfinished lines are the store's business. The
+//! meaning of events is in `raymond_core::run::apply`.
 
 use std::path::Path;
 
@@ -10,34 +14,29 @@ use raymond_store::journal;
 
 use crate::driver::Head;
 
-/// Why a journal is not a run.
+/// Why a journal cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
-    /// The first line is not that of a journal of ours.
-    #[error("this is not a journal of a run: {0}")]
-    Foreign(String),
-    /// It is that of another run.
+    /// The first line is not a header.
+    #[error("this is not the journal of a run: {0}")]
+    NotAJournal(String),
+    /// The journal belongs to another run.
     #[error("the journal of {wanted} belongs to the run {found}")]
-    Stranger {
-        /// Whose it should be.
+    OtherRun {
+        /// The run whose directory contains the journal.
         wanted: RunId,
-        /// Whose it is.
+        /// The run that the journal names.
         found: RunId,
     },
-    /// It was written by a later release.
+    /// A later release wrote the journal.
     #[error(
-        "the journal has format {0}, and this release reads up to {format}",
+        "the journal has format {0}, but this release reads only up to {format}",
         format = record::FORMAT
     )]
     Newer(u32),
-    /// A line whose sum is right cannot be read.
-    #[error("record {seq} cannot be read: {why}")]
-    Unreadable {
-        /// Its number.
-        seq: u64,
-        /// What is wrong.
-        why: String,
-    },
+    /// A line with a correct checksum is not a record.
+    #[error("could not read record {seq}: {why}")]
+    Unreadable { seq: u64, why: String },
 }
 
 /// Reads the first line of a journal.
@@ -46,8 +45,8 @@ pub fn header(line: &[u8]) -> Result<Header, FoldError> {
     struct Format {
         format: u32,
     }
-    let foreign = |error: serde_json::Error| FoldError::Foreign(error.to_string());
-    // The format first: a later header may have another shape.
+    let foreign = |error: serde_json::Error| FoldError::NotAJournal(error.to_string());
+    // Only the format is read first: the header of a later format may have other fields.
     let Format { format } = serde_json::from_slice(line).map_err(foreign)?;
     if format > record::FORMAT {
         return Err(FoldError::Newer(format));
@@ -60,55 +59,57 @@ pub fn check_owner(run: &RunId, header: &Header) -> Result<(), FoldError> {
     if header.run == *run {
         return Ok(());
     }
-    Err(FoldError::Stranger { wanted: run.clone(), found: header.run.clone() })
+    Err(FoldError::OtherRun { wanted: run.clone(), found: header.run.clone() })
 }
 
-/// Checks that the run which was folded is that of the header: files are found by its name.
+/// Checks that the records belong to the run of the header: the paths of all other files follow from
+/// that name.
 pub fn check_run(header: &Header, head: &Head) -> Result<(), FoldError> {
     if head.seq == 0 || head.run.id == header.run {
         return Ok(());
     }
-    Err(FoldError::Stranger { wanted: header.run.clone(), found: head.run.id.clone() })
+    Err(FoldError::OtherRun { wanted: header.run.clone(), found: head.run.id.clone() })
 }
 
-/// A better reason for an error about the very first line: the file was never ours, or a later
-/// release, whose sums we do not know, wrote it.
-pub fn not_ours(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
+/// Returns a better reason for an error in the first line: the file is not a journal, or a later release
+/// wrote it and uses checksums that this release does not know.
+pub fn explain_bad_header(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
     let journal::Error::Damaged { path, damaged } = error else { return None };
     if damaged.seq > 0 {
         return None;
     }
-    first(disk, path)?.err()
+    read_header(disk, path)?.err()
 }
 
-/// The first line of a journal, whatever follows it.
-pub(crate) fn first(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
+/// Reads the header of a journal without reading the rest.
+pub(crate) fn read_header(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
+    // A header has about 100 bytes. 4 KiB is one page.
     let mut start = vec![0; 4096];
     let length = disk.open(path, Open::Read).ok()?.read_at(0, &mut start).ok()?;
     let first = start[..length].split(|byte| *byte == b'\n').next()?;
     Some(header(first))
 }
 
-/// Reads one record, which has to be number `seq`.
+/// Parses one record, which must have the number `seq`.
 pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
     let unreadable = |why: String| FoldError::Unreadable { seq, why };
-    // The bytes are checked at once, not text by text.
+    // Checking UTF-8 once for the whole line is faster than letting serde check each text.
     let line = std::str::from_utf8(line).map_err(|error| unreadable(error.to_string()))?;
     let record: Record =
         serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
     if record.seq != seq {
-        return Err(unreadable(format!("it says that it is number {}", record.seq)));
+        return Err(unreadable(format!("its number is {}", record.seq)));
     }
     Ok(record)
 }
 
 impl Head {
-    /// A run of which nothing has been recorded.
-    pub fn unborn() -> Self {
+    /// Returns the head of a run without records.
+    pub fn empty() -> Self {
         Self { run: Run::default(), ledger: Ledger::default(), seq: 0 }
     }
 
-    /// Folds the next record in.
+    /// Applies the next record.
     pub fn fold(&mut self, record: &Record) {
         self.seq = record.seq;
         for event in record.steps.iter().flat_map(|step| &step.events) {

@@ -1,4 +1,8 @@
-//! A new run: everything is checked before anything is created, and pinned before it starts.
+//! Creates a new run.
+//!
+//! The workflow is loaded and checked completely before anything is created, and pinned before the run
+//! starts: later edits of the files do not change it. A crash at any moment leaves either no run, or one
+//! whose creation can be repeated. Existing runs are opened in [`crate::owned`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,25 +23,22 @@ use raymond_store::{Journal, blobs, journal};
 use crate::driver::Head;
 use crate::fold;
 use crate::observe;
-use crate::owned::{Found, OwnError, Owned, take};
+use crate::owned::{OpenReport, OwnError, OwnedRun, take_lock};
 use crate::pin::{PLATFORM, Pin};
 use crate::project::Project;
-use crate::scope::{self, Loaded, ScopeError};
+use crate::scope::{self, LoadedScope, ScopeError};
 use crate::steps;
 
 /// A workflow that can be run.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its files as they were found.
-    pub loaded: Loaded,
-    /// What they mean.
+    pub loaded: LoadedScope,
     pub definition: Definition,
-    /// What is worth a look.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Prepared {
-    /// What is worth a look in files that are new, or others than they were.
+    /// Returns the warnings about files that are new or changed.
     pub fn warnings_since(&self, earlier: &Definition) -> impl Iterator<Item = &Diagnostic> {
         let changes = self.definition.manifest().changes_since(&earlier.manifest());
         let is_new = move |file: &String| {
@@ -50,20 +51,19 @@ impl Prepared {
 /// Why a workflow cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// Its files cannot be loaded.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// It has mistakes; all of them are here, with the warnings.
+    /// The workflow has mistakes. All of them are listed, with the warnings.
     #[error("the workflow has mistakes")]
     Invalid(Vec<Diagnostic>),
 }
 
-/// Loads and checks the workflow at `path`, or the prompt that is to be repeated.
+/// Loads and checks the workflow at `path`, or the prompt that `ralph` repeats.
 pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError> {
     prepare_with(path, program, &|_| Vec::new())
 }
 
-/// The same, and `further` says what else stands in the way: a person is told everything at once.
+/// Loads and checks a workflow with additional checks, so that the user sees all mistakes at once.
 pub fn prepare_with(
     path: &Path,
     program: &Program,
@@ -87,8 +87,10 @@ pub fn prepare_with(
     }
 }
 
-/// What became of the states of a run, where it matters: a failed run does not guess which are meant.
+/// Compares the pinned states of a failed run with the files. The user must choose between the two
+/// before a resume; for all other runs the pinned states count.
 pub fn states(project: &Project, run: &Run) -> States {
+    // Parsing the workflow costs time, and only the hints for a failed run need it.
     if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
         return States::AsPinned;
     }
@@ -99,45 +101,43 @@ pub fn states(project: &Project, run: &Run) -> States {
     let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
     match pinned {
         Ok(pinned) if current.definition.manifest() == pinned.manifest() => States::AsPinned,
+        // Edited, but an agent is at a state that no longer exists.
         Ok(_) if check_adoption(run, &current.definition).is_err() => States::Unusable,
         Ok(_) => States::Edited,
         Err(_) => States::AsPinned,
     }
 }
 
-/// How a run begins.
+/// The parameters of a new run.
 #[derive(Debug)]
 pub struct Launch {
-    /// Its id, which no run has yet.
+    /// An id that no run has yet.
     pub run: RunId,
-    /// Tells its processes from those of all others.
+    /// Marks the processes of this run.
     pub nonce: Nonce,
-    /// The workflow as it was named, absolute.
+    /// The absolute path of the workflow.
     pub workflow: String,
-    /// Where `main` works.
+    /// The working directory of the agent `main`.
     pub cwd: String,
     /// `--input`
     pub input: Option<String>,
-    /// What governs it.
     pub settings: Settings,
 }
 
-/// Why a run cannot begin.
+/// Why a run cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// There is such a run.
     #[error("there is a run {0} already")]
     Exists(RunId),
-    /// Its directory cannot be owned.
     #[error(transparent)]
     Own(#[from] OwnError),
-    /// Something could not be stored.
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
 }
 
-impl Owned {
-    /// Creates a run. Returns it with the input that starts it: nothing has happened yet.
+impl OwnedRun {
+    /// Creates a run, and returns it with the input that starts it. The journal contains only its
+    /// header until the caller handles that input.
     pub fn create(
         project: &Project,
         prepared: Prepared,
@@ -147,12 +147,14 @@ impl Owned {
         let paths = project.paths(&launch.run);
         project.root.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
         paths.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
-        let lock = take(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
+        // The lock before the journal: two processes may try to create the same run.
+        let lock = take_lock(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
         paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
-        // A full disk is met when something of value is to be written, not here.
+        // Without ballast the run still starts: a full disk is reported by the first write that matters.
         ballast.fill().ok();
-        let (journal, nonce) = born(disk, &paths.journal, (&launch.run, launch.nonce))?;
+        // The nonce of an interrupted creation wins, because it is in the header already.
+        let (journal, nonce) = create_journal(disk, &paths.journal, &launch.run, launch.nonce)?;
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
@@ -175,21 +177,23 @@ impl Owned {
             lock,
             journal,
             blobs: Arc::new(blobs),
-            head: Head::unborn(),
+            head: Head::empty(),
             definition: prepared.definition,
             origin: prepared.loaded.origin,
             schemas: None,
-            found: Found::default(),
+            found: OpenReport::default(),
         };
         Ok((owned, Input::Start(Box::new(start))))
     }
 }
 
-/// A journal that holds nothing but its header. One that never got further is taken as it is.
-fn born(
+/// Creates a journal that contains only its header. If an earlier creation crashed after writing the
+/// header, that journal and its nonce are used.
+fn create_journal(
     disk: Arc<dyn Disk>,
     path: &Path,
-    (run, nonce): (&RunId, Nonce),
+    run: &RunId,
+    nonce: Nonce,
 ) -> Result<(Journal, Nonce), LaunchError> {
     let header = Header { format: FORMAT, run: run.clone(), nonce: nonce.clone() };
     let bytes = serde_json::to_vec(&header).expect("a header is plain data");
@@ -197,6 +201,7 @@ fn born(
         Err(journal::Error::Exists(_)) => {
             let opened = Journal::open(disk, path).map_err(OwnError::Journal)?;
             let header = fold::header(&opened.header).map_err(OwnError::Fold)?;
+            // A journal with records is a run that exists.
             if !opened.lines.is_empty() || header.run != *run {
                 return Err(LaunchError::Exists(run.clone()));
             }

@@ -1,24 +1,25 @@
-//! The driver of a run, its recovery, and what turns decisions into deeds.
+//! Drives runs: it commits the decisions of the core and carries them out.
 //!
-//! [`driver`] is synchronous and owns no clock, file or process; [`fold`] reads journals,
-//! [`recovery`] says what became of turns in flight, [`scope`] finds the states of a workflow and
-//! [`pin`] keeps them. [`launch`] and [`owned`] make a process the owner of a run, [`shell`] is the
-//! small asynchronous loop around the driver, [`look`] is for everybody who does not own it,
-//! [`request`] asks whoever does, [`replay`] decides a journal again, and [`discard`] deletes a run.
+//! - [`launch`] creates a run, [`owned`] opens one, and [`recovery`] continues its turns in flight.
+//! - [`runner`] is the asynchronous loop of an owner; [`driver`] inside it decides, commits, then acts.
+//! - [`inspect`], [`request`], [`replay`] and [`discard`] are for processes that do not own the run.
+//! - [`scope`] loads the states of a workflow, and [`pin`] keeps them as they were at the start.
+//! - [`call`] answers one call of the tool `crayfish`.
+//!
+//! The rules are in `raymond_core`, files in `raymond_store`, processes and clients in
+//! `raymond_backends`. ARCHITECTURE.md has the whole picture.
 
 pub mod abandoned;
-mod aside;
-#[cfg(test)]
-mod bench;
+mod blocking;
 mod boot;
 pub mod call;
 pub mod clock;
+pub mod copied_run;
 pub mod discard;
 pub mod driver;
-pub mod elsewhere;
 pub mod fold;
+pub mod inspect;
 pub mod launch;
-pub mod look;
 pub mod observe;
 pub mod owned;
 pub mod pin;
@@ -26,11 +27,14 @@ pub mod project;
 pub mod recovery;
 pub mod replay;
 pub mod request;
+pub mod runner;
 pub mod schemas;
 pub mod scope;
-pub mod shell;
+#[cfg(test)]
+mod test_runs;
+
+pub mod git_tracked;
 pub mod snapshot;
 pub mod statefile;
 pub mod steps;
 pub mod suspension;
-pub mod tracked;

@@ -1,4 +1,8 @@
-//! What an executor makes of a text: tags read, directories looked at, large values stored.
+//! Turns final texts into outcomes: reads tags, resolves directories and stores large values.
+//!
+//! The core can neither read files nor keep megabytes. Everything that it needs to know about a text is
+//! observed here, right after the turn, and becomes part of the input. Which tags are allowed and where
+//! they lead is decided by the core.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -17,24 +21,25 @@ pub fn put(blobs: &Blobs, bytes: &[u8]) -> Result<Hash, blobs::Error> {
     blobs.put(bytes).map(Hash::known)
 }
 
-/// Keeps what a step left.
+/// Stores the result of a step.
 pub fn store(blobs: &Blobs, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
     Stored::keep(json, ok, &mut |bytes: &[u8]| put(blobs, bytes))
 }
 
-/// The text of a value.
+/// Returns the text of a value. Bytes that are not UTF-8 are replaced.
 pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
     match value {
         Value::Inline(text) => Ok(text.clone()),
         Value::Blob(blob) => {
+            // The output of a script may be any bytes, so a value need not be UTF-8.
             let text = String::from_utf8(blobs.get(blob.hash.as_str())?);
             Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
         }
     }
 }
 
-/// Reads a final text: what a decision needs of it, and nothing large.
-pub fn finished(
+/// Reads the tags of a final text. Large values become blobs.
+pub fn read_final_text(
     text: &str,
     source: Source,
     cwd: &Path,
@@ -47,8 +52,8 @@ pub fn finished(
     Ok(Finished { reading, directories, ..Finished::new(text, Cost::Free) })
 }
 
-/// Reads what a client answered, as a text from `source`. One that was cut off was cut off by `by`.
-pub fn answered(
+/// Turns the answer of a client into an outcome. `by` is the reason of an interruption.
+pub fn read_answer(
     answer: Answer,
     source: Source,
     by: Interruption,
@@ -57,7 +62,7 @@ pub fn answered(
 ) -> Result<Outcome, blobs::Error> {
     Ok(match answer {
         Answer::Replied(reply) => {
-            let finished = finished(&reply.text, source, cwd, blobs)?;
+            let finished = read_final_text(&reply.text, source, cwd, blobs)?;
             Outcome::Finished(Box::new(Finished {
                 cost: reply.cost,
                 capped: reply.capped,
@@ -80,7 +85,7 @@ pub fn answered(
     })
 }
 
-/// The directories that tags name and that exist: as written, and absolute.
+/// Returns the existing directories that tags name, as written and as absolute paths.
 fn directories(reading: &Reading, cwd: &Path) -> BTreeMap<String, String> {
     let named = reading.tags.iter().filter_map(Tag::cd);
     named.filter_map(|cd| Some((cd.to_owned(), directory(cd, cwd)?))).collect()
@@ -91,6 +96,8 @@ fn directory(cd: &str, cwd: &Path) -> Option<String> {
     if !path.is_dir() {
         return None;
     }
+    // `a/../b` means something else if `a` is a link, so only the system can resolve it. Other paths
+    // keep their links: the user sees the path that the agent wrote.
     let plain = path.components().all(|part| !matches!(part, Component::ParentDir));
     let path = if plain { path.components().collect() } else { path.canonicalize().ok()? };
     path.into_os_string().into_string().ok()

@@ -1,12 +1,15 @@
-//! A run that this process owns: its lock is held, its journal open, its definition at hand.
+//! A run that this process owns: it holds the lock, the open journal and the definition.
 //!
-//! Opening follows the order of recovery: the lock, the journal (a torn end is cut), the fold,
-//! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
-//! decided.
+//! Opening follows the order of recovery in ARCHITECTURE.md: take the lock, open the journal (an
+//! unfinished last record is removed), fold the records, end leftover processes and wait until they are
+//! dead, parse the pinned definition. Nothing is decided before all of this is done.
+//!
+//! `recover_turns` finds out what became of turns in flight, `rewind` discards records, and
+//! `transcript_costs` reads the costs of discarded turns. [`crate::launch`] creates new runs.
 
-mod clues;
-mod cut;
-mod inherited;
+mod recover_turns;
+mod rewind;
+mod transcript_costs;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,132 +27,120 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
 use crate::boot;
 use crate::clock;
-use crate::driver::{Driver, DriverError, Head, Nobody};
-use crate::elsewhere::{Elsewhere, check_only};
+use crate::copied_run::{ActiveCopy, check_no_active_copy};
+use crate::driver::{Driver, DriverError, Head, RecordOnly};
 use crate::fold::{self, FoldError};
+use crate::git_tracked::{self, GitTracked};
+use crate::inspect::Inspection;
 use crate::launch::Prepared;
-use crate::look::Look;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::project::Project;
+use crate::runner::Backends;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
-use crate::shell::Backends;
 use crate::snapshot;
-use crate::tracked::{self, Tracked};
 
-use clues::Machine;
-pub use clues::spent;
-use cut::{Cut, cut_back, part_transcripts};
-use inherited::end_strays;
-pub use inherited::{OnUnreadable, check_endable, end_left, find};
+use recover_turns::end_leftovers;
+pub use recover_turns::{OnUnreadable, check_endable, end_leftover_processes, find_turn};
+use rewind::{Rewind, RewindTo, move_discarded_transcripts, rewind};
+use transcript_costs::BootState;
+pub use transcript_costs::turn_cost;
 
 /// A run that this process owns.
 #[derive(Debug)]
-pub struct Owned {
-    /// Where it is kept.
+pub struct OwnedRun {
     pub project: Project,
-    /// Where its parts lie.
     pub paths: RunPaths,
-    /// Held until the end.
+    /// Held until this value is dropped.
     pub lock: Lock,
-    /// Open at its end.
+    /// Open for appending.
     pub journal: Journal,
-    /// Its blobs.
     pub blobs: Arc<Blobs>,
-    /// The run.
     pub head: Head,
-    /// Its states.
     pub definition: Definition,
-    /// Where its scripts were found.
     pub origin: Origin,
-    /// The schemas of its steps, where somebody has compiled them already.
+    /// The schemas of its steps, if the caller has compiled them already.
     pub schemas: Option<Arc<Schemas>>,
-    /// What opening it found.
-    pub found: Found,
+    /// The findings of opening the run.
+    pub found: OpenReport,
 }
 
-/// What opening a run found.
+/// The findings of opening a run.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// An unfinished record that was cut off.
+pub struct OpenReport {
+    /// The unfinished last record that was removed.
     pub torn: Option<Torn>,
-    /// Processes that were left running and were ended.
+    /// Leftover processes that were ended.
     pub ended: Vec<Leftover>,
-    /// Those of them that did not end.
+    /// Leftover processes that did not end.
     pub survivors: Vec<Identity>,
     /// Whether the machine has restarted since the last record was written.
     pub restarted: bool,
-    /// Where everything went that was cut away on request.
+    /// The file with the records that a rewind discarded.
     pub moved: Option<PathBuf>,
 }
 
 /// How to open a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Opening {
-    /// Whom it may replace.
+pub struct OpenOptions {
+    /// Which owner may be replaced.
     pub takeover: Takeover,
-    /// The last record to keep.
+    /// The last record to keep, if the run is to be rewound.
     pub truncate_to: Option<u64>,
-    /// What becomes of clients that outlived their owner.
-    pub clients: Clients,
+    pub clients: LeftoverClients,
 }
 
-/// The backends that can read the transcripts of a run with these settings.
-pub type Known<'a> = dyn Fn(&Settings) -> Backends + Sync + 'a;
+/// Returns the backends that can read the transcripts of a run with these settings.
+pub type BackendsFor<'a> = dyn Fn(&Settings) -> Backends + Sync + 'a;
 
-/// What becomes of clients that outlived their owner.
+/// What to do with clients that outlived their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clients {
-    /// They are adopted, and finish their turn.
+pub enum LeftoverClients {
+    /// Adopt them: they finish their turn.
     Adopt,
-    /// They are ended like everything else that was left.
+    /// End them like all other leftover processes.
     End,
 }
 
-/// Why a run cannot be owned.
+/// Why this process cannot own a run.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// Another process owns it, or its lock cannot be reached.
     #[error(transparent)]
     Lock(#[from] lock::Error),
-    /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// Its journal is not a run.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// Its definition cannot be used.
     #[error(transparent)]
     Pin(#[from] PinError),
-    /// A value could not be stored.
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
-    /// Its directory cannot be used.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// A copy of it is driven.
+    /// Another process drives a copy of it.
     #[error(transparent)]
-    Elsewhere(#[from] Elsewhere),
+    ActiveCopy(#[from] ActiveCopy),
     /// It came with the repository.
     #[error(transparent)]
-    Tracked(#[from] Tracked),
-    /// Its creation never went further than its name.
+    GitTracked(#[from] GitTracked),
+    /// The run was created, but has no record.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
     /// The outcome of a turn may be in a transcript that cannot be read.
     #[error("{why}")]
     Unreadable {
-        /// Why, as a sentence.
+        /// The reason, as a sentence.
         why: String,
     },
-    /// What opening it found could not be recorded.
+    /// The findings could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
 }
 
 /// Takes the lock of a run.
-pub(crate) fn take(
+pub(crate) fn take_lock(
     project: &Project,
     paths: &RunPaths,
     takeover: Takeover,
@@ -157,8 +148,11 @@ pub(crate) fn take(
     Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim(takeover))
 }
 
-/// Takes the lock of a run that is to be deleted.
-pub(crate) fn take_to_delete(project: &Project, paths: &RunPaths) -> Result<Lock, lock::Error> {
+/// Takes the lock of a run that is to be deleted. This works on a full disk.
+pub(crate) fn take_lock_to_delete(
+    project: &Project,
+    paths: &RunPaths,
+) -> Result<Lock, lock::Error> {
     let claim = claim(Takeover::Never);
     Lock::take_to_delete(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
 }
@@ -167,38 +161,43 @@ fn claim(takeover: Takeover) -> Claim<'static> {
     Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover }
 }
 
-impl Owned {
-    /// Opens a run that exists. Whoever has looked at it before hands that over: it need not be verified and folded again
-    /// where its journal still ends as it did.
+impl OwnedRun {
+    /// Opens a run that exists. A caller that has inspected the run passes the result as `seen`: if the
+    /// journal has not changed since, its records are not verified and folded again.
     pub async fn open(
         project: &Project,
         run: &RunId,
-        how: Opening,
-        seen: Option<Box<Look>>,
+        how: OpenOptions,
+        seen: Option<Box<Inspection>>,
     ) -> Result<Self, OwnError> {
-        Self::open_knowing(project, run, how, seen, &|_| Backends::default()).await
+        Self::open_with_backends(project, run, how, seen, &|_| Backends::default()).await
     }
 
-    /// The same, where these backends read the transcripts of records that are cut away.
-    pub async fn open_knowing(
+    /// Opens a run. For a rewind, these backends read the transcripts of the discarded records.
+    pub async fn open_with_backends(
         project: &Project,
         run: &RunId,
-        how: Opening,
-        seen: Option<Box<Look>>,
-        known: &Known<'_>,
+        how: OpenOptions,
+        seen: Option<Box<Inspection>>,
+        backends: &BackendsFor<'_>,
     ) -> Result<Self, OwnError> {
         let paths = project.paths(run);
-        tracked::check(project, run)?;
+        // Both checks come before the lock, because taking it already writes a file.
+        git_tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
-        let lock = take(project, &paths, how.takeover)?;
+        let lock = take_lock(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
-        // Opening the journal may write to it.
-        let restarted = boot::wrote_before(&paths.journal);
-        let machine = if restarted { Machine::Restarted } else { Machine::RanOn };
+        // Read before the journal is opened: removing an unfinished record changes its time.
+        let restarted = boot::is_from_earlier_boot(&paths.journal);
+        let machine = if restarted { BootState::Restarted } else { BootState::SameBoot };
         let cut = match how.truncate_to {
-            Some(last) => cut_back(project, &paths, (run, last), (known, machine)).await?,
-            None => Cut::default(),
+            Some(last) => {
+                let to = RewindTo { run, last, backends, machine };
+                rewind(project, &paths, &to).await?
+            }
+            None => Rewind::default(),
         };
+        // The head of an earlier inspection is used only if the journal still has the same end.
         let (read, known) = seen.map(|seen| (seen.journal, seen.head)).unzip();
         let known = known.zip(read.as_ref().map(|read| read.cursor));
         let disk = Arc::clone(&project.disk);
@@ -206,7 +205,7 @@ impl Owned {
             Some(read) => Journal::reopen(disk, &paths.journal, read),
             None => Journal::open(disk, &paths.journal),
         };
-        let opened = opened.map_err(|error| unopened(project, error))?;
+        let opened = opened.map_err(|error| explain_unopened(project, error))?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let mut head = match known.filter(|(_, end)| *end == opened.journal.end()) {
@@ -217,12 +216,14 @@ impl Owned {
             return Err(OwnError::NeverStarted(run.clone()));
         }
         fold::check_run(&header, &head)?;
-        check_only(project, &header)?;
-        // Room for what the next owner has paid for; without it the run goes on all the same.
+        check_no_active_copy(project, &header)?;
+        // The ballast keeps room on a full disk for outcomes that are already paid for. A full disk
+        // now does not stop the run, because it may have room later.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
-        let (left, survivors) = end_strays(&head.run, how.clients).await;
+        // Before anything is decided: a leftover process may still write to the files of the run.
+        let (left, survivors) = end_leftovers(&head.run, how.clients).await;
         let ended = [cut.ended, left].concat();
-        part_transcripts(project, &paths, &opened.lines)?;
+        move_discarded_transcripts(project, &paths, &opened.lines)?;
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;
@@ -238,16 +239,18 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found: Found { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
+            found: OpenReport { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
         };
         Ok(owned)
     }
 
-    /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.
+    /// Uses the edited states of `prepared` from now on. The core refuses if an agent is at a state
+    /// that no longer exists.
     pub fn adopt(self, prepared: Prepared) -> Result<Result<Self, Refusal>, OwnError> {
+        // The files are stored before the record that refers to them.
         let manifest = Pin::of(&prepared.loaded).store(&self.blobs)?;
         let Self { head, definition, journal, .. } = self;
-        let mut driver = Driver::new(head, definition, journal, Nobody);
+        let mut driver = Driver::new(head, definition, journal, RecordOnly);
         let verdict = driver.adopt(clock::now(), prepared.definition, manifest)?;
         let (head, definition, journal) = driver.into_parts();
         let origin = prepared.loaded.origin;
@@ -255,7 +258,7 @@ impl Owned {
     }
 }
 
-/// What steps left is read before anything is decided.
+/// Loads the results of steps from blobs. The core needs them to decide, but it cannot read files.
 fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
     let Some(flow) = &mut run.flow else { return Ok(()) };
     let unread: Vec<(Key, Value)> =
@@ -270,15 +273,16 @@ fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
     Ok(())
 }
 
-/// Why a journal cannot be opened.
-fn unopened(project: &Project, error: journal::Error) -> OwnError {
-    match fold::not_ours(project.disk.as_ref(), &error) {
+/// Returns the best explanation for a journal that cannot be opened.
+fn explain_unopened(project: &Project, error: journal::Error) -> OwnError {
+    match fold::explain_bad_header(project.disk.as_ref(), &error) {
         Some(better) => better.into(),
         None => error.into(),
     }
 }
 
-/// Requests to an owner that is gone are not for this one: whoever still waits asks again.
+/// Removes requests to an earlier owner. A process that still waits for an answer asks again; the
+/// request of one that gave up must not stop the new owner.
 fn forget_requests(project: &Project, paths: &RunPaths) {
     let inbox = Inbox::new(Arc::clone(&project.disk), paths.inbox.clone());
     for message in inbox.take_all().unwrap_or_default().messages {

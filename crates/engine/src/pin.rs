@@ -1,7 +1,8 @@
-//! The definition that a run is pinned to: one value that holds every file of the scope.
+//! The pinned definition of a run: one value that contains every file of the scope.
 //!
-//! A small scope travels inside the first record, a large one is one blob. Parsing it again gives
-//! the definition that the run started with, whatever has become of the files since.
+//! A small scope is part of the first record; a large one is a blob. Parsing it again gives the
+//! definition with which the run started, even if the files have changed since. Unpinned runs use the
+//! same format and record each change.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +11,18 @@ use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Platform, SourceFile, Start};
 use raymond_store::{Blobs, blobs};
 
-use crate::scope::{Loaded, Origin};
+use crate::scope::{LoadedScope, Origin};
 
-/// Which scripts can be run here.
+/// Decides which scripts can run on this machine.
 pub const PLATFORM: Platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
 
 /// A scope as it is pinned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// The state that was named as the start; none for the entry of the scope.
+    /// The state that the user named as the start, or `None` for the entry of the scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<String>,
-    /// Whether that is a prompt which is repeated.
+    /// Whether `ralph` repeats that state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ralph: bool,
     /// Whether it is a document of steps.
@@ -42,7 +43,7 @@ struct File {
     content: Content,
 }
 
-/// Scripts may be any bytes.
+/// The content of a file. Scripts may contain bytes that are not UTF-8, which JSON cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Content {
@@ -53,20 +54,18 @@ enum Content {
 /// Why a pinned definition cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// It could not be stored or read.
     #[error("could not reach the pinned definition")]
     Blobs(#[from] blobs::Error),
-    /// It is not what was pinned.
-    #[error("the pinned definition cannot be read: {0}")]
+    #[error("could not read the pinned definition: {0}")]
     Unreadable(String),
-    /// It has mistakes that an earlier release did not see.
+    /// The definition has mistakes that an earlier release did not find.
     #[error("the pinned definition has mistakes")]
     Invalid(Vec<Diagnostic>),
 }
 
 impl Pin {
-    /// Pins what was loaded.
-    pub fn of(loaded: &Loaded) -> Self {
+    /// Pins a loaded scope.
+    pub fn of(loaded: &LoadedScope) -> Self {
         let (start, ralph) = match &loaded.start {
             Start::Entry | Start::Steps => (None, false),
             Start::State(name) => (Some(name.clone()), false),
@@ -82,7 +81,7 @@ impl Pin {
         }
     }
 
-    /// The value that the first record carries.
+    /// Stores the pin, and returns the value for the record.
     pub fn store(&self, blobs: &Blobs) -> Result<Value, PinError> {
         let text =
             serde_json::to_string(self).map_err(|error| PinError::Unreadable(error.to_string()))?;
@@ -90,13 +89,13 @@ impl Pin {
         Ok(Value::keep(&text, &mut put)?)
     }
 
-    /// Reads it back.
+    /// Loads a pin.
     pub fn load(value: &Value, blobs: &Blobs) -> Result<Self, PinError> {
         let text = crate::observe::load(blobs, value)?;
         serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))
     }
 
-    /// Stores a definition anew under the value that a run was pinned to, if that was a blob.
+    /// Stores the definition of an active run again, after its blob was deleted.
     pub fn restore(
         value: &Value,
         definition: &Definition,
@@ -105,7 +104,8 @@ impl Pin {
     ) -> Result<(), PinError> {
         let Value::Blob(_) = value else { return Ok(()) };
         let named = || Some(definition.entry.to_string());
-        // Which way it was started is not part of a definition: the right one gives the same value.
+        // A definition does not contain how the run was started. The value is a hash, so the right
+        // combination is the one that gives the same value.
         for (start, ralph) in [(None, false), (named(), false), (named(), true)] {
             let files = definition.states.values().map(|state| File::of(&state.source)).collect();
             let pin =
@@ -117,12 +117,11 @@ impl Pin {
         Err(PinError::Unreadable("it is not what the run started with".to_owned()))
     }
 
-    /// Where its scripts were found.
     pub fn origin(&self) -> Origin {
         if self.archive { Origin::Archive } else { Origin::Directory }
     }
 
-    /// The definition that it holds.
+    /// Parses the definition.
     pub fn definition(&self) -> Result<Definition, PinError> {
         let named = if self.ralph { Start::Ralph } else { Start::State };
         let start = match &self.start {
@@ -132,6 +131,7 @@ impl Pin {
         };
         let files: Result<Vec<SourceFile>, PinError> =
             self.files.iter().map(File::source).collect();
+        // This release may find mistakes that the release which pinned the files did not.
         let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;
         Ok(parsed.definition)
     }

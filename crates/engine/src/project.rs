@@ -1,4 +1,6 @@
-//! A `.raymond/` directory and the runs in it.
+//! A project: a `.raymond/` directory and the runs in it.
+//!
+//! The rules for finding that directory and for trusting it are in `raymond_store::root`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,61 +10,53 @@ use raymond_core::workflow::nearest;
 use raymond_store::disk::{self, Disk, Files};
 use raymond_store::{Blobs, Root, RunPaths};
 
-/// Where runs are kept.
+/// The place where runs are stored.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Its `.raymond/`.
+    /// The `.raymond/` directory.
     pub root: Root,
 }
 
-/// Why no run is meant.
+/// Why a name does not lead to a run.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is no such run.
     #[error("there is no run {wanted:?}")]
     Unknown {
-        /// What was asked for.
         wanted: String,
-        /// The run whose name is nearest.
+        /// The run with the most similar name.
         nearest: Option<RunId>,
-        /// The project, when it has no run at all.
+        /// The directory of the project, if it has no run at all.
         none_in: Option<PathBuf>,
     },
-    /// Several runs start like this.
+    /// Several runs begin with this text.
     #[error("{wanted:?} could be {} runs", .candidates.len())]
-    Ambiguous {
-        /// What was asked for.
-        wanted: String,
-        /// What it could be.
-        candidates: Vec<RunId>,
-    },
-    /// The runs could not be listed.
+    Ambiguous { wanted: String, candidates: Vec<RunId> },
     #[error(transparent)]
     Disk(#[from] disk::Error),
 }
 
 impl Project {
-    /// The project that `directory`, which is absolute, belongs to.
+    /// Returns the project of a directory, which must be an absolute path.
     pub fn locate(directory: &Path) -> Result<Self, disk::Error> {
         let disk: Arc<dyn Disk> = Arc::new(Files);
         let root = Root::locate(disk.as_ref(), directory)?;
         Ok(Self { disk, root })
     }
 
-    /// Its runs, by name.
+    /// Lists the runs by name.
     pub fn runs(&self) -> Result<Vec<RunId>, disk::Error> {
         let names = self.root.runs(self.disk.as_ref())?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The run that a person means: its id, or a unique beginning of it.
+    /// Finds a run by its id or by a unique beginning of the id.
     pub fn find(&self, wanted: &str) -> Result<RunId, FindError> {
         let runs = self.runs()?;
         if let Some(exact) = runs.iter().find(|run| run.as_str() == wanted) {
             return Ok(exact.clone());
         }
+        // An empty text would be the beginning of every run.
         let begins = |run: &&RunId| !wanted.is_empty() && run.as_str().starts_with(wanted);
         let candidates: Vec<RunId> = runs.iter().filter(begins).cloned().collect();
         let wanted = wanted.to_owned();
@@ -77,12 +71,11 @@ impl Project {
         }
     }
 
-    /// Where a run lies.
+    /// Returns the paths of a run.
     pub fn paths(&self, run: &RunId) -> RunPaths {
         self.root.run(run.as_str()).expect("a run id is a valid name of a directory")
     }
 
-    /// The blobs of a run.
     pub fn blobs(&self, paths: &RunPaths) -> Blobs {
         let blobs = Blobs::new(Arc::clone(&self.disk), paths.blobs.clone());
         blobs.with_ballast(self.root.ballast(Arc::clone(&self.disk)))

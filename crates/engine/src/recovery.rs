@@ -1,8 +1,9 @@
-//! What became of the turns that were in flight when the last owner went away.
+//! Turns the findings about turns in flight into the first inputs of a new owner.
 //!
-//! The order matters: the lock is held; whatever was left running is ended or adopted; a complete
-//! outcome that was found is the outcome; everything else was interrupted. All of it, and the
-//! resume itself, is one batch: a crash in the middle of a recovery leaves nothing half done.
+//! The caller holds the lock and has looked for the client of each turn. A client that still runs
+//! reports later, a complete answer is the outcome, and everything else was interrupted. All outcomes
+//! and the resume itself are one batch, so a crash during recovery leaves nothing half done. This module
+//! does no IO, so that the simulator uses it too; the search is in `owned::recover_turns`.
 
 use raymond_core::budget::Cost;
 use raymond_core::ids::SessionId;
@@ -11,35 +12,35 @@ use raymond_core::run::input::{Interruption, Outcome, Resume, StopMode};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::scheduler::Turn;
 
-/// What a look for a turn in flight found.
+/// The state of a turn in flight, as a new owner found it.
 #[derive(Debug)]
-pub enum Attached {
-    /// It still runs, and its outcome will arrive.
+pub enum FoundTurn {
+    /// Its client still runs and will report.
     Running,
-    /// It had finished; this is its outcome.
+    /// Its client had finished, with this outcome.
     Finished(Outcome),
-    /// It is gone.
+    /// Its client is dead and left no complete answer.
     Absent {
-        /// What it cost all the same.
+        /// The cost until then.
         cost: Cost,
-        /// Whether it had written anything new.
+        /// Whether the client had written anything new.
         progressed: bool,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session, if the client chose another one than Raymond.
         session: Option<SessionId>,
     },
 }
 
-/// What a recovery reports about each turn in flight.
-pub fn reports<E>(
+/// Returns the outcome of each turn in flight that has ended.
+pub fn turn_reports<E>(
     run: &Run,
-    mut attach: impl FnMut(&Turn) -> Result<Attached, E>,
+    mut attach: impl FnMut(&Turn) -> Result<FoundTurn, E>,
 ) -> Result<Vec<Input>, E> {
     let mut inputs = Vec::new();
     for turn in in_flight(run) {
         let outcome = match attach(turn)? {
-            Attached::Running => continue,
-            Attached::Finished(outcome) => outcome,
-            Attached::Absent { cost, progressed, session } => {
+            FoundTurn::Running => continue,
+            FoundTurn::Finished(outcome) => outcome,
+            FoundTurn::Absent { cost, progressed, session } => {
                 Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session }
             }
         };
@@ -48,30 +49,32 @@ pub fn reports<E>(
     Ok(inputs)
 }
 
-/// Returns what a transcript tells about the cost of a dead client once the machine has restarted. The end
-/// of the transcript may be lost, so the known amount is only a lower bound.
+/// Returns the cost of a dead client after a restart of the machine. The end of its transcript may be
+/// lost, so the known amount is only a lower bound.
 pub fn after_restart(cost: Cost) -> Cost {
     cost.at_least()
 }
 
-/// Everything that a new owner has to say first: what was reported, and that it goes on.
-pub fn inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
+/// Returns the first inputs of a new owner: the outcomes, and the resume.
+pub fn resume_inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
     let mut inputs = reports;
     inputs.push(Input::Resume(Box::new(Resume { settings })));
     inputs
 }
 
-/// Everything to say about a run that nobody drives and somebody wants to end: what was reported, and
-/// the request. A run that answered it once and was resumed since is asked again, as `afresh`:
-/// otherwise it would go on, and turns would be recorded as started that nobody runs.
+/// Returns the inputs that stop a run without an owner: the outcomes, and the request.
+///
+/// A run ignores a key that it has answered before. If the run was resumed since, the request therefore
+/// uses `new_key`: otherwise the run would continue and record turns as started that no process runs.
 pub fn stop_inputs(
     run: &Run,
     reports: Vec<Input>,
     mode: StopMode,
-    (key, afresh): (&str, &str),
+    key: &str,
+    new_key: &str,
 ) -> Vec<Input> {
     let answered = run.phase == Phase::Open && run.keys.contains(key);
-    let key = if answered { afresh } else { key };
+    let key = if answered { new_key } else { key };
     let mut inputs = reports;
     inputs.push(Input::Stop { mode, key: key.to_owned() });
     inputs

@@ -1,7 +1,8 @@
-//! A journal decided again by this release, and the first difference named.
+//! Decides the records of a journal again with this release, and reports the first difference.
 //!
-//! It only looks: no lock is taken and nothing is written, so it is safe beside an owner, and on a
-//! run of another machine.
+//! This takes no lock and writes nothing, so it is safe while an owner is active and for a journal of
+//! another machine. The comparison is in `raymond_core::run::replay`; this module provides the blobs
+//! and definitions that the records refer to.
 
 use std::path::Path;
 
@@ -20,51 +21,44 @@ use crate::pin::{Pin, PinError};
 /// A journal that was decided again.
 #[derive(Debug)]
 pub struct Replayed {
-    /// How many records were decided; the last of them is the one that differs, where one does.
+    /// The number of records that were decided. If there is a difference, it is in the last one.
     pub records: u64,
-    /// Where today's decision is another one.
+    /// The first record that this release decides differently.
     pub difference: Option<Box<Difference>>,
-    /// The run as decided; the recorded one, unless there is a difference.
+    /// The run as decided by this release.
     pub run: Run,
-    /// What stands after the last good record.
+    /// The bytes after the last good record.
     pub tail: Tail,
 }
 
 /// Why a journal cannot be decided again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It cannot be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// It is not a run.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// Something that a record names is not there any more.
-    #[error("record {seq} cannot be decided again")]
-    Source {
-        /// The record.
-        seq: u64,
-        /// What is missing.
-        source: SourceError,
-    },
+    /// A blob or definition that a record refers to is missing.
+    #[error("could not decide record {seq} again")]
+    Source { seq: u64, source: SourceError },
 }
 
-/// Why something that a journal names cannot be had.
+/// Why something that a journal refers to cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// A text.
     #[error("could not read a text that it names")]
     Text(#[from] blobs::Error),
-    /// A definition.
     #[error(transparent)]
     Definition(#[from] PinError),
 }
 
-/// Decides the journal at `path` again; what it names lies in `blobs`.
+/// Decides the journal at `path` again. `blobs` contains the texts that it refers to.
 pub fn replay(disk: &dyn Disk, path: &Path, blobs: &Blobs) -> Result<Replayed, ReplayError> {
-    let read = Journal::read(disk, path).map_err(|error| match fold::not_ours(disk, &error) {
-        Some(better) => ReplayError::Fold(better),
-        None => ReplayError::Journal(error),
+    let read = Journal::read(disk, path).map_err(|error| {
+        match fold::explain_bad_header(disk, &error) {
+            Some(better) => ReplayError::Fold(better),
+            None => ReplayError::Journal(error),
+        }
     })?;
     fold::header(&read.header)?;
     let mut replay = Replay::default();
@@ -74,6 +68,7 @@ pub fn replay(disk: &dyn Disk, path: &Path, blobs: &Blobs) -> Result<Replayed, R
         records = line.seq;
         let decided = replay.record(&record, &Pinned(blobs));
         difference = decided.map_err(|source| ReplayError::Source { seq: line.seq, source })?;
+        // After a difference the two runs differ, and every later record would differ too.
         if difference.is_some() {
             break;
         }
@@ -81,7 +76,7 @@ pub fn replay(disk: &dyn Disk, path: &Path, blobs: &Blobs) -> Result<Replayed, R
     Ok(Replayed { records, difference, run: replay.into_run(), tail: read.tail })
 }
 
-/// What lies beside a journal.
+/// The blobs beside a journal.
 struct Pinned<'b>(&'b Blobs);
 
 impl Sources for Pinned<'_> {

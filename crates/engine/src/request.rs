@@ -1,7 +1,8 @@
-//! Asking a run to end, whoever owns it.
+//! Asks a run to end, with or without an owner.
 //!
-//! A living owner finds the request in its inbox and answers through the journal. Without one, this
-//! process becomes the owner for as long as it takes to say so.
+//! A living owner finds the request in its inbox and answers through the journal, which this process
+//! follows. If the run has no owner, this process becomes the owner, records the stop and gives the run
+//! up again. Requests carry a key, so that repeating one has no effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,62 +11,56 @@ use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
 use raymond_core::view;
-use raymond_store::disk::Trouble;
+use raymond_store::disk::DiskErrorKind;
 use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
-use crate::driver::{Driver, DriverError, Nobody};
+use crate::driver::{Driver, DriverError, RecordOnly};
 use crate::fold::{self, FoldError};
-use crate::look::{LookError, check_here, look, owner, owner_and_life};
-use crate::owned::{Clients, OnUnreadable, Opening, OwnError, Owned};
+use crate::inspect::{InspectError, check_here, inspect, owner, owner_and_life};
+use crate::owned::{LeftoverClients, OnUnreadable, OpenOptions, OwnError, OwnedRun};
 use crate::project::Project;
 use crate::recovery;
-use crate::shell::Backends;
+use crate::runner::Backends;
 use crate::statefile;
 use crate::suspension::Suspension;
 
-/// How often the journal is looked at for the answer.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// The time between two reads of the journal: short enough that a user does not notice the wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The backends that may know what became of a turn in flight.
 pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
-/// How often it is looked whether the owner of a run that has ended is gone: for half a minute.
-const LEAVING: u32 = 600;
+/// The most polls for the exit of the owner after its run has ended: half a minute at
+/// [`POLL_INTERVAL`]. A caller may want to own the run next, but an owner that hangs must not block it.
+const MOST_EXIT_POLLS: u32 = 600;
 
-/// What became of a request.
+/// The answer to a stop request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
-    /// The run has ended; this is where it stands.
+pub enum StopOutcome {
+    /// The run has ended, in this phase.
     Ended(Phase),
-    /// The run had ended before.
+    /// The run had already ended.
     Refused(Refusal),
 }
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The request could not be posted.
     #[error(transparent)]
     Inbox(#[from] inbox::Error),
-    /// The run cannot be read.
     #[error(transparent)]
-    Look(#[from] LookError),
-    /// The run cannot be owned.
+    Inspect(#[from] InspectError),
     #[error(transparent)]
     Own(#[from] OwnError),
-    /// The answer could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The journal cannot be followed.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// A record cannot be read.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// The owner cannot be seen.
     #[error(transparent)]
     Lock(#[from] lock::Error),
     /// The owner is suspended. It finds the request in its inbox when it continues.
@@ -73,38 +68,50 @@ pub enum RequestError {
     Suspended(Box<Owner>),
 }
 
-/// Asks a run to end, and waits until it has. An owner on another host is not asked: who knows whether it
+/// Asks a run to end, and waits until it has ended.
+///
+/// A run whose owner is on another host is refused, because this process cannot see whether that owner
 /// lives. A suspended owner is asked, but not waited for.
 pub async fn stop(
     project: &Project,
     run: &RunId,
     mode: StopMode,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
+) -> Result<StopOutcome, RequestError> {
     let key = key(mode);
-    let (mut patience, never) = (40, Takeover::Never);
+    // 40 tries at 50 ms: two seconds for another process that is just becoming the owner.
+    let (mut tries, never) = (40, Takeover::Never);
     loop {
         check_here(project, run)?;
         match owner(project, run)? {
             Some(_) => {
-                let waited = insist(project, run, mode, &key).await;
-                // A suspended owner has yet to find it. Otherwise it must not meet the next owner.
+                let waited = ask_owner(project, run, mode, &key).await;
+                // A suspended owner still has to read the request. In all other cases it is removed, so
+                // that it does not stop the next owner.
                 if !matches!(waited, Err(RequestError::Suspended(_))) {
                     inbox(project, run).remove(&key).ok();
                 }
                 if let Some(phase) = waited? {
-                    return Ok(Answered::Ended(phase));
+                    return Ok(StopOutcome::Ended(phase));
                 }
-                // The owner died; somebody has to answer.
+                // The owner died without answering: the next round stops the run without an owner.
             }
-            None => match stop_without_owner(project, run, (mode, &key), never, backends).await {
-                // Somebody has just taken it over.
+            None => match stop_without_owner(
+                project,
+                run,
+                StopRequest { mode, key: &key },
+                never,
+                backends,
+            )
+            .await
+            {
+                // Another process has just become the owner. The next round asks that owner.
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
                     owner: Some(_),
                     ..
-                }))) if patience > 0 => {
-                    patience -= 1;
-                    tokio::time::sleep(PATIENCE).await;
+                }))) if tries > 0 => {
+                    tries -= 1;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
                 answered => return answered,
             },
@@ -112,22 +119,30 @@ pub async fn stop(
     }
 }
 
-/// Ends a run that was asked to cancel, and whose owner died before everything had ended.
+/// Ends a run whose owner died while it was cancelling.
 pub async fn end_cancelled(
     project: &Project,
     run: &RunId,
     takeover: Takeover,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
+) -> Result<StopOutcome, RequestError> {
     let key = key(StopMode::Cancel);
-    stop_without_owner(project, run, (StopMode::Cancel, &key), takeover, backends).await
+    stop_without_owner(
+        project,
+        run,
+        StopRequest { mode: StopMode::Cancel, key: &key },
+        takeover,
+        backends,
+    )
+    .await
 }
 
 fn inbox(project: &Project, run: &RunId) -> Inbox {
     Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox)
 }
 
-/// A new key. It says what is asked for, where a full disk has no room for the request.
+/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty and
+/// only its name arrives.
 fn key(mode: StopMode) -> String {
     let word = match mode {
         StopMode::AfterTurn => "after-turn",
@@ -137,8 +152,8 @@ fn key(mode: StopMode) -> String {
     format!("{word}_{}", clock::nonce())
 }
 
-/// The request that a key stands for.
-pub(crate) fn asked_by(key: &str) -> Option<Input> {
+/// Returns the request that a key contains.
+pub(crate) fn request_of_key(key: &str) -> Option<Input> {
     let mode = match key.split_once('_')?.0 {
         "after-turn" => StopMode::AfterTurn,
         "stop" => StopMode::Now,
@@ -152,13 +167,14 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
     let request = Input::Stop { mode, key: key.to_owned() };
     let json = serde_json::to_vec(&request).expect("a request is plain data");
     let ballast = project.root.ballast(Arc::clone(&project.disk));
-    inbox(project, run).post_anyhow(key, &json, &ballast)?;
+    inbox(project, run).post_despite_full_disk(key, &json, &ballast)?;
     Ok(())
 }
 
-/// Tells the owner to look into its inbox now; it looks once a second anyway. Only a process that is
-/// seen to be the owner is signalled: a number alone may be anybody's.
-fn poke(project: &Project, run: &RunId) {
+/// Signals the owner to read its inbox now instead of at its next tick.
+fn wake_owner(project: &Project, run: &RunId) {
+    // A process id may belong to another program by now, and SIGUSR1 kills most programs. Only a
+    // process that is known to be the owner is signalled.
     let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
     if let Ok(Some((owner, life))) = found
         && life.is_here()
@@ -168,30 +184,31 @@ fn poke(project: &Project, run: &RunId) {
     }
 }
 
-/// Asks the owner until the request stands in the journal, and waits until the run has ended. An owner
-/// that has just come forgets what was asked of the one before it.
-async fn insist(
+/// Asks the owner until the journal contains the request, and waits until the run has ended. A new owner
+/// removes requests to the owner before it, so one request may not be enough.
+async fn ask_owner(
     project: &Project,
     run: &RunId,
     mode: StopMode,
     key: &str,
 ) -> Result<Option<Phase>, RequestError> {
+    // The request is repeated once a second: every 20 polls.
     const PAUSES: u32 = 20;
     let mut pauses = 0;
     let mut ask = |seen: &Run| {
         if pauses % PAUSES == 0 && !seen.keys.contains(key) {
             post(project, run, mode, key)?;
-            poke(project, run);
+            wake_owner(project, run);
         }
         pauses += 1;
         Ok(())
     };
     let mut give_up = |owner: Owner| Err(RequestError::Suspended(Box::new(owner)));
-    wait_with(project, run, Meanwhile { each_look: &mut ask, suspended: &mut give_up }).await
+    wait_with(project, run, WaitHooks { each_look: &mut ask, suspended: &mut give_up }).await
 }
 
-/// Waits until the run has ended; none when its owner is gone and it has not. A suspended owner is reported
-/// to `suspended`, and waited for.
+/// Waits until the run has ended. Returns `None` if its owner died before that. A suspended owner is
+/// reported to `suspended` and waited for.
 pub async fn wait(
     project: &Project,
     run: &RunId,
@@ -201,11 +218,11 @@ pub async fn wait(
         suspended(&owner);
         Ok(())
     };
-    wait_with(project, run, Meanwhile { each_look: &mut |_| Ok(()), suspended: &mut report }).await
+    wait_with(project, run, WaitHooks { each_look: &mut |_| Ok(()), suspended: &mut report }).await
 }
 
-/// What a waiting process does about the things that it sees.
-struct Meanwhile<'a> {
+/// The reactions of a waiting process.
+struct WaitHooks<'a> {
     each_look: &'a mut dyn FnMut(&Run) -> Result<(), RequestError>,
     suspended: &'a mut dyn FnMut(Owner) -> Result<(), RequestError>,
 }
@@ -213,27 +230,32 @@ struct Meanwhile<'a> {
 async fn wait_with(
     project: &Project,
     run: &RunId,
-    meanwhile: Meanwhile<'_>,
+    meanwhile: WaitHooks<'_>,
 ) -> Result<Option<Phase>, RequestError> {
-    let mut seen = look(project, run)?;
+    let mut seen = inspect(project, run)?;
     let path = project.paths(run).journal;
-    let mut leaving = 0;
+    let mut exit_polls = 0;
     let mut suspension = Suspension::default();
     loop {
         let owner = owner_and_life(project, run)?;
         let gone = owner.is_none();
         let suspended = matches!(owner, Some((_, Life::Suspended)));
         if let Phase::Ended(_) = seen.head.run.phase {
-            if gone || suspended || leaving >= LEAVING || check_here(project, run).is_err() {
+            if gone
+                || suspended
+                || exit_polls >= MOST_EXIT_POLLS
+                || check_here(project, run).is_err()
+            {
                 return Ok(Some(seen.head.run.phase));
             }
-            // Whoever asks next may want to own it.
-            leaving += 1;
+            // The caller may want to own the run next, so wait until the owner has released the lock.
+            exit_polls += 1;
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor)?;
         for line in lines.iter() {
             seen.head.fold(&fold::record(line.body, line.seq)?);
         }
+        // The owner was read before the journal, so a dead owner has written nothing after these lines.
         if gone && lines.is_empty() {
             return Ok(None);
         }
@@ -243,48 +265,59 @@ async fn wait_with(
         {
             (meanwhile.suspended)(owner)?;
         }
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
+}
+
+/// A request to end a run.
+#[derive(Clone, Copy)]
+struct StopRequest<'a> {
+    mode: StopMode,
+    key: &'a str,
 }
 
 async fn stop_without_owner(
     project: &Project,
     run: &RunId,
-    (mode, key): (StopMode, &str),
+    request: StopRequest<'_>,
     takeover: Takeover,
     backends: Known<'_>,
-) -> Result<Answered, RequestError> {
-    let how = Opening { takeover, truncate_to: None, clients: Clients::Adopt };
-    let mut owned = match Owned::open(project, run, how, None).await {
-        Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
+) -> Result<StopOutcome, RequestError> {
+    let StopRequest { mode, key } = request;
+    let how = OpenOptions { takeover, truncate_to: None, clients: LeftoverClients::Adopt };
+    let mut owned = match OwnedRun::open(project, run, how, None).await {
+        Err(OwnError::Lock(lock::Error::Disk(error))) if error.kind() == DiskErrorKind::Full => {
+            // The lock file needs space for the owner. The stop is worth the ballast.
             project.root.ballast(Arc::clone(&project.disk)).free().ok();
-            Owned::open(project, run, how, None).await?
+            OwnedRun::open(project, run, how, None).await?
         }
         opened => opened?,
     };
     let backends = backends(&owned.head.run.settings);
     let on_unreadable = match mode {
         StopMode::Now | StopMode::AfterTurn => OnUnreadable::Refuse,
+        // A cancelled run is never resumed, so an outcome that cannot be read is not needed.
         StopMode::Cancel => OnUnreadable::GiveUp,
     };
+    // Checked before clients are ended: a refusal must leave everything as it was.
     if on_unreadable == OnUnreadable::Refuse {
         owned.check_readable(&backends)?;
     }
     owned.end_clients().await;
     let reports = owned.report_inputs(&backends, on_unreadable).await?;
-    let afresh = clock::nonce().to_string();
-    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));
-    let Owned { head, definition, journal, lock, paths, .. } = owned;
-    let mut driver = Driver::new(head, definition, journal, Nobody);
+    let new_key = clock::nonce().to_string();
+    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, key, &new_key);
+    let OwnedRun { head, definition, journal, lock, paths, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
     let verdict = driver.handle(clock::now(), inputs)?.pop();
     let phase = driver.run().phase;
     let status = view::status(driver.run(), view::Owner::Gone);
-    // It is derived, and the answer stands in the journal.
+    // The answer is in the journal; the state file is only derived from it.
     statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);
     match verdict {
-        Some(Err(refusal)) => Ok(Answered::Refused(refusal)),
-        Some(Ok(())) | None => Ok(Answered::Ended(phase)),
+        Some(Err(refusal)) => Ok(StopOutcome::Refused(refusal)),
+        Some(Ok(())) | None => Ok(StopOutcome::Ended(phase)),
     }
 }
 

@@ -1,4 +1,6 @@
-//! The schemas of a document, compiled once.
+//! The schemas of a document, compiled once and shared by all its steps.
+//!
+//! JSON Schema itself is in `raymond_schema`; checks that may be slow run in `blocking`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +10,19 @@ use raymond_core::crayfish::{Document, Problem, ProblemCode};
 use raymond_schema::{Fault, Kind, Library, Schema};
 use serde_json::Value;
 
-/// The schemas of a document, by the step and the place in it.
+/// The schemas of a document, by step and JSON pointer inside the step.
 #[derive(Debug, Default)]
 pub struct Schemas(BTreeMap<(usize, String), Arc<Schema>>);
 
-/// The most bytes of all schemas of a document, each with everything that it names.
-pub const MOST: usize = 32 * 1024 * 1024;
+/// The most bytes of all schemas of a document, each with everything that it refers to. The pinned
+/// document contains them all, and a short document can refer to a large schema many times.
+pub const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 impl Schemas {
-    /// Compiles every schema of a document; all that is wrong with any of them is told.
+    /// Compiles every schema of a document, or returns the problems of all of them.
     pub fn compile(document: &Document, library: &dyn Library) -> Result<Self, Vec<Problem>> {
         let (mut schemas, mut problems) = (BTreeMap::new(), Vec::new());
-        // Many steps may ask for the same: by its text, with its size.
+        // Many steps may use the same schema: each text is compiled once, but its size counts each time.
         let mut known: BTreeMap<String, (Arc<Schema>, usize)> = BTreeMap::new();
         let mut size = 0;
         for (index, step) in document.indexed() {
@@ -40,8 +43,9 @@ impl Schemas {
                     },
                 };
                 size += bytes;
-                if size > MOST {
-                    let message = format!("all schemas have more than {} MiB here", MOST >> 20);
+                if size > MOST_BYTES {
+                    let message =
+                        format!("all schemas have more than {} MiB here", MOST_BYTES >> 20);
                     return Err(vec![Problem::new(place(), ProblemCode::TooLarge, message)]);
                 }
                 schemas.insert((index.number(), at), schema);
@@ -50,15 +54,15 @@ impl Schemas {
         if problems.is_empty() { Ok(Self(schemas)) } else { Err(problems) }
     }
 
-    /// What is wrong with a value; nothing where there is no schema.
+    /// Returns the problems of a value. Without a schema there are none.
     pub fn errors(&self, step: StepIndex, at: &str, value: &Value) -> Vec<Problem> {
         let schema = self.0.get(&(step.number(), at.to_owned()));
         let faults = schema.map(|schema| schema.errors(value)).unwrap_or_default();
         faults.into_iter().map(|fault| Problem::of_value(fault.path, fault.message)).collect()
     }
 
-    /// A document in which every schema has everything that it names.
-    pub fn within(&self, document: &Value, parsed: &Document) -> Value {
+    /// Returns the document with each schema replaced by its bundle.
+    pub fn bundle_document(&self, document: &Value, parsed: &Document) -> Value {
         let mut whole = document.clone();
         for (index, step) in parsed.indexed() {
             for (at, _) in step.kind.schemas() {
@@ -71,24 +75,25 @@ impl Schemas {
         whole
     }
 
-    /// A schema with everything that it names.
+    /// Returns a schema bundled with everything that it refers to.
     pub fn bundled(&self, step: StepIndex, at: &str) -> Option<&Value> {
         self.0.get(&(step.number(), at.to_owned())).map(|schema| schema.bundled())
     }
 }
 
-/// What is wrong with a schema that stands at a place.
-pub fn faults(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Problem> {
+/// Returns the problems of a schema at this JSON pointer.
+pub fn schema_problems(source: &Value, at: &str, library: &dyn Library) -> Vec<Problem> {
     Schema::compile(source, library).err().map(|faults| located(faults, at)).unwrap_or_default()
 }
 
 fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
-    let told =
-        |fault: Fault| Problem::new(format!("{at}{}", fault.path), flaw(fault.kind), fault.message);
-    faults.into_iter().map(told).collect()
+    let problem = |fault: Fault| {
+        Problem::new(format!("{at}{}", fault.path), problem_code(fault.kind), fault.message)
+    };
+    faults.into_iter().map(problem).collect()
 }
 
-fn flaw(kind: Kind) -> ProblemCode {
+fn problem_code(kind: Kind) -> ProblemCode {
     match kind {
         Kind::Missing => ProblemCode::MissingSchema,
         Kind::Unreadable => ProblemCode::UnreadableSchema,

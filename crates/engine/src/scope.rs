@@ -1,9 +1,9 @@
-//! Finding the files of a workflow: a directory, one state in a directory, or an archive; and the one
-//! prompt that `ralph` repeats.
+//! Loads the files of a workflow: a directory, one state in a directory, an archive, or the one prompt
+//! that `ralph` repeats.
 //!
-//! Everything is read into memory once, within limits that hold whatever a header claims; nothing
-//! is unpacked to disk. What the files mean is decided by `core::workflow`. Files that are no
-//! states are left out, and so are links that lead out of the scope.
+//! All states are read into memory once; nothing is unpacked to disk. The limits count the bytes that
+//! were really read, not the sizes that a header claims. Files that are not states are left out, and so
+//! are links that lead out of the scope. The meaning of the files is in `raymond_core::workflow`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,27 @@ use raymond_core::workflow::{SourceFile, Start};
 
 mod archive;
 mod directory;
+mod limited_read;
 mod prompt;
-mod reading;
 
 pub use archive::ArchiveError;
 pub use prompt::load_prompt;
 
-/// The most files of a scope.
+/// The most files of a scope. Real workflows have tens of states; the limit only bounds memory and time.
 pub const MOST_ENTRIES: usize = 10_000;
 
-/// The most bytes of a scope, unpacked.
+/// The most bytes of a scope, unpacked. They are all in memory and in the pinned definition.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The files of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedScope {
     /// The directory or the archive, absolute and without links.
     pub scope: PathBuf,
-    /// Where a run starts.
+    /// The state with which a run starts.
     pub start: Start,
-    /// Its states as they were found, in order of name.
+    /// The states, in order of name.
     pub files: Vec<SourceFile>,
-    /// Where they were found.
     pub origin: Origin,
     /// States that were left out, and why.
     pub warnings: Vec<Diagnostic>,
@@ -53,39 +52,27 @@ pub enum Origin {
 /// Why a scope cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// There is nothing at this path.
     #[error("there is no {}", .0.display())]
     Missing(PathBuf),
-    /// It exists, but cannot be read.
     #[error("could not read {}", path.display())]
-    Unreadable {
-        /// What was read.
-        path: PathBuf,
-        /// Why it could not be.
-        source: io::Error,
-    },
-    /// It is none of the forms a workflow can have.
+    Unreadable { path: PathBuf, source: io::Error },
+    /// The path is none of the forms that a workflow can have.
     #[error(
-        "{} is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
+        "{} is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
         .0.display()
     )]
     NotAWorkflow(PathBuf),
     /// README files are never states.
-    #[error("{} is no state: a README describes a workflow", .0.display())]
+    #[error("{} is not a state: a README describes a workflow", .0.display())]
     Readme(PathBuf),
-    /// A JSON document is a Crayfish workflow.
-    #[error("{} is a Crayfish workflow, which this build does not support yet", .0.display())]
+    /// A JSON document is a document of steps, which `steps::load` reads.
+    #[error("{} is a document of steps (Crayfish), not a workflow of states", .0.display())]
     Crayfish(PathBuf),
-    /// It cannot be repeated.
+    /// `ralph` cannot repeat it.
     #[error("{}", what.describe(path))]
-    NotAPrompt {
-        /// What was named.
-        path: PathBuf,
-        /// What it is instead.
-        what: NotAPrompt,
-    },
+    NotAPrompt { path: PathBuf, what: NotAPrompt },
     /// The state to start with is a link out of its directory.
-    #[error("{} leads to {}, outside of its directory", path.display(), target.display())]
+    #[error("{} leads to {}, outside its directory", path.display(), target.display())]
     StartLeaves {
         /// The link.
         path: PathBuf,
@@ -108,14 +95,14 @@ pub enum ScopeError {
     },
 }
 
-/// What was named instead of a prompt.
+/// The kind of path that was named instead of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAPrompt {
     /// A directory.
     Directory,
-    /// A script, an archive or a document: `run` knows what to do with it.
+    /// A script, an archive or a document, which `run` accepts.
     Workflow,
-    /// A file that is no state at all.
+    /// A file that is not a state.
     Other,
 }
 
@@ -123,18 +110,19 @@ impl NotAPrompt {
     fn describe(self, path: &Path) -> String {
         let path = path.display();
         match self {
-            Self::Directory => format!("{path} is a directory, and ralph repeats one prompt"),
+            Self::Directory => format!("{path} is a directory, but `ralph` repeats one prompt"),
             Self::Workflow | Self::Other => {
-                format!("{path} is no prompt: ralph repeats a .md file")
+                format!("{path} is not a prompt: `ralph` repeats a .md file")
             }
         }
     }
 }
 
-/// Loads the scope that a run started with `path` has.
-pub fn load(path: &Path) -> Result<Loaded, ScopeError> {
+/// Loads the scope of a run that is started with `path`.
+pub fn load(path: &Path) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let extension = path.extension().and_then(|extension| extension.to_str());
+    // Some systems write extensions in upper case.
     let is = |known: &str| extension.is_some_and(|found| found.eq_ignore_ascii_case(known));
     if found.is_dir() {
         directory::load(path, Start::Entry)
@@ -146,6 +134,7 @@ pub fn load(path: &Path) -> Result<Loaded, ScopeError> {
         Err(ScopeError::Crayfish(path.to_owned()))
     } else {
         let name = state_name(path)?;
+        // The parent of a bare file name is an empty path, which cannot be opened.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         directory::load(parent.unwrap_or_else(|| Path::new(".")), Start::State(name))
     }

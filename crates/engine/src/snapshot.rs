@@ -1,8 +1,8 @@
-//! The head of a long run, kept beside its journal so that whoever opens it or looks at it need not fold
-//! everything.
+//! Snapshots of long runs, so that opening or inspecting one need not fold every record.
 //!
-//! It is derived, and believed only when it was written by this very release and reflects a record
-//! of this very journal; otherwise the journal is folded from its start, which gives the same.
+//! A snapshot is only a cache. It is used if the same build wrote it and it matches a record of this
+//! journal; otherwise the journal is folded from its start, with the same result. The file format is in
+//! `raymond_store::snapshot`.
 
 use std::path::Path;
 
@@ -16,42 +16,44 @@ use serde::{Deserialize, Serialize};
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
 
-/// Shorter journals are folded faster than a snapshot is written.
-pub const WORTH_IT: u64 = 1_000;
+/// The fewest new records between two snapshots. Shorter journals are folded faster than a snapshot is
+/// written.
+pub const MIN_RECORDS: u64 = 1_000;
 
 #[derive(Serialize, Deserialize)]
-struct State {
-    release: String,
+struct Saved {
+    build: String,
     run: Run,
     ledger: Ledger,
 }
 
 #[derive(Deserialize)]
-struct Release {
-    release: String,
+struct Build {
+    build: String,
 }
 
-/// Keeps the head whose last record has this sum, where it is known which release does.
+/// Saves a snapshot of the head, whose last record has this checksum.
 pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-    let Some(release) = release() else { return Ok(()) };
-    let state = State { release, run: head.run.clone(), ledger: head.ledger.clone() };
+    let Some(build) = build() else { return Ok(()) };
+    let state = Saved { build, run: head.run.clone(), ledger: head.ledger.clone() };
     let state = serde_json::to_vec(&state).unwrap_or_default();
     Snapshot { seq: head.seq, sum, state }.write(disk, path)
 }
 
-/// Folds a journal, from its snapshot at `path` on where there is one that fits.
+/// Folds a journal, starting with the snapshot at `path` if it fits.
 pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head, FoldError> {
     let loaded = path.and_then(|path| load(lines, disk, path));
-    let mut head = loaded.unwrap_or_else(Head::unborn);
+    let mut head = loaded.unwrap_or_else(Head::empty);
     for line in lines.after(head.seq) {
         head.fold(&fold::record(line.body, line.seq)?);
     }
     Ok(head)
 }
 
-/// This very program: two builds of one version may disagree about what a run is. Of one that was replaced while
-/// it runs it is not known which it is.
-fn release() -> Option<String> {
+/// Identifies this build, because two builds of one version may differ in their types. Returns `None` if
+/// the executable was replaced while it runs.
+fn build() -> Option<String> {
+    // Size and time of the executable differ between builds of one version.
     let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let stamp = (program.len(), program.modified().ok()?);
     Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
@@ -59,12 +61,12 @@ fn release() -> Option<String> {
 
 fn load(lines: &Lines, disk: &dyn Disk, path: &Path) -> Option<Head> {
     let snapshot = Snapshot::read(disk, path, lines)?;
-    // What another release means by the rest is not looked at.
-    let Release { release } = serde_json::from_slice(&snapshot.state).ok()?;
-    if release != self::release()? {
+    // Only the build is parsed first: the state of another build may have other types.
+    let Build { build } = serde_json::from_slice(&snapshot.state).ok()?;
+    if build != self::build()? {
         return None;
     }
-    let State { run, ledger, .. } = serde_json::from_slice(&snapshot.state).ok()?;
+    let Saved { run, ledger, .. } = serde_json::from_slice(&snapshot.state).ok()?;
     Some(Head { run, ledger, seq: snapshot.seq })
 }
 
@@ -81,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// A journal of three records, and the disk it lies on.
+    /// Returns a journal of three records and its disk.
     fn journal() -> (Memory, Journal) {
         let disk = Memory::new(1);
         let mut journal =
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_gives_the_head_that_folding_everything_gives() {
+    fn snapshot_gives_the_same_head_as_folding() {
         let (disk, mut journal) = journal();
         let path = Path::new("/snapshot");
         let folded = open(&lines(&disk), &disk, Some(path)).unwrap();
@@ -122,7 +124,7 @@ mod tests {
 
     // proves: S20
     #[test]
-    fn a_snapshot_of_another_history_or_release_is_not_believed() {
+    fn snapshot_of_other_history_or_build_is_unused() {
         let (disk, journal) = journal();
         let path = Path::new("/snapshot");
         let mut head = open(&lines(&disk), &disk, Some(path)).unwrap();

@@ -1,4 +1,7 @@
-//! The state file: a run as one JSON object, for people and their tools. Nothing reads it back.
+//! The state file: a run as one JSON object, for people and their tools.
+//!
+//! Raymond never reads it. The journal is the truth; this file may be stale after a crash and is
+//! written again. Its fields are documented in docs/.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,11 +22,12 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, json};
 
 use crate::driver::Head;
-use crate::owned::take;
+use crate::git_tracked;
+use crate::owned::take_lock;
 use crate::project::Project;
-use crate::tracked;
 
-/// A payload larger than this is only referred to.
+/// The largest result in bytes that the state file contains. A larger one is only referred to, so that
+/// the file stays readable.
 const LARGEST_PAYLOAD: u64 = 1024;
 
 /// Writes the state file of a run.
@@ -31,30 +35,32 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
     statefile::replace(disk, path, &render(head, status)?).map_err(io::Error::other)
 }
 
-/// What the state file of a run holds.
+/// Returns the content of the state file.
 pub fn render(head: &Head, status: Status) -> serde_json::Result<Vec<u8>> {
     let mut json = serde_json::to_vec_pretty(&State::of(&head.run, &head.ledger, status))?;
     json.push(b'\n');
     Ok(json)
 }
 
-/// Brings the state file of a run that is over up to date, and sweeps: its owner may have died before it did.
+/// Writes the state file of a run that has ended, and removes temporary files: its owner may have died
+/// before it did so.
 ///
-/// It is derived: where it cannot be written, a link leads elsewhere, the run came with the repository, or
-/// somebody drives or deletes it, it stays.
-pub fn catch_up(project: &Project, head: &Head, status: Status, takeover: Takeover) {
+/// Errors are ignored, because the file is derived from the journal. Nothing is written if another
+/// process owns the run, if a link leads elsewhere, or if the run came with the repository.
+pub fn refresh(project: &Project, head: &Head, status: Status, takeover: Takeover) {
     let paths = project.paths(&head.run.id);
     let disk = project.disk.as_ref();
-    if paths.refuse_links(disk).is_err() || tracked::check(project, &head.run.id).is_err() {
+    if paths.refuse_links(disk).is_err() || git_tracked::check(project, &head.run.id).is_err() {
         return;
     }
-    let Ok(_lock) = take(project, &paths, takeover) else { return };
+    // Under the lock, so that a living owner and this process do not write the file at the same time.
+    let Ok(_lock) = take_lock(project, &paths, takeover) else { return };
     paths.sweep(disk).ok();
     write(disk, &paths.state, head, status).ok();
 }
 
-/// The state file of a run, its fields in the order of their names. It is written as it is read: there may be ten
-/// thousand agents.
+/// The state file, with its fields in order of name. It borrows from the run instead of copying it,
+/// because there may be ten thousand agents.
 #[derive(Serialize)]
 struct State<'r> {
     #[serde(serialize_with = "agents")]
@@ -74,7 +80,7 @@ struct State<'r> {
 }
 
 #[derive(Serialize)]
-struct Place<'r> {
+struct AgentRow<'r> {
     current_state: &'r StateName,
     cwd: &'r str,
     failure: Option<String>,
@@ -92,7 +98,7 @@ struct Caller<'r> {
     state: &'r StateName,
 }
 
-/// A result; a large one is only referred to.
+/// A result. A large one is only referred to.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Shown<'r> {
@@ -120,9 +126,10 @@ impl<'r> State<'r> {
     }
 }
 
-/// The variables of a run. Those of a document that were given as JSON have a colon behind their name.
+/// Returns the variables of a run. A name that ends with a colon has a JSON value.
 fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
     let meant = |(name, text): (&String, &String)| {
+        // A value that is not JSON after all is shown as text, with its full name.
         let json = name.strip_suffix(':').zip(reading::read_text(text).ok());
         json.map_or_else(|| (name.clone(), json!(text)), |(name, value)| (name.to_owned(), value))
     };
@@ -130,18 +137,19 @@ fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
 }
 
 fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
+    // In order of creation, which a reader expects; the map is in order of name.
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
-    serializer.collect_seq(agents.into_iter().map(place))
+    serializer.collect_seq(agents.into_iter().map(agent_row))
 }
 
-fn place(agent: &Agent) -> Place<'_> {
+fn agent_row(agent: &Agent) -> AgentRow<'_> {
     let (status, failure) = match &agent.status {
         AgentStatus::Live => ("live", None),
         AgentStatus::Held(_) => ("waiting: agents", None),
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
-    Place {
+    AgentRow {
         current_state: &agent.visit.state,
         cwd: &agent.cwd,
         failure,

@@ -1,9 +1,12 @@
-//! A document of steps that can be run: checked as a whole, and pinned with every schema that it names.
+//! Prepares a document of steps: checks all of it, and pins it with every schema that it refers to.
+//!
+//! Parsing and validation are in `raymond_core::crayfish`. This module adds the schemas, which come from
+//! files, and turns the document into a definition that a run can use.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use raymond_backends::workspace::{SchemaFiles, WorkspaceError, WorkspaceErrorKind};
+use raymond_backends::workspace::{Fault, SchemaFiles, Why};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -13,47 +16,51 @@ use serde_json::{Map, Value};
 
 use crate::launch::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
-use crate::schemas::{Schemas, faults};
-use crate::scope::{Loaded, Origin, unreadable};
+use crate::schemas::{Schemas, schema_problems};
+use crate::scope::{LoadedScope, Origin, unreadable};
 
 /// Schemas in directories of a workspace.
 #[derive(Debug)]
-pub struct Shelf<'a>(pub SchemaFiles<'a>);
+pub struct WorkspaceSchemas<'a>(pub SchemaFiles<'a>);
 
-impl Library for Shelf<'_> {
+impl Library for WorkspaceSchemas<'_> {
     fn find(&self, name: &str) -> Result<Option<Value>, String> {
         self.0.find(name)
     }
 
     fn places(&self) -> Option<String> {
-        Some(self.0.display_directories())
+        Some(self.0.places())
     }
 }
 
-/// Checks a document; all that is wrong is told, with its place.
+/// Checks a document, or returns all its problems with their places.
 pub fn prepare(
     document: &Value,
     vars: &Map<String, Value>,
-    (scope, library): (&Path, &dyn Library),
+    scope: &Path,
+    library: &dyn Library,
 ) -> Result<Prepared, Vec<Problem>> {
     let parsed = Document::parse(document).map_err(|mut problems| {
-        // Whoever mends the document mends its schemas in the same breath.
+        // The user fixes the document and its schemas together, so both are reported. A schema that
+        // already has a problem is not reported twice.
         let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
-        problems.extend(untold.flat_map(|(at, source)| faults(source, (&at, library))));
+        problems.extend(untold.flat_map(|(at, source)| schema_problems(source, &at, library)));
         validate::in_order(problems)
     })?;
     let schemas = Schemas::compile(&parsed, library)?;
-    let text = pinned(&schemas.within(document, &parsed), &parsed.vars_with(vars));
+    // Pinned with its schemas: a resume must not depend on files that may have changed.
+    let text = pinned(&schemas.bundle_document(document, &parsed), &parsed.vars_with(vars));
     let file =
         SourceFile { name: FILE.to_owned(), bytes: text.into_bytes().into(), executable: false };
-    let loaded = Loaded {
+    let loaded = LoadedScope {
         scope: scope.to_owned(),
         start: Start::Steps,
         files: vec![file],
         origin: Origin::Directory,
         warnings: Vec::new(),
     };
+    // The document was checked above, so a mistake here is a bug in Raymond.
     let found = Definition::parse(loaded.files.clone(), &Start::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
         let told = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);
@@ -63,26 +70,23 @@ pub fn prepare(
     Ok(Prepared { loaded, definition, warnings: Vec::new() })
 }
 
-/// The code of a path that cannot be used.
-pub fn flaw_of_path(why: &WorkspaceErrorKind) -> ProblemCode {
+/// Returns the code of a path that cannot be used.
+pub fn path_problem_code(why: &Why) -> ProblemCode {
     match why {
-        WorkspaceErrorKind::Escapes => ProblemCode::EscapingPath,
-        WorkspaceErrorKind::Missing
-        | WorkspaceErrorKind::NotAFile
-        | WorkspaceErrorKind::Unreadable(_) => ProblemCode::Unreadable,
-        WorkspaceErrorKind::TooLarge { .. } => ProblemCode::TooLarge,
+        Why::Escapes => ProblemCode::EscapingPath,
+        Why::Missing | Why::NotAFile | Why::Unreadable(_) => ProblemCode::Unreadable,
+        Why::TooLarge { .. } => ProblemCode::TooLarge,
     }
 }
 
-/// The code of a file that a step cannot read or write.
-pub(crate) fn flaw_of_file(fault: &WorkspaceError) -> ProblemCode {
+/// Returns the code of a file that a step cannot read or write.
+pub(crate) fn file_problem_code(fault: &Fault) -> ProblemCode {
     match &fault.why {
-        WorkspaceErrorKind::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
-        WorkspaceErrorKind::Missing => ProblemCode::MissingFile,
-        why @ (WorkspaceErrorKind::Escapes
-        | WorkspaceErrorKind::NotAFile
-        | WorkspaceErrorKind::Unreadable(_)
-        | WorkspaceErrorKind::TooLarge { .. }) => flaw_of_path(why),
+        Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
+        Why::Missing => ProblemCode::MissingFile,
+        why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
+            path_problem_code(why)
+        }
     }
 }
 
@@ -94,7 +98,7 @@ pub fn load(path: &Path) -> Result<Prepared, PrepareError> {
         PrepareError::Invalid(problems.into_iter().map(told).collect())
     };
     let document = reading::read(&bytes).map_err(|why| invalid(vec![why.into()]))?;
-    prepare(&document, &Map::new(), (path, &NoLibrary)).map_err(invalid)
+    prepare(&document, &Map::new(), path, &NoLibrary).map_err(invalid)
 }
 
 #[cfg(test)]
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_documents_is_as_strict_as_validation_on_variables_and_files() {
+    fn document_schema_agrees_with_validation_on_files() {
         for (name, good) in
             [("A", true), ("a b", true), ("é", true), ("", false), ("A=B", false), ("a\0", false)]
         {
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_documents_is_as_strict_as_validation_on_paths() {
+    fn document_schema_agrees_with_validation_on_paths() {
         let ways = [
             ("", true),
             (".a", true),
@@ -168,7 +172,7 @@ mod tests {
             let path = format!("$.vars.x{way}");
             check(
                 &json!({ "id": "s", "kind": "forEach", "listPath": path, "itemVar": "i", "body": [] }),
-                // The name goes on.
+                // Here the letter is part of the name of the variable.
                 good || way == "a",
             );
         }

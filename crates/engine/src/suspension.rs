@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use raymond_store::lock::Life;
 
-/// An owner is reported after it was suspended at every look for this long.
+/// How long an owner must be suspended before it is reported. `bg` after Ctrl-Z takes less than that.
 const SURE: Duration = Duration::from_secs(1);
 
 /// The state of the owner over several looks.

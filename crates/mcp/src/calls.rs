@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::crayfish::error_code::ErrorCode;
-use raymond_engine::call::{Follower, Sent};
+use raymond_engine::call::{Follower, RawRequest};
 use rmcp::ErrorData;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -133,7 +133,7 @@ impl Calls {
     /// its answer any more.
     pub(crate) async fn answer(
         &self,
-        sent: Sent,
+        sent: RawRequest,
         turn: Turn,
         cancel: &CancellationToken,
         listener: Option<&Listener>,
@@ -166,7 +166,7 @@ impl Calls {
 
     fn start(
         &self,
-        sent: Sent,
+        sent: RawRequest,
         turn: Turn,
         follower: Follower,
     ) -> std::io::Result<oneshot::Receiver<Reply>> {

@@ -2,14 +2,14 @@
 
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Sent};
+use raymond_engine::call::{Follower, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::Value as Json;
 
 /// Who answers. Every method may take its time: none is called where others would have to wait.
 pub trait Host: Send + Sync + 'static {
     /// Answers one call of the tool, on a thread of its own.
-    fn call(&self, sent: Sent, follower: Follower) -> Reply;
+    fn call(&self, sent: RawRequest, follower: Follower) -> Reply;
 
     /// Where the runs of an agent are kept; without one, those of this server.
     fn project(&self, agent: Option<&str>) -> Result<Project, String>;

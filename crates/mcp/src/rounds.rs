@@ -6,7 +6,7 @@
 
 use raymond_core::crayfish::envelope::{Outcome, Reply};
 use raymond_core::ids::RunId;
-use raymond_engine::call::Sent;
+use raymond_engine::call::RawRequest;
 use raymond_engine::clock;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, InputRequiredResult, JsonObject,
@@ -37,7 +37,7 @@ impl Round {
         host: &dyn Host,
         request: CallToolRequestParams,
         (meta, capabilities): (&RequestMetaObject, Option<&ClientCapabilities>),
-    ) -> Result<(Option<Self>, Sent), Refused> {
+    ) -> Result<(Option<Self>, RawRequest), Refused> {
         let arguments = request.arguments.unwrap_or_default();
         let way = capabilities.and_then(Way::of);
         let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
@@ -70,7 +70,7 @@ impl Round {
         mut arguments: JsonObject,
         state: &str,
         answers: forms::Answers,
-    ) -> Result<Sent, Refused> {
+    ) -> Result<RawRequest, Refused> {
         let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
         let named = arguments.get("runId").and_then(Json::as_str);
         let handle = Handle::open(state, &project, &self.workflow, named)?;
@@ -88,7 +88,7 @@ impl Round {
             outputs.extend(filled);
         }
         arguments.insert("runId".to_owned(), handle.run.as_str().into());
-        Ok(Sent { request: Json::Object(arguments), said })
+        Ok(RawRequest { request: Json::Object(arguments), said })
     }
 
     /// What is sent for a reply.
@@ -108,7 +108,7 @@ impl Round {
     }
 }
 
-fn sent(arguments: JsonObject) -> Sent {
+fn sent(arguments: JsonObject) -> RawRequest {
     Json::Object(arguments).into()
 }
 

@@ -1,7 +1,7 @@
-//! Space that is set aside while there is plenty, and given up when the disk is full.
+//! A file that reserves space while the disk has room, and is deleted when the disk is full.
 //!
-//! An outcome that was paid for must still be recorded on a full disk. Whoever meets that disk frees
-//! the ballast and tries once more; it is filled again when there is room.
+//! The outcome of a turn is already paid for, so it must be recorded even on a full disk. A writer that
+//! finds the disk full frees the ballast and tries once more. The next owner of a run fills it again.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::disk::memory::splitmix;
 use crate::disk::{self, Disk, During as _, Handle, Metadata, Open};
 
-/// How many bytes are set aside.
+/// The size of the ballast in bytes. Records are mostly a few kilobytes and contain no text over 16 KiB,
+/// so one megabyte is enough for the outcomes of many turns.
 pub const SIZE: u64 = 1024 * 1024;
 
 /// The ballast file of one `.raymond/`.
@@ -20,23 +21,24 @@ pub struct Ballast {
     path: PathBuf,
 }
 
-/// What freeing the ballast gave.
+/// The result of freeing the ballast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freed {
-    /// There is room again.
+    /// The disk has room again.
     Room,
-    /// There was no ballast left.
+    /// There was no ballast.
     Nothing,
 }
 
 impl Ballast {
-    /// The ballast at `path`; nothing is written yet.
+    /// Returns the ballast at `path`. Nothing is written yet.
     pub fn new(disk: Arc<dyn Disk>, path: PathBuf) -> Self {
         Self { disk, path }
     }
 
-    /// Sets the space aside unless that was done. On a full disk nothing is left behind.
+    /// Reserves the space, unless that is done already. On a full disk no file is left behind.
     pub fn fill(&self) -> Result<(), disk::Error> {
+        // A file of another size may have been left by a process that died while filling it.
         if matches!(self.disk.metadata(&self.path), Ok(Metadata::File(SIZE))) {
             return Ok(());
         }
@@ -49,19 +51,20 @@ impl Ballast {
         })
     }
 
-    /// Gives the space up.
+    /// Frees the space.
     pub fn free(&self) -> Result<Freed, disk::Error> {
         match self.disk.remove(&self.path).during("remove", &self.path) {
             Ok(()) => Ok(Freed::Room),
-            Err(error) if error.trouble() == disk::Trouble::Missing => Ok(Freed::Nothing),
+            Err(error) if error.kind() == disk::DiskErrorKind::Missing => Ok(Freed::Nothing),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Writes bytes that a file system cannot compress away, little by little: memory is not set aside.
+/// Fills the file with random bytes: a file system that compresses would reserve nothing for zeros.
 fn write(file: &mut dyn Handle) -> io::Result<()> {
     let mut state = 0;
+    // 16 KiB at a time, so that filling does not need a megabyte of memory.
     let mut piece = [0; 16 * 1024];
     (0..SIZE).step_by(piece.len()).try_for_each(|at| {
         for word in piece.as_chunks_mut().0 {
@@ -94,7 +97,7 @@ mod tests {
         memory.set_capacity(Some(SIZE - 1));
         let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
         let error = ballast.fill().unwrap_err();
-        assert_eq!(error.trouble(), disk::Trouble::Full);
+        assert_eq!(error.kind(), disk::DiskErrorKind::Full);
         assert_eq!(memory.used(), 0);
     }
 }

@@ -1,6 +1,6 @@
-//! The contract of a disk, and of everything that stands on one: passed unchanged by every disk.
+//! The contract of a disk, and of everything that uses one. Every disk passes this suite unchanged.
 //!
-//! What a crash leaves cannot be checked on a real disk; that is the simulation's part.
+//! The effects of a crash cannot be checked on a real disk; the simulation checks them.
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -18,11 +18,11 @@ mod primitives;
 pub struct Fixture {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Who is calling.
+    /// The calling process.
     pub host: Arc<dyn Host>,
     /// An empty directory on it.
     pub directory: PathBuf,
-    /// Whatever must live as long as the directory.
+    /// Values that must live as long as the directory.
     pub keep: Option<Box<dyn Any>>,
 }
 

@@ -1,34 +1,34 @@
 //! The journal of a run: one line per commit, appended and synced before anything acts on it.
 //!
-//! Only the last line can be torn, because every append is synced before the next one; opening cuts
-//! it, keeps its bytes beside the journal, and reports it. Whatever else does not verify is damage,
-//! which is named and never repaired in silence. A failed sync is never retried: the journal is
-//! poisoned, and only opening it again goes on. What a record means is not known here.
+//! Only the last line can be torn, because every append is synced before the next one. Opening removes
+//! a torn line, saves its bytes beside the journal and reports it. Every other line that does not verify
+//! is damage, which is reported and never repaired silently. A failed sync is never retried: the journal
+//! is poisoned, and must be opened again. The meaning of records is in `raymond_core::run`.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-mod cut;
 mod error;
 mod line;
 mod lines;
-mod opening;
-mod reading;
+mod open;
+mod read;
+mod rewind;
 mod scan;
 
 pub use error::{Damaged, Error};
 pub use line::{BadBody, BadSum, Damage, Sum};
 pub use lines::{Line, Lines};
-pub use opening::Opened;
-pub use reading::{Read, Tail, Torn};
+pub use open::Opened;
+pub use read::{Read, Tail, Torn};
 pub use scan::Cursor;
 
+use crate::atomic_file::{self, Durability};
 use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Handle, Trouble};
-use crate::place::{self, Durability};
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle};
 
-/// A journal that is open for appending. Whoever opens it holds the run's lock.
+/// A journal that is open for appending. The caller holds the lock of the run.
 #[derive(Debug)]
 pub struct Journal {
     disk: Arc<dyn Disk>,
@@ -46,60 +46,61 @@ enum Health {
     Poisoned,
 }
 
-/// Whether a journal was where it belongs.
+/// Whether the file of a journal still existed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It was.
     Present,
-    /// It had vanished, and was written anew.
+    /// The file had vanished and was written again.
     Restored,
 }
 
 impl Journal {
-    /// Gives up this ballast when the disk is full.
+    /// Frees this ballast when the disk is full.
     #[must_use]
     pub fn with_ballast(mut self, ballast: Ballast) -> Self {
         self.ballast = Some(ballast);
         self
     }
 
-    /// The number of the last record; 0 after the header.
+    /// Returns the number of the last record, or 0 after the header.
     pub fn seq(&self) -> u64 {
         self.end.seq - 1
     }
 
-    /// The sum of the last record.
+    /// Returns the checksum of the last record.
     pub fn sum(&self) -> Sum {
         self.end.sum
     }
 
-    /// Where the next record goes: what a reader can follow from.
+    /// Returns the place of the next record, from which a reader can follow.
     pub fn end(&self) -> Cursor {
         self.end
     }
 
-    /// Appends a record, one JSON object in one line, and returns its number once it is durable.
+    /// Appends a record, one JSON object in one line, and returns its number after it is durable.
     ///
-    /// A write that fails is undone and tried once more; the error of the second leaves the journal
-    /// as it was. A sync that fails poisons it.
+    /// A failed write is undone and tried once more. If the second write fails too, the journal is as
+    /// it was. A failed sync poisons the journal.
     pub fn append(&mut self, body: &[u8]) -> Result<u64, Error> {
         if self.health == Health::Poisoned {
             return Err(Error::Poisoned(self.path.clone()));
         }
+        // A body that cannot be a record is refused before the file is touched.
         let sum = line::seal(&self.end.sum, body, &mut self.buffer)?;
         self.check_end()?;
         self.write()
             .or_else(|error| self.write_once_more(error))
             .during("append to", &self.path)?;
         self.sync()?;
+        // Only now does the record count: the chain continues from it.
         let seq = self.end.seq;
         self.end = Cursor { offset: self.end.offset + self.buffer.len() as u64, seq: seq + 1, sum };
         Ok(seq)
     }
 
-    /// Writes the journal anew when it is no longer where it belongs, as after `rm -r`.
+    /// Writes the journal again if its file was deleted, as by `rm -r`.
     ///
-    /// The open file still has everything. Nothing else of the run's directory is restored.
+    /// The open file still contains everything. Nothing else in the directory is restored.
     pub fn restore(&mut self) -> Result<Presence, Error> {
         if self.health == Health::Poisoned {
             return Err(Error::Poisoned(self.path.clone()));
@@ -108,25 +109,29 @@ impl Journal {
             return Ok(Presence::Present);
         }
         let disk = Arc::clone(&self.disk);
+        // Another file at this path may belong to a new run of the same name: never overwrite it.
         if disk::exists(disk.as_ref(), &self.path)? {
             return Err(Error::Replaced(self.path.clone()));
         }
         let directory = self.path.parent().unwrap_or(&self.path);
         disk::create_dirs_above(disk.as_ref(), directory)?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
-        place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
-        self.file = opening::open_existing(disk.as_ref(), &self.path)?;
+        atomic_file::write(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
+        // The old handle leads to the deleted file: records appended to it would be lost.
+        self.file = open::open_existing(disk.as_ref(), &self.path)?;
         Ok(Presence::Restored)
     }
 
-    /// Nobody else may have written here: a record over another owner's would destroy both.
+    /// Checks that no other process has written to the journal: a record on top of another owner's
+    /// record would destroy both.
     fn check_end(&mut self) -> Result<(), Error> {
         let size = self.file.size().during("look at", &self.path)?;
         if size == self.end.offset {
             return Ok(());
         }
+        // Poisoned, because this process no longer knows which records are in the file.
         self.health = Health::Poisoned;
-        Err(Error::Touched(self.path.clone()))
+        Err(Error::ChangedByOther(self.path.clone()))
     }
 
     /// Writes the buffer at the end of the file. A failed write is undone.
@@ -134,6 +139,8 @@ impl Journal {
         let Err(error) = self.file.write_at(self.end.offset, &self.buffer) else {
             return Ok(());
         };
+        // A part of the line may be in the file. It is removed and the removal synced, so that the next
+        // append does not follow half a line.
         let undone = self.file.truncate(self.end.offset);
         if undone.and_then(|()| self.file.sync()).is_err() {
             self.health = Health::Poisoned;
@@ -142,6 +149,7 @@ impl Journal {
     }
 
     fn write_once_more(&mut self, error: io::Error) -> io::Result<()> {
+        // The first write could not be undone: another one would follow half a line.
         if self.health == Health::Poisoned {
             return Err(error);
         }
@@ -156,7 +164,8 @@ impl Journal {
             .sync()
             .inspect_err(|error| {
                 self.health = Health::Poisoned;
-                // Some file systems notice only now; whoever opens the journal again needs room.
+                // Some file systems report a full disk only at the sync. The journal is poisoned, but
+                // the next owner needs room to open it.
                 if may_lack_room(error) {
                     self.make_room();
                 }
@@ -167,13 +176,13 @@ impl Journal {
 
     fn make_room(&self) {
         if let Some(ballast) = &self.ballast {
-            // If it cannot be freed, the second write says what is wrong.
+            // If freeing fails, the second write fails too and reports the reason.
             ballast.free().ok();
         }
     }
 }
 
-/// Whether more room might help; a short write has no better reason.
+/// Returns whether more room might help. `WriteZero` is a short write, which has no other likely reason.
 fn may_lack_room(error: &io::Error) -> bool {
-    Trouble::of(error) == Trouble::Full || error.kind() == io::ErrorKind::WriteZero
+    DiskErrorKind::of(error) == DiskErrorKind::Full || error.kind() == io::ErrorKind::WriteZero
 }

@@ -1,9 +1,9 @@
-//! Journals, blobs, locks and inboxes of runs: bytes and files, not events.
+//! Stores runs: journals, blobs, locks and inboxes, as bytes and files.
 //!
-//! Everything stands on the small [`disk::Disk`] port, so the same journal code runs on real files
-//! and on a simulated disk that loses what was not synced. Nothing here reads a clock, an
-//! environment variable or an event; nothing prints. Platform code stands only in [`lock`], and
-//! where [`disk::Files`] sets the modes of files and knows their users.
+//! All code uses the small [`disk::Disk`] trait, so the same journal code runs on real files and on a
+//! simulated disk that loses everything that was not synced. This crate knows no events, reads no clock
+//! and no environment variable, and prints nothing. Platform code is only in [`lock`] and in
+//! [`disk::Files`], for file modes and owners. The meaning of records is in `raymond_core::run`.
 
 pub mod ballast;
 pub mod blobs;
@@ -11,7 +11,7 @@ pub mod blobs;
 pub mod conformance;
 pub mod disk;
 #[cfg(test)]
-mod faults;
+mod fault_tests;
 pub mod inbox;
 pub mod journal;
 pub mod lock;
@@ -20,7 +20,7 @@ pub mod snapshot;
 pub mod statefile;
 pub mod trusted;
 
-mod place;
+mod atomic_file;
 
 pub use ballast::Ballast;
 pub use blobs::Blobs;
@@ -28,4 +28,4 @@ pub use inbox::Inbox;
 pub use journal::Journal;
 pub use lock::Lock;
 pub use root::{Root, RunPaths};
-pub use trusted::Trusted;
+pub use trusted::TrustedUsers;

@@ -1,9 +1,9 @@
-//! One owner per run: an advisory lock on a file that is never deleted, and who holds it inside.
+//! The lock of a run: an advisory lock on a file, which also contains the owner.
 //!
-//! The kernel's lock decides on one host, and is free when its owner dies. The record inside tells
-//! who that is; it decides across hosts, where the kernel's lock may not reach, and is cleared when
-//! the lock is given back. A child holds it until its exec: an owner that dies while it starts one
-//! leaves the lock taken for that moment, which a taker waits for.
+//! On one host the kernel's lock decides, and the kernel frees it when the owner dies. Across hosts,
+//! where that lock may not work, the owner inside the file decides. The owner clears it when it releases
+//! the lock. A child process inherits the lock until its `exec`, so if an owner dies while it starts a
+//! process, the lock stays taken for a moment. A taker waits for that moment.
 
 use std::fs::TryLockError;
 use std::io;
@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Disk, During as _, Handle, Open, Trouble};
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle, Open};
 
 mod host;
 
 pub use host::{Host, Life, Process, ThisHost};
 
-/// How often a lock is tried that nobody alive is seen to hold.
-const PAUSES: usize = 500;
+/// The most attempts at a lock that no living process is known to hold. With the pause of 10 ms in
+/// [`Host::pause`] this is five seconds.
+const MOST_TRIES: usize = 500;
 
 /// The lock of a run, held until it is dropped.
 #[derive(Debug)]
@@ -27,70 +28,53 @@ pub struct Lock {
     path: PathBuf,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The process.
     #[serde(flatten)]
     pub process: Process,
-    /// Since when, in milliseconds since 1970.
+    /// The time at which it took the lock, in milliseconds since 1970.
     pub since: u64,
     /// The version of the program.
     pub version: String,
 }
 
-/// What a taker says about itself.
+/// The data of a process that takes a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'c> {
     /// The time, in milliseconds since 1970.
     pub since: u64,
     /// The version of the program.
     pub version: &'c str,
-    /// Whom it may replace.
     pub takeover: Takeover,
 }
 
-/// Whether an owner on another host, whose life cannot be seen from here, may be replaced.
+/// Whether to replace an owner on another host, where this process cannot see whether it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
-    /// It may not.
     Never,
-    /// It may: a person says that it is gone.
+    /// The user has confirmed that the owner is dead.
     OtherHost,
 }
 
 /// Why a lock cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// Somebody else holds it; who, unless it does not say so.
-    #[error("{} is held by {}", path.display(), who(owner.as_deref()))]
-    Held {
-        /// The lock.
-        path: PathBuf,
-        /// Its owner.
-        owner: Option<Box<Owner>>,
-    },
+    /// Another process holds the lock. The owner is `None` if it has not written its name yet.
+    #[error("{} is held by {}", path.display(), describe_owner(owner.as_deref()))]
+    Held { path: PathBuf, owner: Option<Box<Owner>> },
     /// The run was removed while its lock was being taken.
     #[error("{} was removed while it was being taken", path.display())]
-    Removed {
-        /// Where the lock was.
-        path: PathBuf,
-    },
-    /// Its owner was on another host and did not give it back.
-    #[error("{} is held by {} on another host", path.display(), who(Some(owner)))]
-    OtherHost {
-        /// The lock.
-        path: PathBuf,
-        /// Its owner.
-        owner: Box<Owner>,
-    },
+    Removed { path: PathBuf },
+    /// The owner is on another host and has not released the lock.
+    #[error("{} is held by {} on another host", path.display(), describe_owner(Some(owner)))]
+    OtherHost { path: PathBuf, owner: Box<Owner> },
 }
 
 impl Lock {
-    /// Takes the lock at `path`, in a directory that exists.
+    /// Takes the lock at `path`. The directory must exist.
     pub fn take(
         disk: &dyn Disk,
         host: &dyn Host,
@@ -98,12 +82,12 @@ impl Lock {
         claim: Claim<'_>,
     ) -> Result<Self, Error> {
         let (mut lock, owner) = Self::claim(disk, host, path, claim)?;
-        record(lock.file.as_mut(), &owner).during("write the lock", path)?;
+        write_owner(lock.file.as_mut(), &owner).during("write the lock", path)?;
         Ok(lock)
     }
 
-    /// Takes the lock of a run that is to be deleted, on a full disk as well. There the lock does not say who
-    /// holds it, so that it is the kernel alone that keeps others away.
+    /// Takes the lock of a run that is to be deleted, even on a full disk. The file then cannot contain
+    /// the owner, so only the kernel's lock keeps other processes away.
     pub fn take_to_delete(
         disk: &dyn Disk,
         host: &dyn Host,
@@ -111,13 +95,14 @@ impl Lock {
         claim: Claim<'_>,
     ) -> Result<Self, Error> {
         let (mut lock, owner) = Self::claim(disk, host, path, claim)?;
-        match record(lock.file.as_mut(), &owner).during("write the lock", path) {
-            Err(error) if error.trouble() != Trouble::Full => Err(error.into()),
+        // Deleting a run is how a user frees a full disk, so it must not need space itself.
+        match write_owner(lock.file.as_mut(), &owner).during("write the lock", path) {
+            Err(error) if error.kind() != DiskErrorKind::Full => Err(error.into()),
             Ok(()) | Err(_) => Ok(lock),
         }
     }
 
-    /// Takes the kernel's lock, unless its record names an owner who may live.
+    /// Takes the kernel's lock, unless the file contains an owner that may live.
     fn claim(
         disk: &dyn Disk,
         host: &dyn Host,
@@ -126,12 +111,13 @@ impl Lock {
     ) -> Result<(Self, Owner), Error> {
         let opened = disk.open(path, Open::Create);
         let mut file = opened.during("open the lock", path)?;
-        wait_for(file.as_mut(), host, path)?;
+        lock_file(file.as_mut(), host, path)?;
         let me = host.me();
-        if let Some(owner) = recorded(file.as_mut()).filter(|owner| owner.process != me) {
+        // The name of this process may still be there, if clearing it failed at its last release.
+        if let Some(owner) = read_owner(file.as_mut()).filter(|owner| owner.process != me) {
             match (host.life(&owner.process), claim.takeover) {
                 (Life::Gone, _) | (Life::Elsewhere, Takeover::OtherHost) => {}
-                // A kernel that forgets locks, as some network mounts do.
+                // The owner lives, but its lock was free: some network mounts lose locks.
                 (Life::Alive | Life::Suspended, _) => return Err(held(path, Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
                     return Err(Error::OtherHost { path: path.to_owned(), owner: Box::new(owner) });
@@ -139,7 +125,8 @@ impl Lock {
             }
         }
         let path = path.to_owned();
-        // Whoever held it before may have set the run aside.
+        // The last owner may have deleted the run while this process waited. The lock would then be on
+        // a file that other processes do not see.
         if !file.is_at(&path).during("look at", &path)? {
             return Err(Error::Removed { path });
         }
@@ -147,9 +134,9 @@ impl Lock {
         Ok((Self { file, path }, owner))
     }
 
-    /// Who holds the lock at `path` as far as its record says, and whether that process lives.
+    /// Returns the owner inside the file, and whether that process lives.
     ///
-    /// The kernel's lock is not touched: a look must not keep anybody from taking it.
+    /// The kernel's lock is not touched: a reader must not keep another process from taking it.
     pub fn owner(
         disk: &dyn Disk,
         host: &dyn Host,
@@ -159,13 +146,14 @@ impl Lock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.during("open the lock", path)?,
         };
-        Ok(recorded(file.as_mut()).map(|owner| {
+        Ok(read_owner(file.as_mut()).map(|owner| {
             let life = host.life(&owner.process);
             (owner, life)
         }))
     }
 
-    /// Whether the lock is still where others look for it; if not, it must be taken again.
+    /// Returns whether the file of the lock still exists at its path. If not, the lock protects nothing
+    /// and must be taken again.
     pub fn is_in_place(&self) -> Result<bool, Error> {
         Ok(self.file.is_at(&self.path).during("look at", &self.path)?)
     }
@@ -173,21 +161,23 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Best effort: a record that stays names a process that is found gone.
+        // Errors are ignored: an owner that stays in the file is a dead process, which is detected.
         self.file.truncate(0).ok();
     }
 }
 
-/// Takes the kernel's lock. Nobody is waited for who can be named and may live: only for whoever is
-/// about to write its name, and for what an owner left that died.
-fn wait_for(file: &mut dyn Handle, host: &dyn Host, path: &Path) -> Result<(), Error> {
-    for _ in 0..PAUSES {
+/// Takes the kernel's lock.
+///
+/// It never waits for a known owner that may live. It waits only for a new owner that has not written
+/// its name yet, and for the children of an owner that died.
+fn lock_file(file: &mut dyn Handle, host: &dyn Host, path: &Path) -> Result<(), Error> {
+    for _ in 0..MOST_TRIES {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error).during("lock", path)?,
         }
-        if let Some(owner) = recorded(file)
+        if let Some(owner) = read_owner(file)
             && host.life(&owner.process) != Life::Gone
         {
             return Err(held(path, Some(owner)));
@@ -201,21 +191,22 @@ fn held(path: &Path, owner: Option<Owner>) -> Error {
     Error::Held { path: path.to_owned(), owner: owner.map(Box::new) }
 }
 
-/// The owner in the record; one that cannot be read was never finished, and names nobody.
-fn recorded(file: &mut dyn Handle) -> Option<Owner> {
+/// Reads the owner in the file. An owner that cannot be read was never written completely.
+fn read_owner(file: &mut dyn Handle) -> Option<Owner> {
     let bytes = disk::read_from(file, 0).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-fn record(file: &mut dyn Handle, owner: &Owner) -> io::Result<()> {
+fn write_owner(file: &mut dyn Handle, owner: &Owner) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(owner)?;
     bytes.push(b'\n');
+    // A longer earlier owner must not leave bytes behind the new one.
     file.truncate(0)?;
     file.write_at(0, &bytes)?;
     file.sync()
 }
 
-fn who(owner: Option<&Owner>) -> String {
+fn describe_owner(owner: Option<&Owner>) -> String {
     owner.map_or_else(
         || "another process".to_owned(),
         |Owner { process, .. }| format!("process {} on {}", process.pid, process.host),
@@ -269,7 +260,7 @@ mod tests {
 
     // proves: P9
     #[test]
-    fn a_child_of_a_dead_owner_is_waited_for_until_it_lets_go() {
+    fn taker_waits_for_children_of_a_dead_owner() {
         let take = |record: &[u8], pauses| {
             let memory = Memory::new(0);
             let mut child = memory.open(Path::new("/lock"), Open::Create).unwrap();
@@ -280,14 +271,14 @@ mod tests {
             Lock::take(&memory, &host, Path::new("/lock"), claim).map(drop)
         };
         let dead = br#"{"host":"here","boot":"b","pid":1,"started":1,"since":3,"version":"1"}"#;
-        assert!(take(dead, PAUSES - 1).is_ok());
-        assert!(take(b"", PAUSES - 1).is_ok());
-        let refused = take(dead, PAUSES + 1).unwrap_err().to_string();
+        assert!(take(dead, MOST_TRIES - 1).is_ok());
+        assert!(take(b"", MOST_TRIES - 1).is_ok());
+        let refused = take(dead, MOST_TRIES + 1).unwrap_err().to_string();
         assert_eq!(refused, "/lock is held by another process");
     }
 
     #[test]
-    fn a_lock_that_was_removed_meanwhile_is_not_taken() {
+    fn removed_lock_is_not_taken() {
         let memory = Memory::new(0);
         let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
         let taken = Lock::take(&memory, &Pruner(memory.clone()), Path::new("/lock"), claim);
@@ -300,7 +291,7 @@ mod tests {
 
     // proves: A42
     #[test]
-    fn lock_of_a_run_to_delete_needs_no_room() {
+    fn lock_for_deletion_needs_no_room() {
         let memory = Memory::new(0);
         let host = Survivor(Mutex::new((1, None)));
         let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
@@ -311,7 +302,7 @@ mod tests {
         drop(lock);
         memory.set_capacity(Some(memory.used()));
         let full = Lock::take(&memory, &host, path, claim).unwrap_err().to_string();
-        assert_eq!(full, "cannot write the lock /lock: the disk is full");
+        assert_eq!(full, "could not write the lock /lock: the disk is full");
         let lock = take(&memory, &host, path, claim).unwrap();
         assert_eq!(owner(), None);
         let other = memory.open(path, Open::Write).unwrap();

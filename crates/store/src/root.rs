@@ -1,133 +1,127 @@
-//! Where everything lies: `.raymond/`, and the directory of each run in it.
+//! The layout of `.raymond/` and of the directory of each run.
 //!
-//! It stands beside the repository's `.git`; for a linked worktree beside that of the main one, so
-//! that all worktrees share their runs; without a repository in the directory given. It is private
-//! (0700) and ignored by git.
+//! `.raymond/` is beside the `.git` of the repository. A linked worktree uses the one of the main
+//! worktree, so that all worktrees share their runs. Without a repository it is in the given directory.
+//! It is private (mode 0700) and ignored by git. Nothing in it is written or removed through a link.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::atomic_file::{self, Durability};
 use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Metadata, Trouble, create_dirs};
-use crate::place::{self, Durability};
-use crate::trusted::Trusted;
+use crate::disk::{self, Disk, DiskErrorKind, During as _, Metadata, create_dirs};
+use crate::trusted::TrustedUsers;
 
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
 
-/// The file that hides it from git.
+/// The file that makes git ignore the directory.
 const IGNORE: &str = ".gitignore";
 
-/// Names that start so are of runs that were set aside; no run has such a name.
-const ASIDE: &str = ".removed-";
+/// The beginning of the names of deleted runs that are not removed yet. A run id cannot start with a
+/// dot.
+const REMOVED_PREFIX: &str = ".removed-";
 
 /// A `.raymond/` directory, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root(PathBuf);
 
-/// Where the parts of one run lie.
+/// The paths of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunPaths {
     base: PathBuf,
-    /// The directory of the run.
     pub directory: PathBuf,
-    /// Its journal.
     pub journal: PathBuf,
-    /// The directory of its blobs.
     pub blobs: PathBuf,
-    /// Its lock.
     pub lock: PathBuf,
-    /// The directory of requests to it.
+    /// The directory of requests to the owner.
     pub inbox: PathBuf,
-    /// The directory of what its clients wrote.
+    /// The directory of the output of its clients.
     pub transcripts: PathBuf,
-    /// The directory of the configuration that its clients have for each agent.
+    /// The directory of the clients' configurations, if each agent has its own.
     pub homes: PathBuf,
-    /// The directory of its pinned definition.
+    /// The directory of pinned scripts.
     pub definition: PathBuf,
-    /// The snapshot of its fold.
     pub snapshot: PathBuf,
-    /// Its state file.
     pub state: PathBuf,
 }
 
-/// The name cannot be that of a run.
+/// The error for a text that is not a run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a run id of letters, digits, `-` and `_`")]
-pub struct BadRun(String);
+pub struct BadRunId(String);
 
 impl Root {
-    /// Finds the place for `start`, which is absolute. Nothing is created.
+    /// Finds the `.raymond/` for `start`, which must be absolute. Nothing is created.
     ///
-    /// A repository or a place of somebody else is refused: whoever may write into `/tmp` must not
+    /// A repository or `.raymond/` of another user is refused: a user who can write to `/tmp` must not
     /// decide for all who work below it.
     pub fn locate(disk: &dyn Disk, start: &Path) -> Result<Self, disk::Error> {
-        let trusted = Trusted::in_directory(disk, start);
+        let trusted = TrustedUsers::in_directory(disk, start);
         for directory in start.ancestors() {
             let git = directory.join(".git");
             match disk.metadata(&git) {
-                // Sandboxes leave empty ones in directories that hold many projects, such as `/tmp`.
+                // Sandboxes leave an empty `.git` in directories with many projects, such as `/tmp`.
                 Ok(Metadata::Directory) if !disk::exists(disk, &git.join("HEAD"))? => {}
                 Ok(Metadata::Directory) => {
                     trusted.check(disk, &git)?;
-                    return Self::in_directory(directory).checked(disk, trusted);
+                    return Self::in_directory(directory).check_owner(disk, trusted);
                 }
                 Ok(Metadata::File(_)) => {
                     trusted.check(disk, &git)?;
                     let main = main_worktree(&disk::read(disk, &git)?, directory);
                     let root = Self::in_directory(main.as_deref().unwrap_or(directory));
-                    return root.checked(disk, trusted);
+                    return root.check_owner(disk, trusted);
                 }
-                Err(error) if absent(&error) => {}
+                Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(error).during("look at", &git),
             }
         }
-        Self::in_directory(start).checked(disk, trusted)
+        Self::in_directory(start).check_owner(disk, trusted)
     }
 
-    /// The same, when neither it nor the repository that it is of belongs to somebody else.
-    fn checked(self, disk: &dyn Disk, trusted: Trusted) -> Result<Self, disk::Error> {
+    /// Checks that neither the directory nor its repository belongs to another user.
+    fn check_owner(self, disk: &dyn Disk, trusted: TrustedUsers) -> Result<Self, disk::Error> {
         trusted.check(disk, &self.0)?;
         trusted.check(disk, &self.project().join(".git"))?;
         Ok(self)
     }
 
-    /// The one in `directory`.
+    /// Returns the `.raymond/` in `directory`.
     pub fn in_directory(directory: &Path) -> Self {
         Self(directory.join(NAME))
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The project directory that it lies in.
+    /// Returns the directory of the project.
     pub fn project(&self) -> &Path {
         self.0.parent().unwrap_or(&self.0)
     }
 
-    /// The ballast of all its runs.
+    /// Returns the ballast that all runs share.
     pub fn ballast(&self, disk: Arc<dyn Disk>) -> Ballast {
         Ballast::new(disk, self.0.join("ballast"))
     }
 
-    /// Creates whatever of it is missing.
+    /// Creates the directories that are missing.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         create_dirs(disk, self.project(), &[&self.runs_directory(), &self.state_directory()])?;
         let ignore = self.0.join(IGNORE);
         if disk::exists(disk, &ignore)? {
             return Ok(());
         }
-        place::place(disk, &ignore, b"*\n", Durability::Durable)
+        atomic_file::write(disk, &ignore, b"*\n", Durability::Durable)
     }
 
-    /// The ids of all runs, sorted. No directory means no runs.
+    /// Returns the ids of all runs, sorted. Without the directory there are none.
     pub fn runs(&self, disk: &dyn Disk) -> Result<Vec<String>, disk::Error> {
         let directory = self.runs_directory();
         let names = match disk.list(&directory) {
-            Err(error) if absent(&error) => return Ok(Vec::new()),
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
             names => names.during("list", &directory)?,
         };
         let ids = names.into_iter().filter_map(|name| name.into_string().ok());
@@ -136,33 +130,33 @@ impl Root {
         Ok(ids.filter(|id| is_run(id) && is_directory(id)).collect())
     }
 
-    /// Refuses links in the place of its directories: what they lead to is none of ours.
+    /// Refuses links in place of its directories, because their targets may belong to anything.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         let directories = [self.0.clone(), self.runs_directory(), self.state_directory()];
         directories.iter().try_for_each(|directory| refuse_link(disk, directory))
     }
 
-    /// Removes what was set aside, as far as it can be. The first trouble is returned.
+    /// Removes the files of deleted runs. It continues after an error, and returns the first one.
     pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links(disk)?;
-        remove_all(disk, self.set_aside(disk)?)
+        remove_all(disk, self.removed_runs(disk)?)
     }
 
-    /// Where runs are that were set aside, and are not removed yet.
-    pub fn set_aside(&self, disk: &dyn Disk) -> Result<Vec<PathBuf>, disk::Error> {
+    /// Returns the directories of deleted runs that are not removed yet.
+    pub fn removed_runs(&self, disk: &dyn Disk) -> Result<Vec<PathBuf>, disk::Error> {
         let directory = self.runs_directory();
         let names = match disk.list(&directory) {
-            Err(error) if absent(&error) => return Ok(Vec::new()),
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
             names => names.during("list", &directory)?,
         };
-        let aside = names.iter().filter(|name| name.to_string_lossy().starts_with(ASIDE));
+        let aside = names.iter().filter(|name| name.to_string_lossy().starts_with(REMOVED_PREFIX));
         Ok(aside.map(|name| directory.join(name)).collect())
     }
 
-    /// Where the run `id` lies, or would lie.
-    pub fn run(&self, id: &str) -> Result<RunPaths, BadRun> {
+    /// Returns the paths of the run `id`, which need not exist.
+    pub fn run(&self, id: &str) -> Result<RunPaths, BadRunId> {
         if !is_run(id) {
-            return Err(BadRun(id.to_owned()));
+            return Err(BadRunId(id.to_owned()));
         }
         let directory = self.runs_directory().join(id);
         Ok(RunPaths {
@@ -190,30 +184,33 @@ impl Root {
 }
 
 impl RunPaths {
-    /// Creates the directory of the run and those in it that must be there in time, durably: of requests to it, and of
-    /// its blobs, for which there may be no room later. Others are created by whoever has something to put there.
+    /// Creates the directory of the run with its inbox and its blobs, durably.
+    ///
+    /// These two must exist early: other processes write to the inbox, and a full disk may later have no
+    /// room for a directory. All other directories are created when they are needed.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links(disk)?;
         create_dirs(disk, &self.base, &[&self.inbox, &self.blobs])
     }
 
-    /// Removes what killed writers left unfinished. Only for the run's owner, before its first write.
+    /// Removes the unfinished files of killed writers. Only the owner may call this, before its first
+    /// write.
     pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         for directory in [&self.directory, &self.blobs, &self.inbox] {
-            place::sweep(disk, directory, |_| true)?;
+            atomic_file::sweep(disk, directory, |_| true)?;
         }
-        place::sweep(disk, &self.base.join(NAME), |target| target == IGNORE)?;
+        atomic_file::sweep(disk, &self.base.join(NAME), |target| target == IGNORE)?;
         self.sweep_state(disk)
     }
 
-    /// The same for its state file, which lies among those of other runs.
+    /// Removes the unfinished state files of this run. The directory also contains those of other runs.
     fn sweep_state(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         let directory = self.state.parent().unwrap_or(&self.state);
-        place::sweep(disk, directory, |target| self.state.ends_with(target))
+        atomic_file::sweep(disk, directory, |target| self.state.ends_with(target))
     }
 
-    /// Moves the transcripts whose names are not kept to a directory of this name beside them, durably.
-    pub fn part_transcripts(
+    /// Moves the transcripts that are not kept to a directory of this name beside them, durably.
+    pub fn move_discarded_transcripts(
         &self,
         disk: &dyn Disk,
         aside: &str,
@@ -221,7 +218,7 @@ impl RunPaths {
     ) -> Result<(), disk::Error> {
         let (from, to) = (&self.transcripts, self.transcripts.join(aside));
         let names = match disk.list(from) {
-            Err(error) if absent(&error) => return Ok(()),
+            Err(error) if is_absent(&error) => return Ok(()),
             names => names.during("list", from)?,
         };
         let is_file = |name: &str| matches!(disk.metadata(&from.join(name)), Ok(Metadata::File(_)));
@@ -234,26 +231,27 @@ impl RunPaths {
         for name in names {
             disk.rename(&from.join(name), &to.join(name)).during("move", &from.join(name))?;
         }
+        // The new names first: a crash in between must not lose both names of a file.
         disk::sync_dir(disk, &to)?;
         disk::sync_dir(disk, from)
     }
 
-    /// Refuses a run with a link on the way to its files: somebody else chose where they would be
-    /// written. What clients keep in their homes is theirs.
+    /// Refuses a run with a link on the way to its files: another user could have chosen where Raymond
+    /// writes. Links inside the configurations of clients are allowed, because clients create them.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links_above(disk)?;
         for directory in self.parts().into_iter().chain([&self.directory, &self.homes]) {
             match disk.link_in(directory) {
                 Ok(Some(name)) => return Err(link(&directory.join(name))),
-                Err(error) if !absent(&error) => return Err(error).during("list", directory),
+                Err(error) if !is_absent(&error) => return Err(error).during("list", directory),
                 Ok(None) | Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Refuses a run whose directory or state file lies behind a link. What lies in its directory is not
-    /// looked at: whoever removes it follows no link.
+    /// Refuses a run whose directory or state file is behind a link. Links inside the directory do not
+    /// matter here, because removal follows no link.
     pub fn refuse_links_above(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         let above = self.directory.ancestors().take_while(|above| *above != self.base);
         let mut directories = above.chain(self.state.parent());
@@ -264,22 +262,23 @@ impl RunPaths {
         [&self.blobs, &self.inbox, &self.transcripts, &self.definition]
     }
 
-    /// Whether the run's directory is there.
-    pub fn exist(&self, disk: &dyn Disk) -> Result<bool, disk::Error> {
+    /// Returns whether the directory of the run exists.
+    pub fn exists(&self, disk: &dyn Disk) -> Result<bool, disk::Error> {
         disk::exists(disk, &self.directory)
     }
 
-    /// Takes the run out of sight, for whoever holds its lock: from here on it is none. Returns where its
-    /// directory went; [`Root::sweep`] removes it.
-    pub fn set_aside(&self, disk: &dyn Disk) -> Result<PathBuf, disk::Error> {
-        // Once its name is free, a state file of that name may be another run's.
+    /// Renames the directory of the run, so that the run no longer exists. The caller holds its lock.
+    /// Returns the new path, which [`Root::sweep`] removes.
+    pub fn move_to_removed(&self, disk: &dyn Disk) -> Result<PathBuf, disk::Error> {
+        // The state file goes first: after the rename, a file of that name may belong to a new run.
         self.sweep_state(disk)?;
         remove_tree(disk, &self.state)?;
         let runs = self.directory.parent().unwrap_or(&self.base);
         let id = self.directory.file_name().unwrap_or_default().to_string_lossy();
+        // Several deleted runs may have had the same id, so a free number is searched.
         let mut n = 0_u64;
         let aside = loop {
-            let aside = runs.join(format!("{ASIDE}{n}-{id}"));
+            let aside = runs.join(format!("{REMOVED_PREFIX}{n}-{id}"));
             if !disk::exists(disk, &aside)? {
                 break aside;
             }
@@ -290,7 +289,8 @@ impl RunPaths {
         Ok(aside)
     }
 
-    /// Removes the run and its state file; the journal goes first, so that no half of a run is left.
+    /// Removes the run and its state file. The journal is removed first, so that a crash does not leave
+    /// half a run that looks complete.
     pub fn remove(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         for file in [&self.journal, &self.state] {
             remove_tree(disk, file)?;
@@ -302,7 +302,7 @@ impl RunPaths {
 fn refuse_link(disk: &dyn Disk, directory: &Path) -> Result<(), disk::Error> {
     match disk.is_link(directory) {
         Ok(true) => Err(link(directory)),
-        Err(error) if !absent(&error) => Err(error).during("look at", directory),
+        Err(error) if !is_absent(&error) => Err(error).during("look at", directory),
         Ok(false) | Err(_) => Ok(()),
     }
 }
@@ -311,26 +311,26 @@ fn link(path: &Path) -> disk::Error {
     disk::Error {
         attempt: "write into",
         path: path.to_owned(),
-        source: disk::refused(Trouble::Link),
+        source: disk::refused(DiskErrorKind::Link),
     }
 }
 
-/// Removes a file, or a directory with everything in it. What is gone already is fine.
-///
-/// A link is removed, never followed.
+/// Removes a file, or a directory with everything in it. A missing path is not an error. A link is
+/// removed, never followed.
 fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     match disk.remove(path) {
-        Err(error) if absent(&error) => Ok(()),
+        Err(error) if is_absent(&error) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            // Where that is refused, what follows says so.
-            disk.unlock_dir(path).ok();
+            // A script may have left a directory without write permission. If the permission cannot be
+            // changed, the removal below reports the error.
+            disk.make_dir_writable(path).ok();
             let names = match disk.list(path) {
-                Err(error) if absent(&error) => return Ok(()),
+                Err(error) if is_absent(&error) => return Ok(()),
                 names => names.during("list", path)?,
             };
             remove_all(disk, names.iter().map(|name| path.join(name)))?;
             match disk.remove(path) {
-                Err(error) if absent(&error) => Ok(()),
+                Err(error) if is_absent(&error) => Ok(()),
                 removed => removed.during("remove", path),
             }
         }
@@ -338,7 +338,7 @@ fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     }
 }
 
-/// One that stays does not keep the others.
+/// Removes all paths, even if one of them fails, and returns the first error.
 fn remove_all(
     disk: &dyn Disk,
     paths: impl IntoIterator<Item = PathBuf>,
@@ -347,21 +347,23 @@ fn remove_all(
     removed.into_iter().collect()
 }
 
-/// The main worktree, when `git` is the `.git` file of a linked one in `directory`.
+/// Returns the main worktree if `git` is the content of the `.git` file of a linked worktree in
+/// `directory`.
 ///
-/// Submodules (`…/.git/modules/x`) and worktrees of a bare repository have none.
+/// Submodules (`…/.git/modules/x`) and worktrees of a bare repository have no main worktree.
 fn main_worktree(git: &[u8], directory: &Path) -> Option<PathBuf> {
     let text = str::from_utf8(git).ok()?;
     let gitdir = text.lines().next()?.strip_prefix("gitdir:")?.trim();
-    let gitdir = normal(&directory.join(gitdir));
+    let gitdir = normalise(&directory.join(gitdir));
     let worktrees = gitdir.parent()?;
     let common = worktrees.parent()?;
+    // The `.git` file of a linked worktree contains `<main>/.git/worktrees/<name>`.
     let linked = worktrees.file_name()? == "worktrees" && common.file_name()? == ".git";
     linked.then(|| common.parent().map(Path::to_owned))?
 }
 
-/// The path without `.` and `..`, as git writes relative ones.
-fn normal(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from a path as text, because git writes relative paths in worktrees.
+fn normalise(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -375,11 +377,13 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-fn absent(error: &io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn is_run(id: &str) -> bool {
+    // No dots and no slashes, so that an id can never lead out of `runs/`. 128 bytes stay below the
+    // 255 that file systems allow, even with a prefix and a suffix.
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !id.is_empty() && id.len() <= 128 && id.bytes().all(allowed)
 }

@@ -1,24 +1,24 @@
-//! The fold of a journal up to some record, so that a long run need not be folded from its start.
+//! Snapshots: the folded state of a journal up to a record, so that a long run need not be folded from
+//! its start.
 //!
-//! It is derived and not synced; its first line says which record it reflects and carries a hash of
-//! the rest. One that is torn, damaged, or of another history than the journal's is ignored.
+//! A snapshot is derived and not synced. Its first line contains the number and checksum of its record
+//! and a hash of the rest. A snapshot that is torn, damaged or from another history is ignored. The
+//! meaning of the state is in `raymond_engine::snapshot`.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::{self, Durability};
 use crate::disk::{self, Disk};
 use crate::journal::{Lines, Sum};
-use crate::place::{self, Durability};
 
 /// The state of a run after a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The number of the record.
     pub seq: u64,
-    /// The sum of the record, which stands for everything before it too.
+    /// The checksum of the record. Checksums are chained, so it covers everything before it too.
     pub sum: Sum,
-    /// The state, as its owner encodes it.
     pub state: Vec<u8>,
 }
 
@@ -36,16 +36,17 @@ impl Snapshot {
         let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
         bytes.push(b'\n');
         bytes.extend_from_slice(&self.state);
-        place::place(disk, path, &bytes, Durability::Derived)
+        atomic_file::write(disk, path, &bytes, Durability::Derived)
     }
 
-    /// The snapshot at `path`, if it belongs to the history in `lines`; then
-    /// [`Lines::after`]`(seq)` is what remains to be folded.
+    /// Reads the snapshot at `path`, if it belongs to the history in `lines`. [`Lines::after`]`(seq)`
+    /// returns the records that remain to be folded.
     pub fn read(disk: &dyn Disk, path: &Path, lines: &Lines) -> Option<Self> {
         let mut bytes = disk::read(disk, path).ok()?;
         let newline = memchr::memchr(b'\n', &bytes)?;
         let head: Head = serde_json::from_slice(&bytes[..newline]).ok()?;
         let state = bytes.split_off(newline + 1);
+        // The chained checksum of the record proves that the snapshot has the same history.
         let reflected = lines.line(head.seq)?;
         (head.hash == hash(&state) && head.sum == reflected.sum).then_some(Self {
             seq: head.seq,

@@ -1,33 +1,34 @@
-//! Whose files are believed: this user's, root's, and those of whoever owns the directory that
-//! somebody chose to work in.
+//! Decides whose files are trusted: those of this user, of root, and of the owner of the directory in
+//! which the user works.
 //!
-//! Anybody may put a repository or a configuration into `/tmp`, above the directories of others. It
-//! would choose which runs there are, and what they run. The directory itself is another matter:
-//! nobody is led into it, and in a container it often belongs to a user of the host.
+//! Another user can put a repository or a configuration into `/tmp`, above the directories of others.
+//! If Raymond used it, that user would choose which programs run. The working directory itself is
+//! trusted: the user chose it, and in a container it often belongs to a user of the host.
 
 use std::io;
 use std::path::Path;
 
-use crate::disk::{self, Disk, During as _, Trouble};
+use crate::disk::{self, Disk, DiskErrorKind, During as _};
 
-/// The users whose files are believed.
+/// The users whose files are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trusted {
-    /// The owner of the directory, when that is neither this user nor root.
-    host: Option<u32>,
+pub struct TrustedUsers {
+    /// The owner of the working directory, if that is neither this user nor root.
+    directory_owner: Option<u32>,
 }
 
-impl Trusted {
-    /// Those for somebody who works in `directory`.
+impl TrustedUsers {
+    /// Returns the trusted users for work in `directory`.
     pub fn in_directory(disk: &dyn Disk, directory: &Path) -> Self {
-        Self { host: disk.stranger(directory).unwrap_or_default() }
+        // A directory that cannot be read has no extra trusted user: the strict answer.
+        Self { directory_owner: disk.foreign_owner(directory).unwrap_or_default() }
     }
 
-    /// Refuses a file or a directory of anybody else. What is not there is nobody's.
+    /// Refuses a file or directory of any other user. A path that does not exist is accepted.
     pub fn check(self, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-        match disk.stranger(path) {
-            Ok(Some(owner)) if Some(owner) != self.host => {
-                Err(disk::refused(Trouble::Foreign(owner))).during("use", path)
+        match disk.foreign_owner(path) {
+            Ok(Some(owner)) if Some(owner) != self.directory_owner => {
+                Err(disk::refused(DiskErrorKind::OtherUser(owner))).during("use", path)
             }
             Ok(_) => Ok(()),
             Err(error) if is_absent(&error) => Ok(()),
@@ -53,7 +54,7 @@ mod tests {
     struct Users;
 
     impl Disk for Users {
-        fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
+        fn foreign_owner(&self, path: &Path) -> io::Result<Option<u32>> {
             let mut names = path.iter().skip(1).filter_map(|name| name.to_str());
             let owner = match names.next() {
                 Some("missing") => Err(io::ErrorKind::NotFound.into()),
@@ -87,20 +88,20 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_of_the_directory_is_believed_beside_this_user_and_root() {
-        let check = |directory: &str, path: &str, expected: Result<(), Trouble>| {
-            let trusted = Trusted::in_directory(&Users, Path::new(directory));
-            let found = trusted.check(&Users, Path::new(path)).map_err(|error| error.trouble());
+    fn only_the_directory_owner_is_also_trusted() {
+        let check = |directory: &str, path: &str, expected: Result<(), DiskErrorKind>| {
+            let trusted = TrustedUsers::in_directory(&Users, Path::new(directory));
+            let found = trusted.check(&Users, Path::new(path)).map_err(|error| error.kind());
             assert_eq!(found, expected, "{path} from {directory}");
         };
         for directory in ["/0/d", "/7/d", "/missing"] {
             check(directory, "/0/f", Ok(()));
-            check(directory, "/8/f", Err(Trouble::Foreign(8)));
+            check(directory, "/8/f", Err(DiskErrorKind::OtherUser(8)));
             check(directory, "/missing/f", Ok(()));
             check(directory, "/file/f", Ok(()));
-            check(directory, "/unknown", Err(Trouble::Other));
+            check(directory, "/unknown", Err(DiskErrorKind::Other));
         }
         check("/7/d", "/7/f", Ok(()));
-        check("/0/d", "/7/f", Err(Trouble::Foreign(7)));
+        check("/0/d", "/7/f", Err(DiskErrorKind::OtherUser(7)));
     }
 }

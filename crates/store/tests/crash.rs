@@ -1,5 +1,5 @@
-//! What a run wrote is there after any crash: every acknowledged record, in order, with the blobs it
-//! names, and at most the one record that was under way.
+//! After any crash a journal contains every acknowledged record, in order, with the blobs that it refers
+//! to, and at most the one record that was in progress.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -19,7 +19,7 @@ fn paths() -> RunPaths {
     Root::in_directory(Path::new("/")).run("r").unwrap()
 }
 
-/// What the world knows to be durable, and what it asked for last.
+/// The acknowledged records, and the last request.
 #[derive(Default)]
 struct World {
     created: bool,
@@ -28,7 +28,7 @@ struct World {
     dice: u64,
 }
 
-/// The failure of one process: it gives up, and another one may go on.
+/// The failure of one process. Another process may continue.
 struct GaveUp;
 
 impl World {
@@ -49,7 +49,7 @@ impl World {
         Ok(())
     }
 
-    /// Appends a record. After a failed write that was undone the process goes on with others.
+    /// Appends a record. After a failed write that was undone, the process continues with other records.
     fn append(&mut self, journal: &mut Journal, body: Vec<u8>) -> Result<(), GaveUp> {
         match journal.append(&body) {
             Ok(seq) => {
@@ -102,7 +102,7 @@ impl World {
         self.attempted = None;
     }
 
-    /// A process without faults reads it all, and goes on.
+    /// Reads everything in a process without faults, and continues.
     fn settle(&mut self, memory: &Memory) {
         assert!(self.live(memory, &[10]).is_ok() && self.attempted.is_none());
         let memory = memory.crash();
@@ -117,7 +117,7 @@ impl World {
 }
 
 #[test]
-fn a_crash_at_any_call_loses_nothing_and_invents_nothing() {
+fn crash_at_any_call_keeps_the_records() {
     let sizes = [20, 9_000, 1, 5_000];
     let calls = |memory: &Memory| memory.call_count();
     let undisturbed = Memory::new(0);
@@ -166,10 +166,10 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Processes come and go: killed, or cut off, whenever a call fails them; every second start is
-    /// without faults, so that records are added in between.
+    /// Each process is killed, or loses power, when one of its calls fails. Every second process has no
+    /// faults, so that records are added in between.
     #[test]
-    fn any_faults_at_any_calls_lose_nothing_and_invent_nothing(
+    fn faults_at_any_calls_keep_the_records(
         seed in any::<u64>(),
         rarity in 2_u64..60,
         lives in prop::collection::vec(prop::collection::vec(0_usize..12_000, 0..5), 1..5),
@@ -203,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn a_cut_that_crashes_anywhere_loses_no_byte() {
+fn crashed_rewind_loses_no_byte() {
     let path = Path::new("/journal.jsonl");
     for (seed, call) in (0..30).flat_map(|seed| (0..25).map(move |call| (seed, call))) {
         let memory = Memory::new(seed);

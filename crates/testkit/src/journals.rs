@@ -83,7 +83,7 @@ impl Golden {
     /// What it applies to today.
     pub fn applied(&self) -> Result<Run, String> {
         let read = Journal::read(&Files, &self.journal()).map_err(|error| error.to_string())?;
-        let mut head = Head::unborn();
+        let mut head = Head::empty();
         for line in read.lines.iter() {
             let record = fold::record(line.body, line.seq).map_err(|error| error.to_string())?;
             head.fold(&record);

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use raymond_core::value::Hash;
 use raymond_core::workflow::extension::is_state;
-use raymond_engine::scope::{self, Loaded, MOST_BYTES, MOST_ENTRIES, Origin};
+use raymond_engine::scope::{self, LoadedScope, MOST_BYTES, MOST_ENTRIES, Origin};
 use raymond_testkit::dice::Dice;
 use tempfile::TempDir;
 
@@ -67,7 +67,7 @@ fn check(bytes: &[u8]) {
 }
 
 /// Loads an archive twice, and checks what comes of it.
-fn load(bench: &Path, bytes: &[u8]) -> Option<Loaded> {
+fn load(bench: &Path, bytes: &[u8]) -> Option<LoadedScope> {
     let path = bench.join("flow.zip");
     fs::write(&path, bytes).expect("a file");
     let loaded = scope::load(&path).map_err(|refused| refused.to_string());

@@ -75,7 +75,7 @@ fn check_file(name: &str, content: &[u8]) {
     }
     let again = inbox.take_all().expect("an inbox that can be listed");
     assert_eq!(
-        (&again.messages, again.garbage.len()),
+        (&again.messages, again.invalid.len()),
         (&taken.messages, 0),
         "garbage is told twice"
     );

@@ -122,7 +122,7 @@ fn check_records(bytes: &[u8]) {
 
 /// Folds records as far as they can be read, each as the next one whatever number it gives itself.
 fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
-    let (mut head, mut narrator) = (Head::unborn(), Narrator::live());
+    let (mut head, mut narrator) = (Head::empty(), Narrator::live());
     for body in bodies {
         let Ok(mut record) = serde_json::from_slice::<Record>(body) else { continue };
         assert_eq!(fold::record(body, record.seq).ok().as_ref(), Some(&record));

@@ -6,9 +6,9 @@ use raymond_core::ids::RunId;
 use raymond_core::run::Phase;
 use raymond_core::view::{self, Owner, Status};
 use raymond_engine::fold;
-use raymond_engine::look::{self, Look};
+use raymond_engine::inspect::{self, Inspection};
 use raymond_engine::project::Project;
-use raymond_engine::shell::Watch as _;
+use raymond_engine::runner::RunWatcher as _;
 use raymond_engine::suspension::Suspension;
 use raymond_store::Journal;
 use tokio::runtime::Runtime;
@@ -69,9 +69,9 @@ fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
 async fn follow(
     project: &Project,
     run: &RunId,
-    mut seen: Look,
+    mut seen: Inspection,
     console: &mut Console,
-) -> Result<(Look, Status), Failure> {
+) -> Result<(Inspection, Status), Failure> {
     let paths = project.paths(run);
     let mut follower = TranscriptFollower::new(paths.transcripts);
     let mut suspension = Suspension::default();

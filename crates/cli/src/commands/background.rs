@@ -15,7 +15,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
 use raymond_core::view::Status;
-use raymond_engine::look::look;
+use raymond_engine::inspect::inspect;
 use raymond_engine::project::Project;
 use raymond_engine::{clock, fold};
 use raymond_store::Journal;
@@ -175,7 +175,7 @@ impl StartWatcher<'_> {
     /// cursor is invalid, and the journal is read from the start.
     fn new_records(&mut self) -> Vec<Record> {
         let Some(mut cursor) = self.cursor.take() else {
-            let Ok(seen) = look(self.project, self.run) else { return Vec::new() };
+            let Ok(seen) = inspect(self.project, self.run) else { return Vec::new() };
             self.cursor = Some(seen.journal.cursor);
             return seen.records().map_while(Result::ok).collect();
         };

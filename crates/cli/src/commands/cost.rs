@@ -8,7 +8,7 @@ use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::costs::{By, Counter, Row, Tally};
 use raymond_core::view::{Costs, counted};
 use raymond_engine::clock;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::json;
 

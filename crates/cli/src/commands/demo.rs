@@ -11,7 +11,7 @@ mod facts;
 use raymond_core::budget::Micros;
 use raymond_core::run::Run;
 use raymond_core::view::Status;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 
 use crate::args::Demo;
 use crate::failure::Failure;
@@ -124,7 +124,7 @@ async fn fork(demo: &DemoDirectory, binary: &Binary) -> Result<(), Failure> {
 async fn kill_and_resume(
     demo: &DemoDirectory,
     binary: &Binary,
-    undisturbed: &Look,
+    undisturbed: &Inspection,
 ) -> Result<(), Failure> {
     directory::title("Act 3: kill -9 and resume");
     directory::say(

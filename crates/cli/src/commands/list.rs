@@ -1,7 +1,7 @@
 //! `raymond list`: lists the runs of this project, the latest first.
 
 use raymond_core::view::{Status, Waiting};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
@@ -42,7 +42,7 @@ fn place(project: &Project, look: &Look) -> StatusSummary {
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
 }
 
-fn line(project: &Project, look: &Look) -> String {
+fn line(project: &Project, look: &Inspection) -> String {
     let run = &look.head.run;
     let started = &look.head.ledger.started_at.to_string()[..16];
     let left = match place(project, look).left_running.len() {
@@ -52,7 +52,7 @@ fn line(project: &Project, look: &Look) -> String {
     let damaged = if matches!(look.journal.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
     let until = until(look.status);
     let suspended = look.suspended_owner().map_or("", |_| "  suspended");
-    let Look { status, .. } = look;
+    let Inspection { status, .. } = look;
     format!(
         "{:<40} {status:<12} {started}  {}{damaged}{until}{suspended}{left}\n",
         run.id, run.spent

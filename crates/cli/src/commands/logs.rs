@@ -18,7 +18,7 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change, How};
 use raymond_core::workflow::nearest;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Sent, Tool, Workspaces};
+use raymond_engine::call::{Follower, RawRequest, Tool, Workspaces};
 use raymond_engine::project::Project;
-use raymond_engine::shell::{Signal, Signals};
+use raymond_engine::runner::{Signal, Signals};
 use raymond_mcp::{Host, Server, http, stdio};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ async fn end_by_signal(mut signals: Signals, ending: CancellationToken) -> u8 {
             Signal::HangUp => break 129,
             Signal::Interrupt => break 130,
             Signal::Terminate => break 143,
-            Signal::Poke => {}
+            Signal::Wake => {}
         }
     };
     ending.cancel();

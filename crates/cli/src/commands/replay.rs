@@ -3,7 +3,7 @@
 //! It takes no lock and changes nothing, so a running run continues meanwhile.
 
 use raymond_core::run::replay::{Decided, Difference};
-use raymond_engine::look::LookError;
+use raymond_engine::inspect::InspectError;
 use raymond_engine::replay::{Replayed, replay as decide_again};
 use raymond_store::journal::{self, Tail};
 use serde_json::{Value, json};

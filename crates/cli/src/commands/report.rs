@@ -7,7 +7,7 @@ use std::io::stderr;
 use raymond_core::budget::Micros;
 use raymond_core::view::Status;
 use raymond_engine::driver::Head;
-use raymond_engine::shell::Signal;
+use raymond_engine::runner::Signal;
 use raymond_store::Blobs;
 
 use crate::console::{self, AlreadyShown};

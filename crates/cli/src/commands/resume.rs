@@ -17,11 +17,11 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
 use raymond_engine::driver::Head;
-use raymond_engine::look::{Look, strays};
-use raymond_engine::owned::{self, Clients, Found, Opening, OwnError, Owned};
+use raymond_engine::inspect::{Inspection, leftover_processes};
+use raymond_engine::owned::{self, LeftoverClients, OpenOptions, OpenReport, OwnError, OwnedRun};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
-use raymond_engine::shell::Backends;
+use raymond_engine::runner::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
@@ -318,7 +318,7 @@ fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Res
     let backends = with_earlier_backends(project, backends, &run.settings, &settings);
     let (mut fates, mut ended) = (Vec::new(), Vec::new());
     for turn in in_flight(run) {
-        let found = owned::find(run, &paths, turn, &backends);
+        let found = owned::find_turn(run, &paths, turn, &backends);
         match &found {
             AttachResult::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
             AttachResult::Running => fates.push((turn.id.clone(), Fate::Adopted)),
@@ -327,7 +327,7 @@ fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Res
                 return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
         }
-        ended.extend(owned::spent(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
+        ended.extend(owned::turn_cost(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
     }
     let states = decision.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let plan = planned(&seen.head, &settings, states).paying(run, ended).finding(fates);

@@ -19,10 +19,10 @@ use raymond_core::workflow::{Definition, Reachability, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
 use raymond_engine::observe;
-use raymond_engine::owned::Owned;
+use raymond_engine::owned::OwnedRun;
 use raymond_engine::project::Project;
+use raymond_engine::runner::{self, Backends, DriveOutcome};
 use raymond_engine::scope::ScopeError;
-use raymond_engine::shell::{self, Backends, Driven};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -334,7 +334,7 @@ fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
 /// Drives an owned run to its end and reports how it ended.
 pub(super) fn drive(
     runtime: &Runtime,
-    owned: Owned,
+    owned: OwnedRun,
     backends: Backends,
     inputs: Vec<Input>,
     mut console: Console,

@@ -5,7 +5,7 @@ use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::run::Run;
 use raymond_core::view::{self, Ledger, answering, counted};
 use raymond_engine::driver::Head;
-use raymond_engine::look::Look as Seen;
+use raymond_engine::inspect::Inspection as Seen;
 use raymond_engine::observe;
 use raymond_store::Blobs;
 

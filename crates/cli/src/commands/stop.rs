@@ -4,8 +4,8 @@ use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
-use raymond_engine::owned::{OwnError, end_left};
-use raymond_engine::request::{self, Answered, RequestError};
+use raymond_engine::owned::{OwnError, end_leftover_processes};
+use raymond_engine::request::{self, RequestError, StopOutcome};
 use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
@@ -49,7 +49,8 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 // may become readable again.
                 let is_refused = matches!(error, RequestError::Own(OwnError::Unreadable { .. }));
                 if !is_refused
-                    && let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run))
+                    && let Ok((left, survivors)) =
+                        runtime.block_on(end_leftover_processes(&project, &run))
                 {
                     resume::report_leftovers(&left, &survivors);
                 }
@@ -60,7 +61,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     let head = runs::look(&project, &run)?.head;
     let status = status_of(&head.run, Owner::Gone);
     match answered {
-        Answered::Ended(phase) if phase == Phase::Ended(ending) => {
+        StopOutcome::Ended(phase) if phase == Phase::Ended(ending) => {
             if as_json {
                 let blobs = project.blobs(&project.paths(&run));
                 result::print_run(&head, &StatusSummary::of(&head, status), &blobs)?;
@@ -73,7 +74,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             Err(Failure::usage(message)
                 .hint(format!("raymond why {run}; to end it for good: raymond cancel {run}")))
         }
-        Answered::Ended(_) | Answered::Refused(_) => {
+        StopOutcome::Ended(_) | StopOutcome::Refused(_) => {
             Err(Failure::usage(format!("{run} had already ended: {status}"))
                 .hint(format!("raymond why {run}")))
         }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::ids::RunId;
-use raymond_engine::look;
+use raymond_engine::inspect;
 use raymond_engine::project::Project;
 
 use crate::runs;
@@ -19,7 +19,7 @@ pub(super) fn any(current: &OsStr) -> Vec<CompletionCandidate> {
 
 pub(super) fn unfinished(current: &OsStr) -> Vec<CompletionCandidate> {
     preferring(current, |project, run| {
-        let seen = look::look(project, run);
+        let seen = inspect::inspect(project, run);
         seen.is_ok_and(|seen| {
             seen.head.seq > 0 && seen.owner.is_none() && seen.status.is_unfinished()
         })
@@ -27,7 +27,7 @@ pub(super) fn unfinished(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn driven(current: &OsStr) -> Vec<CompletionCandidate> {
-    preferring(current, |project, run| matches!(look::owner(project, run), Ok(Some(_))))
+    preferring(current, |project, run| matches!(inspect::owner(project, run), Ok(Some(_))))
 }
 
 /// Returns the preferred runs that start with the typed text, or all runs that do, and `@last`.

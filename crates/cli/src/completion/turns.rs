@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::run::Event;
-use raymond_engine::look::{self, Look};
+use raymond_engine::inspect::{self, Inspection};
 
 use crate::runs;
 
@@ -40,5 +40,5 @@ fn meant() -> Option<Look> {
     let all = newest_first(&project);
     let words: Vec<OsString> = std::env::args_os().collect();
     let named = all.iter().find(|run| words.iter().any(|word| word == run.as_str()));
-    look::look(&project, named.or_else(|| all.first())?).ok()
+    inspect::inspect(&project, named.or_else(|| all.first())?).ok()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::workflow::nearest;
-use raymond_store::Trusted;
+use raymond_store::TrustedUsers;
 use raymond_store::disk::Files;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -38,7 +38,7 @@ pub(super) fn read(
     // settings.
     if whose == ConfigScope::Project {
         let here = std::env::current_dir().unwrap_or_default();
-        Trusted::in_directory(&Files, &here).check(&Files, path)?;
+        TrustedUsers::in_directory(&Files, &here).check(&Files, path)?;
     }
     match text_of(path) {
         Ok(text) => {

@@ -6,16 +6,16 @@ use raymond_core::ids::RunId;
 use raymond_core::view::quoted;
 use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
+use raymond_engine::git_tracked::GitTracked;
+use raymond_engine::inspect::InspectError;
 use raymond_engine::launch::{LaunchError, PrepareError};
-use raymond_engine::look::LookError;
 use raymond_engine::owned::OwnError;
 use raymond_engine::pin::PinError;
 use raymond_engine::project::FindError;
 use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
+use raymond_engine::runner::RunnerError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
-use raymond_engine::shell::ShellError;
-use raymond_engine::tracked::Tracked;
 use raymond_store::lock::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
@@ -44,7 +44,7 @@ impl From<disk::Error> for Failure {
             disk::Trouble::Foreign(_) => Some(
                 "its owner could choose what runs here; work elsewhere, or run `git init` in your own directory",
             ),
-            disk::Trouble::Missing | disk::Trouble::Other => None,
+            disk::DiskErrorKind::Missing | disk::DiskErrorKind::Other => None,
         };
         let failure = match error.trouble() {
             disk::Trouble::Other => Self::from_error(ENVIRONMENT, &error),
@@ -233,7 +233,7 @@ impl From<Tracked> for Failure {
                 "it would run a workflow that another user pinned; if the run is yours: git rm -r --cached .raymond \
                  (and git update-index --no-split-index, where the index is split)",
             ),
-            Tracked::Unknown { .. } => failure
+            GitTracked::Unknown { .. } => failure
                 .code(ENVIRONMENT)
                 .hint("repair the repository: `git status` must work here"),
         }
@@ -290,8 +290,8 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
     }
 }
 
-impl From<LookError> for Failure {
-    fn from(error: LookError) -> Self {
+impl From<InspectError> for Failure {
+    fn from(error: InspectError) -> Self {
         match error {
             LookError::NothingYet { run, owner } => {
                 let by = process_on_host(&owner);
@@ -300,9 +300,9 @@ impl From<LookError> for Failure {
                     .hint("try again in a moment")
                     .with_suspension_hint(&owner)
             }
-            LookError::Journal(error) => error.into(),
-            LookError::Fold(error) => error.into(),
-            LookError::Lock(error) => error.into(),
+            InspectError::Journal(error) => error.into(),
+            InspectError::Fold(error) => error.into(),
+            InspectError::Lock(error) => error.into(),
         }
     }
 }
@@ -326,8 +326,8 @@ impl From<DriverError> for Failure {
     }
 }
 
-impl From<ShellError> for Failure {
-    fn from(error: ShellError) -> Self {
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
         match error {
             ShellError::Driver(error) => error.into(),
             ShellError::Blobs(error) => error.into(),

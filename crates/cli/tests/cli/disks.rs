@@ -51,7 +51,7 @@ fn full_disk_ends_the_run_until_resume() {
         assert_eq!(output.code(), 7, "{output:?}");
         let end: Vec<&str> = output.stderr.lines().rev().take(3).collect();
         assert!(
-            end[2].starts_with("raymond: cannot write /project/small/.raymond/runs/r/blobs/"),
+            end[2].starts_with("raymond: could not write /project/small/.raymond/runs/r/blobs/"),
             "{output:?}"
         );
         assert!(end[2].ends_with(": the disk is full"));
@@ -160,7 +160,7 @@ fn vanished_directory_is_written_again() {
     project.write("quick", "");
     running.wait().mentions(
         1,
-        &["raymond: the directory of the run had vanished; journal, lock and states were written anew"],
+        &["raymond: the directory of the run had vanished; Raymond wrote the journal, the lock and the states again"],
     );
     assert_eq!(project.read(".raymond/.gitignore"), "*\n");
     project.write("ready", "");
@@ -182,7 +182,7 @@ fn a_directory_that_was_replaced_is_not_written_to() {
     )]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["raymond: another file stands in place of the journal /project/.raymond/runs/r/journal.jsonl"],
+        &["raymond: another file has replaced the journal /project/.raymond/runs/r/journal.jsonl"],
     );
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), "other\n");
 }

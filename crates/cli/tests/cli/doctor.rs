@@ -167,7 +167,7 @@ fn the_directory_of_runs_has_to_be_ours_and_private() {
     mode(0o500).unwrap();
     if geteuid().is_root() {
         chown(project.path(".raymond"), Some(12345), None).unwrap();
-        let refused = "cannot use /project/.raymond: it belongs to another user (12345)";
+        let refused = "could not use /project/.raymond: it belongs to another user (12345)";
         project.raymond("doctor").prints("").mentions(7, &[refused]);
         chown(project.root(), Some(12345), None).unwrap();
         check(&project, "storage", &[("fail", ".raymond/ belongs to user 12345")]);
@@ -335,7 +335,7 @@ fn runs_that_cannot_be_read_or_never_started_are_named() {
     assert!(journals[0].1.starts_with("damaged: its journal is damaged: record "), "{journals:?}");
     assert_eq!(about(0).0, "fail");
     assert!(about(0).1.unwrap().starts_with("raymond resume damaged --truncate-to "));
-    assert!(journals[1].1.starts_with("foreign: this is not a journal"), "{journals:?}");
+    assert!(journals[1].1.starts_with("foreign: this is not the journal"), "{journals:?}");
     let fixed = project.raymond("doctor --fix --json");
     let deeds = ["removed empty, which never started", "removed header, which never started"];
     assert_eq!(fixed.json()["fixed"], json!(deeds));
@@ -394,8 +394,7 @@ fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
 fn run_of_a_copied_project_is_left_alone() {
     let (project, copy, running) = driven_with_a_copy();
     let place = project.path(".raymond/runs/r");
-    let why =
-        format!("r is driven in another place, by process {}: {}", running.pid(), place.display());
+    let why = format!("process {} drives a copy of r: {}", running.pid(), place.display());
     copy.raymond("doctor --fix").says(0, "");
     check(&copy, "processes", &[("warn", &format!("r: leaving its processes alone: {why}"))]);
     let hint =

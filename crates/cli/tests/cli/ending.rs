@@ -318,9 +318,9 @@ fn garbage_in_the_inbox_is_reported_and_ignored() {
         130,
         &[
             "raymond: ignored one.json in the inbox: it is not JSON\n",
-            "raymond: ignored two.json in the inbox: it asks for nothing known\n",
+            "raymond: ignored two.json in the inbox: unknown request\n",
             "raymond: ignored three in the inbox: its name is not a key with .json\n",
-            "raymond: ignored other.json in the inbox: it asks for nothing known\n",
+            "raymond: ignored other.json in the inbox: unknown request\n",
         ],
     );
     goes_on(&project, "r");

@@ -121,7 +121,7 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
     project.raymond("resume r --truncate-to 1").says(
         2,
         &format!(
-            "raymond: /project/{JOURNAL} cannot be cut after record 1: its last good record is 0
+            "raymond: could not rewind /project/{JOURNAL} to record 1: its last good record is 0
             {hint}"
         ),
     );
@@ -197,12 +197,12 @@ fn what_is_no_journal_of_this_run_is_refused() {
     check(
         &|_| "hello world\n".to_owned(),
         &format!(
-            "raymond: this is not a journal of a run: expected value at line 1 column 1\n{elsewhere}"
+            "raymond: this is not the journal of a run: expected value at line 1 column 1\n{elsewhere}"
         ),
     );
     check(
         &|project| project.read(JOURNAL).replace("\"format\":1", "\"format\":99"),
-        "raymond: the journal has format 99, and this release reads up to 1
+        "raymond: the journal has format 99, but this release reads only up to 1
         hint: use the release that wrote it, or a later one",
     );
     check(

@@ -589,7 +589,7 @@ fn an_unpinned_run_does_not_take_up_what_its_backends_cannot_do() {
     project
         .raymond("run wf --replies r.yaml --run-id r --unpinned")
         .prints("as before\n")
-        .mentions(0, &["goes on with the states as they were", "there is no backend \"gemini\""]);
+        .mentions(0, &["continuing with the earlier states", "there is no backend \"gemini\""]);
 }
 
 /// Claude asks codex, which fails after a while.
@@ -687,6 +687,6 @@ fn an_unpinned_run_does_not_go_on_with_words_that_its_clients_do_not_know() {
     failed.mentions(1, &["NEXT.md: failed"]);
     project.write("wf/NEXT.md", "---\nbackend: claude\neffort: huge\n---\nedited");
     let told =
-        "goes on with the states as they were: NEXT.md:3:1: error: claude has no effort \"huge\"";
+        "continuing with the earlier states: NEXT.md:3:1: error: claude has no effort \"huge\"";
     project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[told]);
 }

@@ -205,8 +205,10 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
     let output = project.raymond("prune empty one-good");
     assert_eq!(told(&output), ["deleted empty never started", "deleted one-good completed"]);
     let output = project.raymond("prune foreign");
-    output
-        .mentions(7, &["this is not a journal of a run", "delete /project/.raymond/runs/foreign"]);
+    output.mentions(
+        7,
+        &["this is not the journal of a run", "delete /project/.raymond/runs/foreign"],
+    );
     assert!(project.path(".raymond/runs/foreign").exists());
     assert!(!project.path(".raymond/runs/empty").exists());
 }

@@ -154,7 +154,7 @@ fn the_prompt_is_read_anew_unless_it_is_pinned() {
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";
     ralph(&project, "", Some(remove)).prints("two\n").mentions(
         0,
-        &["raymond: goes on with the states as they were: there is no /project/PROMPT.md\n"],
+        &["raymond: continuing with the earlier states: there is no /project/PROMPT.md\n"],
     );
 }
 
@@ -327,10 +327,10 @@ fn only_a_prompt_can_be_repeated() {
     );
     check(
         "notes.txt",
-        "raymond: notes.txt is no prompt: ralph repeats a .md file
+        "raymond: notes.txt is not a prompt: `ralph` repeats a .md file
         hint: the name of a prompt ends in .md",
     );
-    check("README.md", "raymond: README.md is no state: a README describes a workflow");
+    check("README.md", "raymond: README.md is not a state: a README describes a workflow");
     check(
         "zebra.md",
         "raymond: there is no zebra.md

@@ -300,7 +300,7 @@ fn unpinned_run_continues_with_last_valid_states() {
     ]);
     project.raymond("run wf --unpinned").prints("still here\n").mentions(
         0,
-        &["raymond: goes on with the states as they were: error: there is no entry state"],
+        &["raymond: continuing with the earlier states: error: there is no entry state"],
     );
 }
 

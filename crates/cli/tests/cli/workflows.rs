@@ -92,7 +92,7 @@ fn links_out_of_the_scope_are_ignored() {
     std::os::unix::fs::symlink("../outside.sh", project.path("wf/EVIL.sh")).unwrap();
     project.raymond("run wf --run-id r").prints("").says(
         1,
-        "wf/EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state [link-leaves-scope]
+        "wf/EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is not used as a state [link-leaves-scope]
         r: cap $10.00 · 4 at a time · 1 state pinned
         main             starts at START.sh
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
@@ -102,7 +102,7 @@ fn links_out_of_the_scope_are_ignored() {
     );
     project.raymond("run wf/EVIL.sh").says(
         2,
-        "raymond: /project/wf/EVIL.sh leads to /project/outside.sh, outside of its directory",
+        "raymond: /project/wf/EVIL.sh leads to /project/outside.sh, outside its directory",
     );
 }
 
@@ -114,9 +114,9 @@ fn non_workflow_is_refused() {
     };
     check(
         "a.yaml",
-        "a.yaml is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
+        "a.yaml is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
     );
-    check("wf/README.md", "wf/README.md is no state: a README describes a workflow");
+    check("wf/README.md", "wf/README.md is not a state: a README describes a workflow");
     project.raymond("run flow.json").says(
         2,
         "flow.json:1:1: error: a workflow needs the key `steps` [missing_key]
@@ -241,9 +241,9 @@ fn hostile_archives_are_refused() {
     check(of(&["START.sh", "start.SH"]), "\"START.sh\" and \"start.SH\" are the same name");
     check(
         of(&["START.sh", "f/x.sh"]),
-        "it is mixed: \"START.sh\" and \"f/x.sh\" do not lie in one folder",
+        "it is mixed: \"START.sh\" and \"f/x.sh\" are not in one folder",
     );
-    check(of(&["f/g/START.sh"]), "it is nested: \"f/g/START.sh\" lies more than one folder deep");
+    check(of(&["f/g/START.sh"]), "it is nested: \"f/g/START.sh\" is more than one folder deep");
     let mut encrypted = of(&["START.sh"]);
     for (signature, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
         let at = encrypted.windows(4).position(|four| four == signature).unwrap();

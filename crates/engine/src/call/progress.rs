@@ -1,4 +1,4 @@
-//! How a call is going, told to whoever follows it.
+//! Reports the progress of a call, one line for each step that starts or ends.
 
 use raymond_core::crayfish::StepEvent;
 use raymond_core::run::record::Step;
@@ -6,42 +6,41 @@ use raymond_core::run::{Event, Record, Run};
 use raymond_core::view::Ledger;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::shell::Watch;
+use crate::runner::RunWatcher;
 
-/// How a call is going.
+/// A line of progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// How many steps have begun or ended so far: it only grows.
+    /// The number of lines so far. MCP requires that it only grows.
     pub count: u64,
-    /// What happened, in one line.
     pub message: String,
 }
 
-/// Tells what is recorded.
-pub(super) struct Teller {
+/// Reports each durable record as lines of progress.
+pub(super) struct ProgressReporter {
     progress: UnboundedSender<Progress>,
     count: u64,
 }
 
-impl Teller {
+impl ProgressReporter {
     pub(super) fn new(progress: UnboundedSender<Progress>) -> Self {
         Self { progress, count: 0 }
     }
 
-    fn tell(&mut self, message: String) {
+    fn report(&mut self, message: String) {
         self.count += 1;
         let progress = Progress { count: self.count, message };
-        // Whoever does not listen any more does not want to know.
+        // The caller may have dropped the receiver: progress is optional.
         self.progress.send(progress).ok();
     }
 }
 
-/// Each event of a step, with all of them.
+/// Returns each event of a step together with all events of that step.
 fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
     step.events.iter().map(|event| (event, step.events.as_slice()))
 }
 
-/// Whether a step fails here, for whatever that means.
+/// Returns whether one of these events is the failure of the step with this key.
 fn fails(events: &[Event], wanted: &str) -> bool {
     events.iter().any(|event| match event {
         Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key.to_string() == wanted,
@@ -52,11 +51,11 @@ fn fails(events: &[Event], wanted: &str) -> bool {
     })
 }
 
-impl Watch for Teller {
+impl RunWatcher for ProgressReporter {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         for (event, others) in record.steps.iter().flat_map(with_others) {
             match event {
-                // What cannot even begin only fails.
+                // A step that fails before it starts gets one line, for the failure.
                 Event::VisitEntered { state, .. } if fails(others, state.as_str()) => {}
                 Event::Stepped { fact: StepEvent::Asks { key, .. }, .. }
                     if fails(others, &key.to_string()) => {}
@@ -64,18 +63,18 @@ impl Watch for Teller {
                     let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
                     let key = state.map(ToString::to_string).unwrap_or_default();
                     let (next, all) = (retry + 1, of.unwrap_or(*retry) + 1);
-                    self.tell(format!("{key} failed; attempt {next} of {all} follows"));
+                    self.report(format!("{key} failed; attempt {next} of {all} follows"));
                 }
-                Event::VisitEntered { state, .. } => self.tell(format!("{state} begins")),
+                Event::VisitEntered { state, .. } => self.report(format!("{state} begins")),
                 Event::Stepped { fact, .. } => match fact {
                     StepEvent::Done { key, stored } if stored.ok => {
-                        self.tell(format!("{key} is done"));
+                        self.report(format!("{key} is done"));
                     }
                     StepEvent::Done { key, .. } | StepEvent::Fails { key, .. } => {
-                        self.tell(format!("{key} failed"));
+                        self.report(format!("{key} failed"));
                     }
                     StepEvent::Asks { key, attempt, .. } if *attempt > 1 => {
-                        self.tell(format!("{key} asks for attempt {attempt}"));
+                        self.report(format!("{key} asks for attempt {attempt}"));
                     }
                     _ => {}
                 },
@@ -85,6 +84,6 @@ impl Watch for Teller {
     }
 
     fn note(&mut self, text: &str) {
-        self.tell(text.to_owned());
+        self.report(text.to_owned());
     }
 }

@@ -24,7 +24,7 @@ fn desk() -> Desk {
 }
 
 impl Desk {
-    async fn call(&self, request: impl Into<Sent>) -> Json {
+    async fn call(&self, request: impl Into<RawRequest>) -> Json {
         let (progress, _nobody) = unbounded_channel();
         let follower = Follower { cancel: CancellationToken::new(), progress };
         let reply = self.tool.call(request, follower).await.into_json();
@@ -45,7 +45,7 @@ fn keeps_to_its_schema(reply: &Json) {
     assert_eq!(REPLY.errors(reply), [], "{reply:#}");
 }
 
-/// What a test looks at first: status or code, and the requests.
+/// Returns the status or the code of a reply, and its requests.
 fn gist(reply: &Json) -> String {
     let word = reply.get("status").or_else(|| reply.get("error")).and_then(Json::as_str).unwrap();
     let requests = reply["requests"].as_array().into_iter().flatten();
@@ -81,7 +81,7 @@ fn a_call_can_be_awaited_anywhere() {
 }
 
 #[tokio::test]
-async fn a_stateless_caller_converges_on_an_output_and_nothing_is_left_behind() {
+async fn stateless_caller_gets_an_output_and_leaves_nothing() {
     let desk = desk();
     let first = desk.call(json!({ "action": "run", "workflow": minimal() })).await;
     assert_eq!(gist(&first), "needs_agent v:1");
@@ -109,12 +109,12 @@ async fn a_stateless_caller_converges_on_an_output_and_nothing_is_left_behind() 
 }
 
 #[tokio::test]
-async fn what_a_model_said_is_one_json_value_or_not_valid_whatever_the_schema() {
+async fn model_answer_must_be_one_json_value() {
     let desk = desk();
     let check = async |schema: Json, text: &str, expected: (&str, Json)| {
         let step = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
         let said = [("v:1".to_owned(), text.to_owned())].into();
-        let sent = Sent { request: json!({ "workflow": { "steps": [step] } }), said };
+        let sent = RawRequest { request: json!({ "workflow": { "steps": [step] } }), said };
         let reply = desk.call(sent).await;
         let wrong = &reply["requests"][0]["retryContext"]["validationErrors"];
         let told = if wrong.is_null() { &reply["results"]["v"]["json"] } else { wrong };
@@ -128,7 +128,7 @@ async fn what_a_model_said_is_one_json_value_or_not_valid_whatever_the_schema() 
 }
 
 #[tokio::test]
-async fn the_complete_stateless_call_of_the_seed() {
+async fn stateless_call_with_earlier_results_completes() {
     let desk = desk();
     let call = json!({
         "action": "run", "workflow": minimal(),
@@ -144,7 +144,7 @@ async fn the_complete_stateless_call_of_the_seed() {
 }
 
 #[tokio::test]
-async fn a_run_with_a_name_does_nothing_twice() {
+async fn named_run_repeats_no_finished_step() {
     let desk = desk();
     let call = |more: Json| {
         let mut call = json!({ "workflow": minimal(), "runId": "r-1" });
@@ -174,7 +174,7 @@ async fn a_run_with_a_name_does_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_failed_program_gets_fresh_attempts_and_what_was_done_stays() {
+async fn next_call_retries_only_failed_programs() {
     let desk = desk();
     let call = json!({ "runId": "r", "workflow": { "steps": [
         { "id": "a", "kind": "exec", "shell": "echo a >> log" },
@@ -191,7 +191,7 @@ async fn a_failed_program_gets_fresh_attempts_and_what_was_done_stays() {
 }
 
 #[tokio::test]
-async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
+async fn exhausted_agent_step_is_final() {
     let desk = desk();
     let call = |run: &str, more: Json| {
         let mut call = json!({ "workflow": minimal(), "runId": run });
@@ -216,7 +216,7 @@ async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
 
 // proves: S46
 #[tokio::test]
-async fn a_call_that_is_given_up_ends_its_program() {
+async fn cancelled_call_ends_its_program() {
     let desk = desk();
     let (progress, mut told) = unbounded_channel();
     let cancel = CancellationToken::new();
@@ -238,7 +238,7 @@ async fn a_call_that_is_given_up_ends_its_program() {
 }
 
 #[tokio::test]
-async fn a_workspace_whose_name_is_no_text_is_refused() {
+async fn workspace_path_must_be_utf8() {
     use std::os::unix::ffi::OsStrExt as _;
 
     let mut desk = desk();
@@ -249,7 +249,7 @@ async fn a_workspace_whose_name_is_no_text_is_refused() {
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_kept_is_told_before_anything_runs() {
+async fn unwritable_store_is_reported_before_anything_runs() {
     let desk = desk();
     std::fs::write(desk.workspace.path().join(".raymond"), "in the way").unwrap();
     let reply = desk.call(json!({ "workflow": minimal(), "runId": "r" })).await;
@@ -279,7 +279,7 @@ async fn mistakes_are_replies() {
 }
 
 #[tokio::test]
-async fn what_only_a_run_can_know_is_a_reply_too() {
+async fn mistakes_found_by_a_run_are_replies() {
     let desk = desk();
     let check = async |workflow: Json, expected: &str, step: &str| {
         let reply = desk.call(json!({ "workflow": workflow })).await;
@@ -304,7 +304,7 @@ async fn what_only_a_run_can_know_is_a_reply_too() {
     let nul = json!({ "workflow": { "vars": { "nul": "\0" }, "steps": [exec(nul)] } });
     let told = json!([{
         "path": "/run/args/0", "code": "bad_text",
-        "message": "/run/args/0 holds a NUL character, which no program can be handed",
+        "message": "/run/args/0 contains a NUL character, which cannot be passed to a program",
     }]);
     assert_eq!(desk.call(nul).await["errors"], told);
     let nul = exec(json!({ "env": { "A": "", "B": "{{vars.nul}}" } }));
@@ -329,7 +329,7 @@ async fn what_only_a_run_can_know_is_a_reply_too() {
 }
 
 #[tokio::test]
-async fn one_call_at_a_time_works_on_a_run_and_only_with_the_same_schemas() {
+async fn run_accepts_one_call_with_the_same_schemas() {
     let desk = desk();
     let write = |text: &str| {
         std::fs::create_dir_all(desk.workspace.path().join("schemas")).unwrap();
@@ -360,7 +360,7 @@ async fn one_call_at_a_time_works_on_a_run_and_only_with_the_same_schemas() {
 }
 
 #[tokio::test]
-async fn what_a_caller_echoes_seeds_only_a_run_that_begins() {
+async fn echoed_results_are_used_only_by_new_runs() {
     let desk = desk();
     let workflow = json!({ "steps": [
         { "id": "a", "kind": "exec", "shell": "test -e go" },
@@ -381,7 +381,7 @@ async fn what_a_caller_echoes_seeds_only_a_run_that_begins() {
 }
 
 #[tokio::test]
-async fn the_plain_id_of_a_step_in_loops_is_its_latest_result_in_the_order_of_iterations() {
+async fn plain_id_of_looped_step_is_latest_result() {
     let desk = desk();
     let echo = json!({ "id": "n", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{locals.i}}"] } });
     let call = |list: Json, parallel: bool, results: Json| {
@@ -405,7 +405,7 @@ async fn the_plain_id_of_a_step_in_loops_is_its_latest_result_in_the_order_of_it
 }
 
 #[tokio::test]
-async fn a_caller_without_a_record_gets_past_a_failure_that_is_collected() {
+async fn stateless_caller_continues_after_a_collected_failure() {
     let desk = desk();
     let workflow = json!({ "vars": { "list": [0, 1] }, "steps": [
         {
@@ -448,7 +448,7 @@ async fn a_caller_without_a_record_gets_past_a_failure_that_is_collected() {
 }
 
 #[tokio::test]
-async fn requests_of_a_parallel_loop_come_together_in_order() {
+async fn parallel_loop_sends_its_requests_in_order() {
     let desk = desk();
     let list: Vec<u32> = (0..12).collect();
     let workflow = json!({ "vars": { "list": list }, "steps": [{
@@ -471,7 +471,7 @@ async fn requests_of_a_parallel_loop_come_together_in_order() {
 }
 
 #[tokio::test]
-async fn calls_at_the_same_time_leave_each_others_programs_alone() {
+async fn parallel_calls_do_not_end_each_others_programs() {
     let desk = desk();
     let wait = |id: &str, shell: &str| {
         json!({ "workflow": { "steps": [
@@ -496,7 +496,7 @@ async fn calls_at_the_same_time_leave_each_others_programs_alone() {
 
 /// Loops within loops, with nothing to do: a hundred million iterations.
 #[tokio::test]
-async fn what_a_step_may_leave_can_be_read_again() {
+async fn stored_results_can_be_read_again() {
     let desk = desk();
     let levels = reading::LEVELS;
     let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
@@ -542,8 +542,8 @@ fn spinning() -> Json {
 }
 
 #[tokio::test]
-async fn loops_that_do_nothing_can_be_given_up() {
-    assert_eq!(given_up(json!({ "workflow": spinning() })).await, "cancelled");
+async fn empty_loops_can_be_cancelled() {
+    assert_eq!(cancelled(json!({ "workflow": spinning() })).await, "cancelled");
 }
 
 /// Each text takes milliseconds: the expression goes back as often as it may.
@@ -553,15 +553,15 @@ fn tedious() -> (Json, Json) {
 }
 
 #[tokio::test]
-async fn a_check_that_takes_long_can_be_given_up() {
+async fn slow_check_can_be_cancelled() {
     let (schema, value) = tedious();
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
     let request = json!({ "workflow": { "steps": [asks] }, "agentOutputs": { "v": value } });
-    assert_eq!(given_up(request).await, "cancelled");
+    assert_eq!(cancelled(request).await, "cancelled");
 }
 
-/// What a call says that is given up soon.
-async fn given_up(request: Json) -> String {
+/// Returns the reply of a call that is cancelled soon.
+async fn cancelled(request: Json) -> String {
     let (progress, _nobody) = unbounded_channel();
     let cancel = CancellationToken::new();
     let desk = desk();

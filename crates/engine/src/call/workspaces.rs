@@ -1,23 +1,23 @@
-//! Where a call works.
+//! The workspace of a call: given by the host, configured for an agent, or the current directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use raymond_core::crayfish::{ErrorCode, Reply};
 
-/// Where the calls of a host may work.
+/// The workspaces of a host.
 #[derive(Debug, Clone, Default)]
 pub struct Workspaces {
-    /// The one that its host passes; it wins.
+    /// The workspace that the host passes. It takes precedence.
     pub given: Option<PathBuf>,
-    /// Those of the configured agents, by `agentId`.
+    /// The workspaces of the configured agents, by `agentId`.
     pub agents: BTreeMap<String, PathBuf>,
-    /// Where the host is: for everybody when no agent is configured.
+    /// The directory of the host, for all calls if no agent is configured.
     pub here: PathBuf,
 }
 
 impl Workspaces {
-    /// The workspace of a call, absolute.
+    /// Returns the absolute path of the workspace of a call.
     pub(super) fn of(&self, agent: Option<&str>) -> Result<PathBuf, Box<Reply>> {
         let unknown =
             |message| Err(Box::new(Reply::failed(ErrorCode::UnknownAgent, message, vec![])));
@@ -32,9 +32,9 @@ impl Workspaces {
         match agent {
             Some(agent) => match self.agents.get(agent) {
                 Some(workspace) => Ok(workspace.clone()),
-                None => unknown(format!("no agent {agent:?} is configured (there are {known})")),
+                None => unknown(format!("no agent {agent:?} is configured (configured: {known})")),
             },
-            None => unknown(format!("`agentId` has to say whose workspace is meant: {known}")),
+            None => unknown(format!("set `agentId` to choose a workspace: {known}")),
         }
     }
 }
@@ -54,12 +54,12 @@ mod tests {
     fn a_workspace_is_given_or_configured_or_here() {
         let here = Workspaces { here: "/here".into(), ..Workspaces::default() };
         check(&here, None, Ok("/here"));
-        check(&here, Some("anybody"), Ok("/here"));
+        check(&here, Some("any"), Ok("/here"));
         let agents = [("a".to_owned(), "/a".into()), ("b".to_owned(), "/b".into())].into();
         let configured = Workspaces { agents, ..here };
         check(&configured, Some("b"), Ok("/b"));
-        check(&configured, Some("c"), Err(r#"no agent "c" is configured (there are a, b)"#));
-        check(&configured, None, Err("`agentId` has to say whose workspace is meant: a, b"));
+        check(&configured, Some("c"), Err(r#"no agent "c" is configured (configured: a, b)"#));
+        check(&configured, None, Err("set `agentId` to choose a workspace: a, b"));
         let given = Workspaces { given: Some("/given".into()), ..configured };
         check(&given, Some("c"), Ok("/given"));
     }

@@ -4,13 +4,13 @@ use raymond_core::run::input::StopMode;
 use raymond_core::workflow::{SourceFile, Start};
 
 use super::*;
-use crate::bench::Bench;
 use crate::clock;
 use crate::pin::PLATFORM;
+use crate::test_runs::TestRun;
 
-fn driver(bench: &Bench) -> Driver<raymond_store::Journal, Nobody> {
-    let owned = bench.begun(&[("START.md", "go")]);
-    Driver::new(owned.head, owned.definition, owned.journal, Nobody)
+fn driver(setup: &TestRun) -> Driver<raymond_store::Journal, RecordOnly> {
+    let owned = setup.begun(&[("START.md", "go")]);
+    Driver::new(owned.head, owned.definition, owned.journal, RecordOnly)
 }
 
 fn stop(key: &str) -> Input {
@@ -18,23 +18,23 @@ fn stop(key: &str) -> Input {
 }
 
 #[test]
-fn driver_is_dead_after_a_record_that_was_lost() {
-    let bench = Bench::in_memory();
-    let mut driver = driver(&bench);
+fn driver_is_dead_after_a_lost_record() {
+    let setup = TestRun::in_memory();
+    let mut driver = driver(&setup);
     assert!(!driver.is_dead());
-    bench.memory.set_capacity(Some(0));
+    setup.memory.set_capacity(Some(0));
     let lost = driver.handle(clock::now(), vec![stop("k")]);
     assert!(matches!(lost, Err(DriverError::Commit(_))), "{lost:?}");
     assert!(driver.is_dead());
-    bench.memory.set_capacity(None);
+    setup.memory.set_capacity(None);
     let refused = driver.handle(clock::now(), vec![stop("k")]);
     assert!(matches!(refused, Err(DriverError::Dead)), "{refused:?}");
 }
 
 #[test]
 fn number_grows_with_every_record() {
-    let bench = Bench::in_memory();
-    let mut driver = driver(&bench);
+    let setup = TestRun::in_memory();
+    let mut driver = driver(&setup);
     let before = driver.seq();
     assert_eq!(before, driver.head().seq);
     driver.handle(clock::now(), vec![Input::Due]).unwrap();
@@ -56,8 +56,8 @@ fn edited(files: &[(&str, &str)]) -> Definition {
 
 #[test]
 fn refused_edits_leave_the_states_as_they_were() {
-    let bench = Bench::in_memory();
-    let mut driver = driver(&bench);
+    let setup = TestRun::in_memory();
+    let mut driver = driver(&setup);
     let (begun, seq) = (driver.definition().clone(), driver.seq());
     let manifest = || Value::Inline("edited".to_owned());
     let lacking = edited(&[("1_START.md", "go")]);

@@ -12,38 +12,38 @@ use raymond_store::ballast::SIZE;
 use raymond_store::disk::Metadata;
 
 use super::*;
-use crate::bench::{Bench, Client, Found as Attached, answered_by};
+use crate::test_runs::{Client, Found as Attached, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 
-fn has_ballast(bench: &Bench) -> bool {
+fn has_ballast(setup: &TestRun) -> bool {
     let path = Path::new("/.raymond/ballast");
-    matches!(bench.project.disk.metadata(path), Ok(Metadata::File(SIZE)))
+    matches!(setup.project.disk.metadata(path), Ok(Metadata::File(SIZE)))
 }
 
 #[tokio::test]
 async fn every_new_owner_fills_the_ballast() {
-    let bench = Bench::in_memory();
-    let owned = bench.begun(STATE);
-    assert!(has_ballast(&bench), "whoever starts a run sets it aside");
-    bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
+    let setup = TestRun::in_memory();
+    let owned = setup.begun(STATE);
+    assert!(has_ballast(&setup), "whoever starts a run sets it aside");
+    setup.project.root.ballast(Arc::clone(&setup.project.disk)).free().unwrap();
     drop(owned);
-    let owned = bench.opened().await;
-    assert!(has_ballast(&bench), "whoever opens a run sets it aside again");
-    // What was set aside is given up for the next record when the disk is full.
-    bench.memory.set_capacity(Some(bench.memory.used()));
+    let owned = setup.opened().await;
+    assert!(has_ballast(&setup), "whoever opens a run sets it aside again");
+    // On a full disk the ballast makes room for the next record.
+    setup.memory.set_capacity(Some(setup.memory.used()));
     let stop = Input::Stop { mode: raymond_core::run::input::StopMode::Now, key: "k".to_owned() };
-    let owned = crate::bench::recorded(owned, vec![stop]);
-    assert!(!has_ballast(&bench));
+    let owned = crate::test_runs::recorded(owned, vec![stop]);
+    assert!(!has_ballast(&setup));
     assert!(owned.head.run.keys.contains("k"));
 }
 
 #[tokio::test]
-async fn found_answer_names_directories_from_its_agents() {
-    let bench = Bench::in_memory();
-    let inner = bench.cwd.path().join("inner");
+async fn found_answer_uses_the_directory_of_its_agent() {
+    let setup = TestRun::in_memory();
+    let inner = setup.cwd.path().join("inner");
     fs::create_dir(&inner).unwrap();
-    let mut owned = bench.begun(STATE);
+    let mut owned = setup.begun(STATE);
     let said = "<reset cd='inner'>START</reset> <reset cd='tmp'>START</reset>";
     let backends = answered_by(&Client::new(Attached::Finished, said));
     let inputs = owned.report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
@@ -56,17 +56,17 @@ async fn found_answer_names_directories_from_its_agents() {
 }
 
 #[tokio::test]
-async fn found_answer_of_a_worker_names_directories_from_its_own() {
-    let bench = Bench::in_memory();
-    let place = |name: &str| bench.cwd.path().join(name);
+async fn found_answer_of_a_worker_uses_its_directory() {
+    let setup = TestRun::in_memory();
+    let place = |name: &str| setup.cwd.path().join(name);
     fs::create_dir_all(place("inner/deep")).unwrap();
     fs::create_dir_all(place("deep")).unwrap();
-    let owned = bench.begun(&[("START.md", "go"), ("WORK.md", "work")]);
+    let owned = setup.begun(&[("START.md", "go"), ("WORK.md", "work")]);
     let said = "<fork next='START' cd='inner'>WORK</fork>";
     let client = answered_by(&Client::new(Attached::Finished, said));
     let mut owned = owned;
     let inputs = owned.report_inputs(&client, OnUnreadable::Refuse).await.unwrap();
-    let mut owned = crate::bench::recorded(owned, inputs);
+    let mut owned = crate::test_runs::recorded(owned, inputs);
     let said = answered_by(&Client::new(Attached::Finished, "<reset cd='deep'>WORK</reset>"));
     let found: Vec<_> = owned.report_inputs(&said, OnUnreadable::Refuse).await.unwrap();
     let directories = found.iter().map(|input| match input {
@@ -81,18 +81,18 @@ async fn found_answer_of_a_worker_names_directories_from_its_own() {
 }
 
 #[tokio::test]
-async fn new_owner_forgets_requests_to_the_last_one() {
-    let bench = Bench::in_memory();
-    let owned = bench.begun(STATE);
-    let inbox = Inbox::new(Arc::clone(&bench.project.disk), owned.paths.inbox.clone());
+async fn new_owner_removes_requests_to_the_last_owner() {
+    let setup = TestRun::in_memory();
+    let owned = setup.begun(STATE);
+    let inbox = Inbox::new(Arc::clone(&setup.project.disk), owned.paths.inbox.clone());
     inbox.post("old", b"{}").unwrap();
     drop(owned);
-    drop(bench.opened().await);
+    drop(setup.opened().await);
     assert_eq!(inbox.take_all().unwrap().messages, []);
 }
 
 /// Starts a process of the first turn that says when it is asked to end, and ends when it may.
-fn start_stubborn(bench: &Bench, owned: &Owned) {
+fn start_stubborn(setup: &TestRun, owned: &OwnedRun) {
     let turn = in_flight(&owned.head.run).next().unwrap();
     // It has no child, and a signal meets it in a read that ends by itself.
     let waits = "trap ': > asked' INT TERM; mkfifo mute; exec 3<> mute; : > ready; \
@@ -100,39 +100,39 @@ fn start_stubborn(bench: &Bench, owned: &Owned) {
     let spec = Spec {
         program: "bash".into(),
         arguments: vec!["-c".into(), waits.into()],
-        cwd: bench.cwd.path().to_owned(),
+        cwd: setup.cwd.path().to_owned(),
         inherit: Inherit::All,
         set: Vec::new(),
         unset: Vec::new(),
-        marker: Marker::of(&bench.nonce(), turn),
+        marker: Marker::of(&setup.nonce(), turn),
         stdin: Stdin::Null,
     };
-    let file = |name| bench.cwd.path().join(name);
+    let file = |name| setup.cwd.path().join(name);
     let files = Files { stdout: file("out"), stderr: file("err") };
-    start_client(spec, &files).unwrap().keep_running();
+    start_client(spec, &files).unwrap().leave();
 }
 
-async fn appears(bench: &Bench, name: &str) {
-    while !bench.cwd.path().join(name).exists() {
+async fn appears(setup: &TestRun, name: &str) {
+    while !setup.cwd.path().join(name).exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test]
 async fn lock_is_held_until_leftovers_have_ended() {
-    let bench = Bench::in_files();
-    let owned = bench.begun(STATE);
-    start_stubborn(&bench, &owned);
-    appears(&bench, "ready").await;
+    let setup = TestRun::in_files();
+    let owned = setup.begun(STATE);
+    start_stubborn(&setup, &owned);
+    appears(&setup, "ready").await;
     drop(owned);
-    let take = || take(&bench.project, &bench.project.paths(&Bench::run()), Takeover::Never);
-    let run = Bench::run();
-    let ends = end_left(&bench.project, &run);
+    let take = || take_lock(&setup.project, &setup.project.paths(&TestRun::run()), Takeover::Never);
+    let run = TestRun::run();
+    let ends = end_leftover_processes(&setup.project, &run);
     let looks = async {
-        appears(&bench, "asked").await;
+        appears(&setup, "asked").await;
         let held = take();
         assert!(matches!(held, Err(lock::Error::Held { .. })), "{held:?}");
-        fs::write(bench.cwd.path().join("may_end"), "").unwrap();
+        fs::write(setup.cwd.path().join("may_end"), "").unwrap();
     };
     let (ended, ()) = tokio::join!(ends, looks);
     let (left, survivors) = ended.unwrap();

@@ -5,26 +5,26 @@ mod owners;
 use raymond_core::run::Ending;
 
 use super::*;
-use crate::bench::{Bench, Client, Found, Unseen, answered_by};
-use crate::shell::drive;
+use crate::runner::drive;
+use crate::test_runs::{Client, Found, SilentWatcher, TestRun, answered_by};
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 
-async fn asked(bench: &Bench, mode: StopMode) -> Answered {
+async fn asked(setup: &TestRun, mode: StopMode) -> StopOutcome {
     let client = Client::new(Found::Finished, "no tag, so the turn goes on");
     let known = |_: &Settings| answered_by(&client);
-    stop(&bench.project, &Bench::run(), mode, &known).await.unwrap()
+    stop(&setup.project, &TestRun::run(), mode, &known).await.unwrap()
 }
 
 #[tokio::test]
 async fn lock_is_held_until_the_stop_is_recorded() {
-    let (bench, witness) = Bench::witnessed();
-    drop(bench.begun(STATE));
+    let (setup, witness) = TestRun::witnessed();
+    drop(setup.begun(STATE));
     witness.renamed();
-    let ended = asked(&bench, StopMode::Now).await;
-    assert_eq!(ended, Answered::Ended(Phase::Ended(Ending::Stopped)));
+    let ended = asked(&setup, StopMode::Now).await;
+    assert_eq!(ended, StopOutcome::Ended(Phase::Ended(Ending::Stopped)));
     let renamed = witness.renamed();
-    let state = bench.project.paths(&Bench::run()).state;
+    let state = setup.project.paths(&TestRun::run()).state;
     let name = state.file_stem().unwrap().to_str().unwrap().to_owned();
     assert!(renamed.iter().any(|(path, _)| path.to_string_lossy().contains(&name)), "{renamed:?}");
     assert!(renamed.iter().all(|(_, is_held)| *is_held), "{renamed:?}");
@@ -32,64 +32,64 @@ async fn lock_is_held_until_the_stop_is_recorded() {
 
 #[tokio::test]
 async fn repeated_request_finds_the_run_ended() {
-    let bench = Bench::in_memory();
-    drop(bench.begun(STATE));
-    let check = async |mode, expected| assert_eq!(asked(&bench, mode).await, expected, "{mode:?}");
-    let ended = |ending| Answered::Ended(Phase::Ended(ending));
+    let setup = TestRun::in_memory();
+    drop(setup.begun(STATE));
+    let check = async |mode, expected| assert_eq!(asked(&setup, mode).await, expected, "{mode:?}");
+    let ended = |ending| StopOutcome::Ended(Phase::Ended(ending));
     check(StopMode::Now, ended(Ending::Stopped)).await;
-    let records = look(&bench.project, &Bench::run()).unwrap().head.seq;
-    check(StopMode::Now, Answered::Refused(Refusal::Ended(Ending::Stopped))).await;
-    assert_eq!(look(&bench.project, &Bench::run()).unwrap().head.seq, records);
+    let records = inspect(&setup.project, &TestRun::run()).unwrap().head.seq;
+    check(StopMode::Now, StopOutcome::Refused(Refusal::Ended(Ending::Stopped))).await;
+    assert_eq!(inspect(&setup.project, &TestRun::run()).unwrap().head.seq, records);
     check(StopMode::Cancel, ended(Ending::Cancelled)).await;
-    check(StopMode::Cancel, Answered::Refused(Refusal::Ended(Ending::Cancelled))).await;
+    check(StopMode::Cancel, StopOutcome::Refused(Refusal::Ended(Ending::Cancelled))).await;
 }
 
 #[tokio::test]
 async fn living_owner_is_asked_and_waited_for() {
     for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
     {
-        let bench = Bench::in_memory();
+        let setup = TestRun::in_memory();
         let client = Client::new(Found::Running, "");
-        let mut owned = bench.begun(STATE);
+        let mut owned = setup.begun(STATE);
         let backends = answered_by(&client);
-        let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
-        let mut nobody = Unseen;
+        let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
+        let mut nobody = SilentWatcher;
         let drives = drive(owned, backends, inputs, &mut nobody);
         let asks = async {
             client.works().await;
-            asked(&bench, mode).await
+            asked(&setup, mode).await
         };
         let (driven, answered) = tokio::join!(drives, asks);
-        assert_eq!(answered, Answered::Ended(Phase::Ended(ending)));
+        assert_eq!(answered, StopOutcome::Ended(Phase::Ended(ending)));
         let run = driven.unwrap().head.run;
         assert_eq!((run.phase, run.keys.len()), (Phase::Ended(ending), 1), "it is asked once");
-        let left = inbox(&bench.project, &Bench::run()).take_all().unwrap();
+        let left = inbox(&setup.project, &TestRun::run()).take_all().unwrap();
         assert_eq!(left.messages, [], "what was asked must not meet the next owner");
     }
 }
 
 #[tokio::test]
 async fn wait_ends_when_the_owner_is_gone() {
-    let bench = Bench::in_memory();
-    drop(bench.begun(STATE));
-    assert_eq!(wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap(), None);
-    asked(&bench, StopMode::Now).await;
+    let setup = TestRun::in_memory();
+    drop(setup.begun(STATE));
+    assert_eq!(wait(&setup.project, &TestRun::run(), &mut |_| {}).await.unwrap(), None);
+    asked(&setup, StopMode::Now).await;
     let ended = Some(Phase::Ended(Ending::Stopped));
-    assert_eq!(wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap(), ended);
+    assert_eq!(wait(&setup.project, &TestRun::run(), &mut |_| {}).await.unwrap(), ended);
 }
 
 #[tokio::test(start_paused = true)]
 async fn wait_gives_a_lingering_owner_half_a_minute() {
-    let bench = Bench::in_memory();
-    let owned = bench.begun(STATE);
+    let setup = TestRun::in_memory();
+    let owned = setup.begun(STATE);
     let turn = raymond_core::run::effect::in_flight(&owned.head.run).next().unwrap();
-    let settled = crate::bench::stopped(&turn.id, turn.attempt);
+    let settled = crate::test_runs::stopped(&turn.id, turn.attempt);
     let stop = Input::Stop { mode: StopMode::Now, key: "asked".to_owned() };
-    let _still_held = crate::bench::recorded(owned, vec![stop, settled]);
+    let _still_held = crate::test_runs::recorded(owned, vec![stop, settled]);
     let began = tokio::time::Instant::now();
-    let ended = wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap();
+    let ended = wait(&setup.project, &TestRun::run(), &mut |_| {}).await.unwrap();
     assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));
-    assert_eq!(began.elapsed(), PATIENCE * LEAVING);
+    assert_eq!(began.elapsed(), POLL_INTERVAL * MOST_EXIT_POLLS);
 }
 
 // proves: A41
@@ -97,39 +97,39 @@ async fn wait_gives_a_lingering_owner_half_a_minute() {
 async fn request_without_room_is_known_by_its_key() {
     for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
     {
-        let bench = Bench::in_memory();
+        let setup = TestRun::in_memory();
         let client = Client::new(Found::Running, "");
-        let mut owned = bench.begun(STATE);
+        let mut owned = setup.begun(STATE);
         let backends = answered_by(&client);
-        let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
-        let mut nobody = Unseen;
+        let inputs = owned.resume_inputs(TestRun::settings(), &backends).await.unwrap();
+        let mut nobody = SilentWatcher;
         let drives = drive(owned, backends, inputs, &mut nobody);
         let asks = async {
             client.works().await;
-            bench.memory.set_capacity(Some(bench.memory.used()));
-            asked(&bench, mode).await
+            setup.memory.set_capacity(Some(setup.memory.used()));
+            asked(&setup, mode).await
         };
         let (driven, answered) = tokio::join!(drives, asks);
-        assert_eq!(answered, Answered::Ended(Phase::Ended(ending)));
+        assert_eq!(answered, StopOutcome::Ended(Phase::Ended(ending)));
         assert_eq!(driven.unwrap().head.run.keys.len(), 1, "it is asked once");
     }
 }
 
 #[test]
-fn key_says_what_is_asked_for() {
+fn key_contains_the_stop_mode() {
     for mode in [StopMode::AfterTurn, StopMode::Now, StopMode::Cancel] {
         let key = key(mode);
-        assert_eq!(asked_by(&key), Some(Input::Stop { mode, key: key.clone() }));
+        assert_eq!(request_of_key(&key), Some(Input::Stop { mode, key: key.clone() }));
     }
-    let unknown = ["stop", "other_1", ""].map(asked_by);
+    let unknown = ["stop", "other_1", ""].map(request_of_key);
     assert_eq!(unknown, [None, None, None]);
 }
 
 #[tokio::test]
 async fn stop_without_owner_gives_up_the_ballast() {
-    let bench = Bench::in_memory();
-    drop(bench.begun(STATE));
-    bench.memory.set_capacity(Some(bench.memory.used()));
-    let ended = asked(&bench, StopMode::Now).await;
-    assert_eq!(ended, Answered::Ended(Phase::Ended(Ending::Stopped)));
+    let setup = TestRun::in_memory();
+    drop(setup.begun(STATE));
+    setup.memory.set_capacity(Some(setup.memory.used()));
+    let ended = asked(&setup, StopMode::Now).await;
+    assert_eq!(ended, StopOutcome::Ended(Phase::Ended(Ending::Stopped)));
 }

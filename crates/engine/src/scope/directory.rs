@@ -1,8 +1,8 @@
-//! The states of a directory: its top-level files with a supported extension.
+//! Loads the states of a directory: its top-level files with a supported extension.
 //!
-//! Only states are opened and counted; whatever else lies there costs nothing. A link may lead to
-//! any file below the directory. One that leads out of it, or nowhere, is left out with a warning,
-//! so that it cannot be a target, and a stray link in a project does not stop every run.
+//! Only states are opened and counted; other files cost nothing. A link may lead to any file below the
+//! directory. A broken link, or one that leads out of the directory, is left out with a warning: it must
+//! not become a state, but one bad link in a project must not stop every run either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::extension::is_state;
 use raymond_core::workflow::{SourceFile, Start};
 
-use super::reading::{Allowance, Stopped};
-use super::{Loaded, MOST_ENTRIES, Origin, ScopeError, unreadable};
+use super::limited_read::{ByteLimit, Stopped};
+use super::{LoadedScope, MOST_ENTRIES, Origin, ScopeError, unreadable};
 
-pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError> {
+pub(super) fn load(directory: &Path, start: Start) -> Result<LoadedScope, ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
-    let mut allowance = Allowance::new();
+    let mut limit = ByteLimit::new();
     let mut files = Vec::new();
     let mut warnings = Vec::new();
     for name in state_names(&scope)? {
         match locate(&scope, &name)? {
-            Found::File(path) => files.push(read(&scope, &path, name, &mut allowance)?),
+            Found::File(path) => files.push(read(&scope, &path, name, &mut limit)?),
             Found::Directory => {}
             Found::Leaves(target) if start == Start::State(name.clone()) => {
                 let path = scope.join(name);
@@ -35,19 +35,19 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError>
             Found::Broken => {
                 warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
             }
-            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is no file")),
+            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is not a file")),
         }
     }
-    Ok(Loaded { scope, start, files, origin: Origin::Directory, warnings })
+    Ok(LoadedScope { scope, start, files, origin: Origin::Directory, warnings })
 }
 
-/// The directory without links, and the file of this name in it.
-pub(super) fn one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
+/// Loads one file. Returns the directory without links, and the file.
+pub(super) fn load_one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
     let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
     let path = scope.join(name);
     match locate(&scope, name)? {
         Found::File(found) => {
-            let file = read(&scope, &found, name.to_owned(), &mut Allowance::new())?;
+            let file = read(&scope, &found, name.to_owned(), &mut ByteLimit::new())?;
             Ok((scope, file))
         }
         Found::Leaves(target) => Err(ScopeError::StartLeaves { path, target }),
@@ -56,7 +56,7 @@ pub(super) fn one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile),
     }
 }
 
-/// What a name in the directory stands for.
+/// The kind of a directory entry.
 enum Found {
     /// A file of the scope, at this path without links.
     File(PathBuf),
@@ -69,12 +69,12 @@ enum Found {
     Special,
 }
 
-/// The names that would be states, in order.
+/// Lists the names of states, in order.
 fn state_names(scope: &Path) -> Result<Vec<String>, ScopeError> {
     let failed = |error| unreadable(scope, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(scope).map_err(failed)? {
-        // A name that is not UTF-8 cannot be a target, so it is no state.
+        // A transition names its target as text, so a name that is not UTF-8 is not a state.
         if let Ok(name) = entry.map_err(failed)?.file_name().into_string()
             && is_state(&name)
         {
@@ -94,7 +94,7 @@ fn locate(scope: &Path, name: &str) -> Result<Found, ScopeError> {
     let is_link = fs::symlink_metadata(&path).map_err(failed)?.is_symlink();
     let target = match fs::canonicalize(&path) {
         Ok(target) => target,
-        // Nothing at its end, or a circle.
+        // The target is missing, or the links form a circle.
         Err(_) if is_link => return Ok(Found::Broken),
         Err(error) => return Err(failed(error)),
     };
@@ -115,12 +115,12 @@ fn read(
     scope: &Path,
     path: &Path,
     name: String,
-    allowance: &mut Allowance,
+    limit: &mut ByteLimit,
 ) -> Result<SourceFile, ScopeError> {
     let failed = |error| unreadable(path, error);
     let file = fs::File::open(path).map_err(failed)?;
     let executable = is_executable(&file.metadata().map_err(failed)?);
-    let bytes = allowance.read(file).map_err(|stopped| match stopped {
+    let bytes = limit.read(file).map_err(|stopped| match stopped {
         Stopped::TooLarge => ScopeError::TooLarge(scope.to_owned()),
         Stopped::Failed(error) => failed(error),
     })?;
@@ -139,5 +139,5 @@ fn is_executable(_: &fs::Metadata) -> bool {
 }
 
 fn left_out(name: &str, code: &'static str, why: &str) -> Diagnostic {
-    Diagnostic::warning(code, format!("{why}; it is no state")).in_file(name)
+    Diagnostic::warning(code, format!("{why}; it is not used as a state")).in_file(name)
 }

@@ -1,7 +1,7 @@
-//! The scope of `ralph`: one prompt, and the command that its results have to pass.
+//! Loads the scope of `ralph`: one prompt, and the command that its results have to pass.
 //!
-//! What else lies beside the prompt is not looked at: the loop leads nowhere else, and the prompt
-//! often lies at the root of a project, among files that are no states.
+//! Other files beside the prompt are not read. The loop never leads to them, and the prompt is often at
+//! the root of a project, among files that are not states.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use raymond_core::run::Ralph;
 use raymond_core::run::program::UNTIL;
 use raymond_core::workflow::{Extension, SourceFile, Start};
 
-use super::{Loaded, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
+use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
 
-/// Loads the prompt at `path`, to be repeated.
-pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
+/// Loads the prompt at `path`.
+pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<LoadedScope, ScopeError> {
     let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
     let refused = |what| Err(ScopeError::NotAPrompt { path: path.to_owned(), what });
     if found.is_dir() {
@@ -27,7 +27,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
         return refused(NotAPrompt::Workflow);
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let (scope, prompt) = directory::one(parent.unwrap_or_else(|| Path::new(".")), &name)?;
+    let (scope, prompt) = directory::load_one(parent.unwrap_or_else(|| Path::new(".")), &name)?;
     let until = ralph.script().map(|text| SourceFile {
         name: UNTIL.to_owned(),
         bytes: text.into_bytes().into(),
@@ -35,7 +35,7 @@ pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
     });
     let files = [prompt].into_iter().chain(until).collect();
     let (start, origin) = (Start::Ralph(name), Origin::Directory);
-    Ok(Loaded { scope, start, files, origin, warnings: Vec::new() })
+    Ok(LoadedScope { scope, start, files, origin, warnings: Vec::new() })
 }
 
 fn what(path: &Path) -> NotAPrompt {

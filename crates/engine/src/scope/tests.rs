@@ -15,7 +15,7 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-fn names(loaded: &Loaded) -> Vec<&str> {
+fn names(loaded: &LoadedScope) -> Vec<&str> {
     loaded.files.iter().map(|file| file.name.as_str()).collect()
 }
 
@@ -57,7 +57,7 @@ mod forms {
         };
         assert_eq!(
             loaded,
-            Loaded {
+            LoadedScope {
                 scope: fs::canonicalize(directory.path()).unwrap(),
                 start: Start::Entry,
                 files: vec![file("START.md", "go"), file("b.sh", "true")],
@@ -77,7 +77,7 @@ mod forms {
     }
 
     #[test]
-    fn other_files_are_no_workflows() {
+    fn other_files_are_not_workflows() {
         let directory = directory(&[
             ("a.txt", ""),
             ("README.md", "x"),
@@ -86,10 +86,10 @@ mod forms {
             ("f.zip", "text"),
         ]);
         let refused = |name: &str| refusal(&directory.path().join(name));
-        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
-        insta::assert_snapshot!(refused("bare"), @"DIR/bare is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
-        insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is no state: a README describes a workflow");
-        insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a Crayfish workflow, which this build does not support yet");
+        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
+        insta::assert_snapshot!(refused("bare"), @"DIR/bare is not a workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
+        insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is not a state: a README describes a workflow");
+        insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a document of steps (Crayfish), not a workflow of states");
         insta::assert_snapshot!(refused("missing.md"), @"there is no DIR/missing.md");
         insta::assert_snapshot!(refused("f.zip"), @"could not use the archive DIR/f.zip: it is not a zip archive: invalid Zip archive: Could not find EOCD");
     }
@@ -136,10 +136,10 @@ mod directories {
             loaded.warnings.iter().map(|w| format!("{w} [{}]", w.code)).collect();
         let warnings = warnings.join("\n").replace(&*out.to_string_lossy(), "OUT");
         insta::assert_snapshot!(warnings, @r"
-        BROKEN.md: warning: the link leads nowhere; it is no state [broken-link]
-        ELSEWHERE.md: warning: the link leads out of the scope, to OUT; it is no state [link-leaves-scope]
-        LOOP.md: warning: the link leads nowhere; it is no state [broken-link]
-        OUT.md: warning: the link leads out of the scope, to OUT/out.md; it is no state [link-leaves-scope]
+        BROKEN.md: warning: the link leads nowhere; it is not used as a state [broken-link]
+        ELSEWHERE.md: warning: the link leads out of the scope, to OUT; it is not used as a state [link-leaves-scope]
+        LOOP.md: warning: the link leads nowhere; it is not used as a state [broken-link]
+        OUT.md: warning: the link leads out of the scope, to OUT/out.md; it is not used as a state [link-leaves-scope]
         ");
         let error = load(&at("OUT.md")).unwrap_err();
         assert!(matches!(error, ScopeError::StartLeaves { .. }), "{error}");
@@ -157,14 +157,14 @@ mod directories {
     }
 
     #[test]
-    fn folders_and_sockets_named_like_states_are_no_states() {
+    fn folders_and_sockets_are_not_states() {
         let directory = directory(&[("START.md", "go")]);
         fs::create_dir(directory.path().join("DIR.md")).unwrap();
         let _socket =
             std::os::unix::net::UnixListener::bind(directory.path().join("S.sh")).unwrap();
         let loaded = load(directory.path()).unwrap();
         assert_eq!(names(&loaded), ["START.md"]);
-        insta::assert_snapshot!(loaded.warnings[0], @"S.sh: warning: this is no file; it is no state");
+        insta::assert_snapshot!(loaded.warnings[0], @"S.sh: warning: this is not a file; it is not used as a state");
         assert_eq!(loaded.warnings.len(), 1);
     }
 
@@ -179,7 +179,7 @@ mod directories {
     }
 
     #[test]
-    fn names_that_are_not_text_are_no_states() {
+    fn state_names_must_be_utf8() {
         use std::os::unix::ffi::OsStrExt as _;
         let directory = directory(&[("START.md", "go")]);
         let name = std::ffi::OsStr::from_bytes(b"na\xefve.md");
@@ -188,7 +188,7 @@ mod directories {
     }
 
     #[test]
-    fn a_scope_has_a_size() {
+    fn scope_size_is_limited() {
         let directory = directory(&[("START.md", "go")]);
         let file = fs::File::create(directory.path().join("LARGE.md")).unwrap();
         file.set_len(MOST_BYTES - 2).unwrap();
@@ -198,7 +198,7 @@ mod directories {
     }
 
     #[test]
-    fn a_scope_has_a_number_of_states() {
+    fn number_of_states_is_limited() {
         let directory = tempfile::tempdir().unwrap();
         for n in 0..=MOST_ENTRIES {
             symlink("nowhere", directory.path().join(format!("{n}.md"))).unwrap();
@@ -219,7 +219,7 @@ mod prompts {
     }
 
     #[test]
-    fn nothing_is_loaded_beside_the_prompt_but_the_command() {
+    fn only_the_prompt_and_its_command_are_loaded() {
         let directory = directory(&[("P.md", "go"), ("Q.md", "other"), ("UNTIL.sh", "theirs")]);
         let path = directory.path().join("P.md");
         let loaded = load_prompt(&path, &ralph(None)).unwrap();
@@ -232,7 +232,7 @@ mod prompts {
 
     #[cfg(unix)]
     #[test]
-    fn a_prompt_lies_where_it_is_named() {
+    fn prompt_is_loaded_from_its_path() {
         let (here, elsewhere) = (directory(&[("P.md", "go")]), directory(&[("P.md", "go")]));
         let link = |to: &Path, name: &str| {
             let path = here.path().join(name);

@@ -9,7 +9,7 @@ use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
 use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Progress, Sent};
+use raymond_engine::call::{Follower, Progress, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::{Map, Value as Json, json};
 
@@ -45,8 +45,8 @@ fn reply(run: Option<RunId>, outcome: Outcome) -> Reply {
 }
 
 impl Host for Fake {
-    fn call(&self, sent: Sent, follower: Follower) -> Reply {
-        let Sent { mut request, said } = sent;
+    fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
+        let RawRequest { mut request, said } = sent;
         for (id, text) in said {
             request["agentOutputs"][id] = serde_json::from_str(&text).unwrap();
         }

@@ -8,15 +8,15 @@ use crate::disk::Disk;
 use crate::journal::{Damage, Damaged, Error, Journal, Lines, Opened, Presence, Tail, Torn};
 
 pub(super) const CHECKS: &[Check] = &[
-    what_is_appended_is_read_back,
+    appended_records_are_read_back,
     a_journal_is_created_once,
-    a_torn_tail_is_cut_kept_and_reported,
+    torn_tail_is_removed_saved_and_reported,
     damage_is_named_and_refused,
-    a_journal_is_cut_back_and_the_rest_is_kept,
-    what_was_read_is_not_verified_again,
-    what_has_changed_since_it_was_read_is_verified,
+    rewind_saves_the_discarded_records,
+    reopening_does_not_verify_again,
+    reopening_verifies_a_changed_journal,
     a_reader_follows_the_writer,
-    a_reader_notices_that_the_journal_was_cut,
+    reader_notices_a_rewind,
     a_vanished_journal_is_restored,
 ];
 
@@ -53,7 +53,7 @@ fn offset(on: &Fixture, path: &Path, seq: u64) -> usize {
     lines.take(usize::try_from(seq).unwrap_or(0)).map(<[u8]>::len).sum()
 }
 
-fn what_is_appended_is_read_back(on: &Fixture) {
+fn appended_records_are_read_back(on: &Fixture) {
     let path = written(on, 3);
     let opened = Journal::open(disk(on), &path).expect("it opens");
     assert_eq!(opened.header, HEADER);
@@ -91,7 +91,7 @@ fn a_journal_is_created_once(on: &Fixture) {
     assert!(matches!(refused, Error::Body(_)), "{refused}");
 }
 
-fn a_torn_tail_is_cut_kept_and_reported(on: &Fixture) {
+fn torn_tail_is_removed_saved_and_reported(on: &Fixture) {
     let path = written(on, 2);
     let good = on.content(&path);
     for (kept, torn) in [
@@ -142,7 +142,7 @@ fn damage_is_named_and_refused(on: &Fixture) {
     check(&|bytes| bytes[last] ^= 1, 3, Damage::Sum);
 }
 
-fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
+fn rewind_saves_the_discarded_records(on: &Fixture) {
     let path = written(on, 4);
     let mut damaged = on.content(&path);
     let (second, third) = (offset(on, &path, 2), offset(on, &path, 3));
@@ -177,7 +177,7 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     assert_eq!(on.content(&path).len(), second);
 }
 
-fn what_was_read_is_not_verified_again(on: &Fixture) {
+fn reopening_does_not_verify_again(on: &Fixture) {
     let path = written(on, 3);
     let before = Journal::read(on.disk.as_ref(), &path).expect("it is read");
     let mut content = on.content(&path);
@@ -194,7 +194,7 @@ fn what_was_read_is_not_verified_again(on: &Fixture) {
     assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
 }
 
-fn what_has_changed_since_it_was_read_is_verified(on: &Fixture) {
+fn reopening_verifies_a_changed_journal(on: &Fixture) {
     let path = written(on, 3);
     let read = || Journal::read(on.disk.as_ref(), &path).expect("it is read");
     let reopen = |read| Journal::reopen(disk(on), &path, read);
@@ -245,7 +245,7 @@ fn a_reader_follows_the_writer(on: &Fixture) {
     assert!(matches!(damaged, Error::Damaged { .. }), "{damaged}");
 }
 
-fn a_reader_notices_that_the_journal_was_cut(on: &Fixture) {
+fn reader_notices_a_rewind(on: &Fixture) {
     let path = written(on, 3);
     let mut cursor = Journal::read(on.disk.as_ref(), &path).expect("it is read").cursor;
     Journal::truncate_to(on.disk.as_ref(), &path, 1, &body(4)).expect("it is cut");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Fixture};
 use crate::blobs::{self, Blobs};
-use crate::inbox::{self, Garbage, Inbox, Message, Posted, Taken, Why};
+use crate::inbox::{self, Inbox, InboxContent, InvalidFile, InvalidReason, Message, Posted};
 use crate::journal::Journal;
 use crate::lock::{self, Claim, Life, Lock, Takeover};
 use crate::root::Root;
@@ -13,14 +13,14 @@ use crate::statefile;
 
 pub(super) const CHECKS: &[Check] = &[
     a_blob_is_stored_once_under_its_hash,
-    a_damaged_blob_is_named_and_can_be_stored_anew,
-    requests_wait_in_the_inbox_until_they_are_removed,
-    garbage_in_the_inbox_is_moved_aside,
+    damaged_blob_is_reported_and_stored_again,
+    requests_stay_until_removed,
+    invalid_files_in_the_inbox_are_renamed,
     a_lock_has_one_owner,
     a_record_of_another_host_needs_a_takeover,
     a_snapshot_counts_only_for_its_own_history,
     a_vanished_directory_is_created_again,
-    an_owner_sweeps_what_was_to_become_its_own,
+    owner_sweeps_its_unfinished_files,
 ];
 
 fn blobs(on: &Fixture) -> Blobs {
@@ -44,18 +44,18 @@ fn a_blob_is_stored_once_under_its_hash(on: &Fixture) {
     assert_eq!(on.names(&on.path("blobs")), expected);
 }
 
-fn a_damaged_blob_is_named_and_can_be_stored_anew(on: &Fixture) {
+fn damaged_blob_is_reported_and_stored_again(on: &Fixture) {
     let hash = blobs(on).put(b"content").expect("it is stored");
     let blobs = Blobs::new(Arc::clone(&on.disk), on.path("blobs"));
     on.write(&format!("blobs/{hash}"), b"c0ntent");
     let damaged = blobs.get(&hash).expect_err("it is damaged");
     assert!(matches!(damaged, blobs::Error::Damaged { .. }), "{damaged}");
-    blobs.put(b"content").expect("it is stored anew");
+    blobs.put(b"content").expect("it is stored again");
     assert_eq!(blobs.get(&hash).expect("it is good"), b"content");
     let missing = blobs.get(&"0".repeat(64)).expect_err("it is missing");
     assert!(matches!(missing, blobs::Error::Missing(_)), "{missing}");
     for bad in ["../spool", &hash[1..], &"g".repeat(64)] {
-        let bad = blobs.get(bad).expect_err("it is no hash");
+        let bad = blobs.get(bad).expect_err("it is not a hash");
         assert!(matches!(bad, blobs::Error::BadHash(_)), "{bad}");
     }
 }
@@ -65,7 +65,7 @@ fn inbox(on: &Fixture) -> Inbox {
     Inbox::new(Arc::clone(&on.disk), on.path("inbox"))
 }
 
-fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
+fn requests_stay_until_removed(on: &Fixture) {
     let inbox = inbox(on);
     let message =
         |key: &str, bytes: &[u8]| Message { key: key.to_owned(), bytes: bytes.to_owned() };
@@ -73,9 +73,9 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
     assert_eq!(inbox.post("a", b"[1]").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[2]").expect("it waits"), Posted::Already);
     for _ in 0..2 {
-        let expected = Taken {
+        let expected = InboxContent {
             messages: vec![message("a", b"[1]"), message("b", b"{}")],
-            garbage: Vec::new(),
+            invalid: Vec::new(),
         };
         assert_eq!(inbox.take_all().expect("it is read"), expected);
     }
@@ -86,27 +86,30 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
     assert_eq!(inbox.post(&longest, b"{}").expect("it is a key"), Posted::New);
     let longer = longest + "1";
     for bad in ["", "../a", "a b", "ä", "a.json", &longer] {
-        let refused = inbox.post(bad, b"{}").expect_err("it is no key");
+        let refused = inbox.post(bad, b"{}").expect_err("it is not a key");
         assert!(matches!(refused, inbox::Error::BadKey(_)), "{refused}");
     }
 }
 
-fn garbage_in_the_inbox_is_moved_aside(on: &Fixture) {
+fn invalid_files_in_the_inbox_are_renamed(on: &Fixture) {
     let inbox = inbox(on);
     inbox.post("good", b"{}").expect("it is posted");
-    for (name, why) in [("torn.json", Why::Json), ("a b.json", Why::Name), ("notes.txt", Why::Name)]
-    {
+    for (name, why) in [
+        ("torn.json", InvalidReason::Json),
+        ("a b.json", InvalidReason::Name),
+        ("notes.txt", InvalidReason::Name),
+    ] {
         on.write(&format!("inbox/{name}"), b"{\"half\":");
         on.write("inbox/.temporary-0", b"under way");
         let taken = inbox.take_all().expect("it is read");
         assert_eq!(taken.messages.len(), 1);
         let moved = Some(on.path(&format!("inbox/{name}.bad-1")));
         let name = name.to_owned();
-        assert_eq!(taken.garbage, [Garbage { name, why, moved }]);
+        assert_eq!(taken.invalid, [InvalidFile { name, why, moved }]);
     }
-    assert_eq!(inbox.take_all().expect("it is read").garbage, []);
+    assert_eq!(inbox.take_all().expect("it is read").invalid, []);
     let vanished = Inbox::new(Arc::clone(&on.disk), on.path("nowhere"));
-    assert_eq!(vanished.take_all().expect("nothing is there"), Taken::default());
+    assert_eq!(vanished.take_all().expect("nothing is there"), InboxContent::default());
 }
 
 const CLAIM: Claim<'_> = Claim { since: 7, version: "1.0", takeover: Takeover::Never };
@@ -129,7 +132,7 @@ fn a_lock_has_one_owner(on: &Fixture) {
     assert_eq!(owner(), None);
     drop(take().expect("it is free again"));
     on.write("lock", b"{\"host\":\0\0");
-    drop(take().expect("a torn record names nobody"));
+    drop(take().expect("a torn record has no owner"));
 }
 
 fn a_record_of_another_host_needs_a_takeover(on: &Fixture) {
@@ -192,21 +195,21 @@ fn a_vanished_directory_is_created_again(on: &Fixture) {
         root.ensure(disk).expect("it is created");
         paths.ensure(disk).expect("it is created");
         root.run("a").expect("it is an id").ensure(disk).expect("it is created");
-        on.write(".raymond/runs/stray", b"");
+        on.write(".raymond/runs/file", b"");
         assert_eq!(on.content(&root.path().join(".gitignore")), b"*\n");
         assert_eq!(root.runs(disk).expect("they are listed"), ["a", "b"]);
         statefile::replace(disk, &paths.state, b"{}").expect("it is written");
         statefile::replace(disk, &paths.state, b"{\"n\":2}").expect("it is replaced");
         assert_eq!(on.content(&paths.state), b"{\"n\":2}");
         on.write(".raymond/runs/b/inbox/x", b"");
-        assert!(paths.exist(disk).expect("it is looked at"));
+        assert!(paths.exists(disk).expect("it is looked at"));
         paths.remove(disk).expect("it is removed");
-        assert!(!paths.exist(disk).expect("it is looked at"));
+        assert!(!paths.exists(disk).expect("it is looked at"));
         assert!(disk.metadata(&paths.state).is_err());
     }
 }
 
-fn an_owner_sweeps_what_was_to_become_its_own(on: &Fixture) {
+fn owner_sweeps_its_unfinished_files(on: &Fixture) {
     let disk = on.disk.as_ref();
     let root = Root::in_directory(&on.directory);
     let paths = root.run("r").expect("it is an id");

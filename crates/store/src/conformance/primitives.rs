@@ -7,14 +7,14 @@ use super::{Check, Fixture};
 use crate::disk::{Metadata, Open};
 
 pub(super) const CHECKS: &[Check] = &[
-    files_open_as_they_are_asked_to,
-    writing_and_cutting_change_content_and_size,
+    files_open_in_the_requested_mode,
+    writing_and_truncating_change_content_and_size,
     names_are_listed_renamed_and_removed,
     an_open_file_outlives_its_name,
     a_file_has_one_lock,
 ];
 
-fn files_open_as_they_are_asked_to(on: &Fixture) {
+fn files_open_in_the_requested_mode(on: &Fixture) {
     let check = |name: &str, how, expected: Option<ErrorKind>| {
         let opened = on.disk.open(&on.path(name), how);
         assert_eq!(opened.err().map(|error| error.kind()), expected, "{name} {how:?}");
@@ -35,7 +35,7 @@ fn files_open_as_they_are_asked_to(on: &Fixture) {
     assert!(file.truncate(1).is_err());
 }
 
-fn writing_and_cutting_change_content_and_size(on: &Fixture) {
+fn writing_and_truncating_change_content_and_size(on: &Fixture) {
     let path = on.path("f");
     let mut file = on.disk.open(&path, Open::New).expect("it opens");
     let check = |expected: &[u8]| {

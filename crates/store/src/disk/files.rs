@@ -1,11 +1,11 @@
-//! The real disk. Files get mode 0600, directories 0700.
+//! The real disk. Files get mode 0600, directories 0700: prompts and answers are private.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::{Disk, Handle, Metadata, Open, Trouble, refused};
+use super::{Disk, DiskErrorKind, Handle, Metadata, Open, refused};
 
 /// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,8 @@ impl Disk for Files {
             Open::Create => options.write(true).create(true).truncate(false),
         };
         private_file(&mut options, how);
-        // A pipe or a device in place of a file could be endless, or never answer: not even opened.
+        // A pipe or a device in place of a file could be endless or block forever, so it is not even
+        // opened.
         match fs::metadata(path) {
             Ok(found) if !found.is_file() && !found.is_dir() => return Err(not_a_file()),
             Ok(_) | Err(_) => {}
@@ -90,27 +91,29 @@ impl Disk for Files {
     }
 
     #[cfg(unix)]
-    fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
+    fn foreign_owner(&self, path: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
+        // Both the link and its target count: another user may own either of them.
         let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-        Ok(stranger_among(owners, rustix::process::geteuid().as_raw()))
+        Ok(foreign_owner_among(owners, rustix::process::geteuid().as_raw()))
     }
 
     #[cfg(unix)]
-    fn unlock_dir(&self, directory: &Path) -> io::Result<()> {
+    fn make_dir_writable(&self, directory: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let found = fs::symlink_metadata(directory)?;
         if !found.is_dir() {
             return Ok(());
         }
+        // Never through a link: the mode of a foreign directory must not change.
         let mode = found.permissions().mode();
         fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o700))
     }
 }
 
-/// The first who is neither this user nor root.
+/// Returns the first owner who is neither this user nor root.
 #[cfg(unix)]
-fn stranger_among(owners: [u32; 2], me: u32) -> Option<u32> {
+fn foreign_owner_among(owners: [u32; 2], me: u32) -> Option<u32> {
     owners.into_iter().find(|owner| *owner != me && *owner != 0)
 }
 
@@ -121,7 +124,7 @@ fn not_a_file() -> io::Error {
 #[derive(Debug)]
 struct OpenFile {
     file: File,
-    /// What it was then; which file it is does not change.
+    /// The metadata at opening. Device and inode identify the file, and never change.
     opened: fs::Metadata,
 }
 
@@ -150,6 +153,7 @@ impl Handle for OpenFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        // `fdatasync`: content and size, but not the time of the last change, which nothing needs.
         self.file.sync_data()
     }
 
@@ -166,10 +170,11 @@ impl Handle for OpenFile {
     }
 }
 
-/// Whoever put a link in place of a file of ours chose what is written over.
+/// Explains a refused link. The author of a link in place of a file would choose which file Raymond
+/// overwrites, so files are opened for writing with `O_NOFOLLOW`.
 fn not_through_a_link(path: &Path, how: Open, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    if how != Open::Read && is_link() { refused(Trouble::Link) } else { error }
+    if how != Open::Read && is_link() { refused(DiskErrorKind::Link) } else { error }
 }
 
 #[cfg(unix)]
@@ -192,7 +197,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     unless_refused(File::open(directory)?.sync_all())
 }
 
-/// Some network file systems sync names on their own, and refuse to be asked.
+/// Ignores `EINVAL`: some network file systems sync names by themselves and refuse the call.
 #[cfg(unix)]
 fn unless_refused(synced: io::Result<()>) -> io::Result<()> {
     match synced {
@@ -230,9 +235,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_is_neither_this_user_nor_root() {
+    fn foreign_owner_is_neither_user_nor_root() {
         let check = |owners, me, expected| {
-            assert_eq!(stranger_among(owners, me), expected, "{owners:?} for {me}");
+            assert_eq!(foreign_owner_among(owners, me), expected, "{owners:?} for {me}");
         };
         check([0, 0], 0, None);
         check([7, 7], 7, None);
@@ -243,19 +248,19 @@ mod tests {
         check([8, 7], 8, Some(7));
     }
 
-    /// Only root can make a file of somebody else.
+    /// Only root can give a file to another user, so other users check less here.
     #[test]
     fn the_owner_of_a_file_is_known() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("f");
         fs::write(&file, "").unwrap();
-        assert_eq!(Files.stranger(&file).unwrap(), None);
+        assert_eq!(Files.foreign_owner(&file).unwrap(), None);
         let given_away = chown(&file, Some(4242), None).is_ok();
-        assert_eq!(Files.stranger(&file).unwrap(), given_away.then_some(4242));
+        assert_eq!(Files.foreign_owner(&file).unwrap(), given_away.then_some(4242));
     }
 
     #[test]
-    fn what_is_neither_a_file_nor_a_directory_is_not_opened() {
+    fn special_files_are_not_opened() {
         let device = Path::new("/dev/null");
         let refused = |error: io::Error| error.to_string();
         let expected = "it is neither a file nor a directory";
@@ -264,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_need_not_be_able_to_sync_and_other_trouble_is_told() {
+    fn only_unsupported_directory_syncs_are_ignored() {
         let synced = |kind: io::ErrorKind| unless_refused(Err(kind.into())).map_err(|e| e.kind());
         assert_eq!(synced(io::ErrorKind::InvalidInput), Ok(()));
         assert_eq!(synced(io::ErrorKind::Other), Err(io::ErrorKind::Other));
@@ -272,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_name_cannot_be_looked_at_is_not_said_to_be_gone() {
+    fn file_behind_an_unreadable_name_is_not_missing() {
         let directory = tempfile::tempdir().unwrap();
         let (path, endless) = (directory.path().join("f"), directory.path().join("endless"));
         symlink(&endless, &endless).unwrap();
@@ -285,7 +290,7 @@ mod tests {
     /// Files of `/proc` look like any other; the kernel reads or syncs some of them never.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_read_and_a_sync_that_fail_are_told() {
+    fn failed_reads_and_syncs_are_reported() {
         let open = |path: &str| Files.open(Path::new(path), Open::Read).unwrap();
         assert!(open("/proc/self/mem").read_at(0, &mut [0]).is_err());
         assert!(open("/proc/self/stat").sync().is_err());

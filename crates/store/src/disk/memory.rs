@@ -1,9 +1,9 @@
-//! A disk in memory that forgets what was not synced, for simulation.
+//! A simulated disk in memory that forgets everything that was not synced.
 //!
-//! Every call of the port has a number, and a fault may be planned for it: a crash, a short write, a
-//! full disk, a lost sync. [`Memory::crash`] is a power cut: each page and each name that was not
-//! synced survives or not, by the dice. [`Memory::kill`] ends a process only: the page cache stays.
-//! A `Memory` is one process's view of the machine; clones are the same process.
+//! Every call has a number, and a test can plan a fault for it: a crash, a short write, a full disk, a
+//! lost sync. [`Memory::crash`] is a power cut: a random choice decides for each page and each name that
+//! was not synced whether it survives. [`Memory::kill`] only ends a process: the page cache stays. A
+//! `Memory` is the view of one process on the machine; clones are the same process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -25,7 +25,7 @@ use tree::{Entry, Tree};
 /// Returns a number below its argument.
 pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
 
-/// Is asked before every call whether it goes wrong. It must not call the disk itself.
+/// Decides before every call whether it fails. It must not call the disk.
 pub type Hook = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
 
 type InodeNumber = u64;
@@ -41,7 +41,7 @@ struct Machine {
     tree: Tree,
     inodes: BTreeMap<InodeNumber, Inode>,
     next_inode: InodeNumber,
-    /// The inode that is locked, by which process and handle.
+    /// The locked inodes, each with its process and handle.
     locks: BTreeMap<InodeNumber, (u32, u64)>,
     next_handle: u64,
     /// The living processes, and the host of each.
@@ -59,18 +59,19 @@ struct Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Power {
     On,
-    /// A planned crash has happened; [`Memory::crash`] decides what it left.
+    /// A planned crash has happened. [`Memory::crash`] decides what survives.
     Cut,
 }
 
 impl Memory {
-    /// An empty disk, and the first process on host `localhost`. `seed` decides what survives.
+    /// Returns an empty disk, and the first process on the host `localhost`. `seed` decides what
+    /// survives a crash.
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
         Self::with_dice(Box::new(move |sides| splitmix(&mut state) % sides.max(1)))
     }
 
-    /// An empty disk with `dice` of the caller's own.
+    /// Returns an empty disk with the random numbers of the caller.
     pub fn with_dice(dice: Dice) -> Self {
         let machine = Machine {
             tree: Tree::new(),
@@ -91,44 +92,44 @@ impl Memory {
         Self { machine: Arc::new(Mutex::new(machine)), process: 1 }
     }
 
-    /// Plans a fault for the call of that number, counted from 0 since the disk was made.
+    /// Plans a fault for the call with this number, counted from 0.
     ///
-    /// A fault that makes no sense for the call that turns out to have the number is ignored.
+    /// A fault that cannot happen to that call is ignored.
     pub fn plan(&self, call: u64, fault: Fault) {
         self.lock().plan.insert(call, fault);
     }
 
-    /// Asks `hook` before every call for which nothing is planned.
+    /// Calls `hook` before every call without a planned fault.
     pub fn set_hook(&self, hook: Option<Hook>) {
         self.lock().hook = hook;
     }
 
-    /// Bounds the bytes of all files together.
+    /// Limits the bytes of all files together.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock().capacity = bytes;
     }
 
-    /// The bytes of all files that have a name.
+    /// Returns the bytes of all files that have a name.
     pub fn used(&self) -> u64 {
         self.lock().used()
     }
 
-    /// Every call so far: coverage is the pairs of operation and fault in it.
+    /// Returns all calls so far. Tests measure their coverage by the pairs of operation and fault.
     pub fn calls(&self) -> Vec<Call> {
         self.lock().calls.clone()
     }
 
-    /// How many calls there were: the number of the next one.
+    /// Returns the number of calls so far, which is the number of the next call.
     pub fn call_count(&self) -> u64 {
         self.lock().calls.len() as u64
     }
 
-    /// Whether a planned crash has happened, so that every call fails until [`Self::crash`].
+    /// Returns whether a planned crash has happened. Every call fails until [`Self::crash`].
     pub fn is_down(&self) -> bool {
         self.lock().power == Power::Cut
     }
 
-    /// A new process on the same host.
+    /// Returns a new process on the same host.
     #[must_use]
     pub fn process(&self) -> Self {
         let host = {
@@ -139,7 +140,7 @@ impl Memory {
         self.process_on(&host)
     }
 
-    /// A new process on `host`, which has the same disk mounted.
+    /// Returns a new process on `host`, which has the same disk mounted.
     #[must_use]
     pub fn process_on(&self, host: &str) -> Self {
         let mut machine = self.lock();
@@ -149,17 +150,17 @@ impl Memory {
         Self { machine: Arc::clone(&self.machine), process }
     }
 
-    /// Ends this process: its locks are free and its calls fail. What it wrote stays readable.
+    /// Ends this process: its locks are freed and its calls fail. Its writes stay readable.
     pub fn kill(&self) {
         let mut machine = self.lock();
         machine.processes.remove(&self.process);
         let process = self.process;
+        // As the kernel does when a process ends.
         machine.locks.retain(|_, (holder, _)| *holder != process);
     }
 
-    /// Cuts the power, decides what survives, boots again, and returns the first process.
-    ///
-    /// What was planned for later calls is forgotten.
+    /// Cuts the power, decides what survives, boots again, and returns the first process. Planned faults
+    /// are forgotten.
     #[must_use]
     pub fn crash(&self) -> Self {
         let mut machine = self.lock();
@@ -168,11 +169,13 @@ impl Memory {
             inode.crash(&mut machine.dice);
         }
         machine.tree.crash(&mut machine.dice);
+        // A file without a surviving name is lost, even if its content was synced.
         let named: BTreeSet<_> = machine.tree.files().collect();
         machine.inodes.retain(|number, _| named.contains(number));
         machine.locks.clear();
         machine.plan.clear();
         machine.processes.clear();
+        // The number of the boot is part of every process, so earlier owners count as dead.
         machine.boots += 1;
         machine.power = Power::On;
         let process = machine.next_process;
@@ -185,7 +188,7 @@ impl Memory {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, and lets it go wrong when that is planned.
+    /// Counts a call, and applies its planned fault.
     fn enter(
         &self,
         operation: Operation,
@@ -201,6 +204,7 @@ impl Memory {
                 Err(io::Error::other("the machine crashed"))
             }
             Some(Fault::Fail(kind)) => Err(kind.into()),
+            // Full means full from now on: later calls meet the same limit.
             Some(Fault::Full) => {
                 machine.capacity = Some(machine.used());
                 Ok((machine, None))
@@ -219,6 +223,7 @@ impl Machine {
             (None, Some(hook)) => hook(&call),
             (None, None) => None,
         };
+        // The log contains only faults that really happened, because coverage is measured by it.
         call.fault = planned.filter(|fault| fault.applies_to(operation));
         let fault = call.fault;
         self.calls.push(call);
@@ -252,7 +257,7 @@ mod tests {
     use crate::lock::{Host as _, Life};
 
     #[test]
-    fn every_process_and_every_boot_is_another() {
+    fn every_process_and_boot_is_unique() {
         let first = Memory::new(0);
         let (second, far) = (first.process(), first.process_on("far"));
         let before = second.me();
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_of_a_process_that_is_gone_fail() {
+    fn calls_of_a_killed_process_fail() {
         let memory = Memory::new(0);
         let other = memory.process();
         let path = Path::new("/f");
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_sync_of_a_directory_makes_no_name_durable() {
+    fn lost_directory_sync_makes_no_name_durable() {
         let memory = Memory::with_dice(Box::new(|_| 0));
         memory.open(Path::new("/f"), Open::New).unwrap();
         memory.plan(memory.call_count(), Fault::LostSync);
@@ -307,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_crash_takes_the_machine_down_until_it_boots() {
+    fn planned_crash_stops_the_machine_until_boot() {
         let memory = Memory::new(0);
         memory.plan(memory.call_count(), Fault::Crash);
         assert!(!memory.is_down());

@@ -1,4 +1,4 @@
-//! Why a journal cannot be written or read.
+//! The errors of journals.
 
 use std::path::PathBuf;
 
@@ -8,73 +8,64 @@ use crate::disk;
 /// Why a journal cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk refused.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// There is no journal.
     #[error("there is no journal at {}", .0.display())]
     Missing(PathBuf),
-    /// There is a journal already.
     #[error("there is a journal already at {}", .0.display())]
     Exists(PathBuf),
-    /// Its creation never finished: nothing was ever recorded.
-    #[error("the journal {} was never finished being created", .0.display())]
+    /// The creation of the journal was interrupted. Nothing was ever recorded.
+    #[error("the creation of the journal {} was interrupted", .0.display())]
     Unborn(PathBuf),
-    /// A record is not what was written.
+    /// A record differs from what was written.
     #[error("{damaged} in {}", path.display())]
-    Damaged {
-        /// The journal.
-        path: PathBuf,
-        /// What is damaged in it.
-        damaged: Damaged,
-    },
+    Damaged { path: PathBuf, damaged: Damaged },
     /// These bytes cannot be a record.
     #[error(transparent)]
     Body(#[from] BadBody),
-    /// A sync or the clean-up after a write failed: what the disk holds is unknown until the journal
-    /// is opened again.
+    /// A sync failed, or a failed write could not be undone. The content of the disk is unknown until
+    /// the journal is opened again.
     #[error("the journal {} must be opened again after a failed write", .0.display())]
     Poisoned(PathBuf),
-    /// The journal has no such good record to be cut after.
-    #[error("{} cannot be cut after record {wanted}: its last good record is {last}", path.display())]
+    /// The journal has no such good record to rewind to.
+    #[error("could not rewind {} to record {wanted}: its last good record is {last}", path.display())]
     NoSuchRecord {
         /// The journal.
         path: PathBuf,
-        /// The record that was to be the last.
+        /// The requested last record.
         wanted: u64,
-        /// The last good one.
+        /// The last good record.
         last: u64,
     },
-    /// The journal was cut behind a reader's back: it must read from the start.
-    #[error("the journal {} was cut back while it was read", .0.display())]
+    /// The journal was rewound while a process followed it. The reader must start again.
+    #[error("the journal {} was rewound while it was read", .0.display())]
     Rewound(PathBuf),
-    /// Somebody else wrote into the journal while it was owned.
-    #[error("somebody else has written into the journal {}", .0.display())]
-    Touched(PathBuf),
-    /// Another file stands where the journal was.
-    #[error("another file stands in place of the journal {}", .0.display())]
+    /// Another process wrote to the journal although this one owns it.
+    #[error("another process has written to the journal {}", .0.display())]
+    ChangedByOther(PathBuf),
+    /// Another file is at the path of the journal.
+    #[error("another file has replaced the journal {}", .0.display())]
     Replaced(PathBuf),
 }
 
 impl Error {
-    /// Whether there is no journal, or none that was ever finished.
+    /// Returns whether there is no journal, or only one whose creation was interrupted.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Unborn(_))
     }
 }
 
-/// Where a journal is damaged. The records before it are good.
+/// The first damaged record of a journal. The records before it are good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "record {seq} at byte {offset} is damaged ({damage}); {} before it",
     good(*seq)
 )]
 pub struct Damaged {
-    /// The number of the damaged record; the header has 0.
+    /// The number of the damaged record. The header has 0.
     pub seq: u64,
-    /// Where it starts in the file.
+    /// The offset of the record in the file.
     pub offset: u64,
-    /// What is wrong with it.
     pub damage: Damage,
 }
 
@@ -90,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damage_says_how_much_is_good() {
+    fn damage_reports_the_number_of_good_records() {
         for (seq, good) in [
             (0, "0 good records before it"),
             (1, "0 good records before it"),
@@ -103,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_missing_when_nothing_was_ever_recorded() {
+    fn journal_without_a_header_is_missing() {
         let path = || PathBuf::from("/j");
         assert!(Error::Missing(path()).is_missing());
         assert!(Error::Unborn(path()).is_missing());

@@ -1,30 +1,30 @@
-//! One line: a JSON object that carries, last, the sum that chains it to the line before.
+//! One line of a journal: a JSON object whose last field is a checksum, chained to the line before.
 //!
-//! `{"seq":1}` becomes `{"seq":1,"sum":"<32 hex digits>"}` and a newline. The sum is the first 16
-//! bytes of BLAKE3 over the digits of the previous sum and the body as it was handed in. Before the
-//! first line stands [`Sum::NONE`].
+//! `{"seq":1}` becomes `{"seq":1,"sum":"<32 hex digits>"}` and a newline. The checksum is the first 16
+//! bytes of BLAKE3 over the digits of the previous checksum and the original body. The first line is
+//! chained to [`Sum::NONE`].
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// The hexadecimal digits of a checksum: 128 bits, so an accidental match is practically impossible.
 const DIGITS: usize = 32;
 const BEFORE: &[u8] = b",\"sum\":\"";
 const AFTER: &[u8] = b"\"}";
-/// What a line has instead of its body's last brace.
+/// The length in bytes of the text that replaces the last brace of a body.
 pub(super) const SUFFIX: usize = BEFORE.len() + DIGITS + AFTER.len();
 
-/// The sum of a line and of everything before it; prints as 32 hexadecimal digits.
+/// The checksum of a line and of all lines before it. It prints as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Sum([u8; DIGITS]);
 
 impl Sum {
-    /// What the first line is chained to.
+    /// The value to which the first line is chained.
     pub const NONE: Self = Self([b'0'; DIGITS]);
 
-    /// The digits.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for Sum {
     }
 }
 
-/// The text is not a sum.
+/// The error for a text that is not a checksum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a sum of 32 hexadecimal digits")]
 pub struct BadSum(String);
@@ -79,36 +79,36 @@ impl From<Sum> for String {
     }
 }
 
-/// Why bytes cannot be a line.
+/// Why bytes cannot be a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadBody {
-    /// It is not `{…}` with something inside.
+    /// The bytes are not `{…}` with at least one field.
     #[error("a record must be a JSON object with at least one key")]
     NotAnObject,
-    /// It holds a newline or a NUL byte, by which recovery knows what is torn.
-    #[error("a record cannot hold a newline or a NUL byte")]
+    /// The bytes contain a newline or a NUL byte, by which recovery recognises a torn line.
+    #[error("a record cannot contain a newline or a NUL byte")]
     Control,
 }
 
-/// What is wrong with a complete line.
+/// The problem of a complete line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// It does not end in a sum.
     #[error("it does not end in a checksum")]
     Shape,
-    /// Its content, or that of a line before it, is not what was written.
+    /// The line, or a line before it, differs from what was written.
     #[error("its checksum is wrong")]
     Sum,
-    /// A part of it was never written, although there is something after it.
+    /// A part of the line was never written, although other lines follow.
     #[error("a part of it is missing")]
     Hole,
 }
 
-/// Makes `line` the line of `body`, newline included, and returns its sum.
+/// Writes the line of `body`, with its newline, into `line`, and returns its checksum.
 pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Sum, BadBody> {
     let [b'{', inside @ .., b'}'] = body else {
         return Err(BadBody::NotAnObject);
     };
+    // The checksum is added after a comma, which needs a field before it.
     if inside.trim_ascii().is_empty() {
         return Err(BadBody::NotAnObject);
     }
@@ -116,6 +116,7 @@ pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Su
         return Err(BadBody::Control);
     }
     line.clear();
+    // The buffer first contains the bytes to hash, then the line: one buffer is enough for both.
     line.reserve(previous.0.len() + body.len() + SUFFIX);
     line.extend_from_slice(&previous.0);
     line.extend_from_slice(body);
@@ -124,7 +125,7 @@ pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Su
     Ok(sum)
 }
 
-/// Makes `line` the line of `body`, whose sum is known.
+/// Writes the line of `body` into `line`, with a known checksum.
 pub(super) fn write(body: &[u8], sum: &Sum, line: &mut Vec<u8>) {
     line.clear();
     line.extend_from_slice(&body[..body.len() - 1]);
@@ -134,8 +135,8 @@ pub(super) fn write(body: &[u8], sum: &Sum, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// Checks a line without its newline, and turns its front into the body, of length
-/// `line.len() - SUFFIX + 1`.
+/// Verifies a line without its newline, and changes its beginning into the body, which has
+/// `line.len() - SUFFIX + 1` bytes.
 pub(super) fn open(previous: &Sum, line: &mut [u8], scratch: &mut Vec<u8>) -> Result<Sum, Damage> {
     let at = line.len().checked_sub(SUFFIX).ok_or(Damage::Shape)?;
     let digits = line[at..]
@@ -150,11 +151,12 @@ pub(super) fn open(previous: &Sum, line: &mut [u8], scratch: &mut Vec<u8>) -> Re
     if digits != sum.0 {
         return Err(Damage::Sum);
     }
+    // The body ends where the checksum begins: its last brace is restored in place, without a copy.
     line[at] = b'}';
     Ok(sum)
 }
 
-/// The sum that stands in a line that was opened.
+/// Returns the checksum inside a line that [`open`] has verified.
 pub(super) fn sum(line: &[u8]) -> Sum {
     let end = line.len() - AFTER.len();
     let mut digits = [0; DIGITS];
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_its_body_with_a_chained_sum() {
+    fn line_is_its_body_with_chained_sum() {
         let mut line = Vec::new();
         let first = seal(&Sum::NONE, br#"{"a":1}"#, &mut line).unwrap();
         let hash = blake3::hash(format!("{}{}", "0".repeat(32), r#"{"a":1}"#).as_bytes());

@@ -1,20 +1,20 @@
-//! Reads lines out of bytes, and tells a torn tail from damage.
+//! Verifies the lines of a journal, and distinguishes a torn last line from damage.
 //!
-//! One append is one line, and it is synced before the next one: so a crash can only leave a part of
-//! one line, after the last good one. Its newline, if it is there, is the last byte; its lost pages
-//! read as NUL bytes, which JSON never holds. Anything else that does not verify is damage.
+//! One append is one line, and it is synced before the next one. A crash can therefore only leave a part
+//! of one line after the last good line. If its newline was written, it is the last byte of the file.
+//! Pages that were lost read as NUL bytes, which JSON never contains. Everything else is damage.
 
 use super::line::{self, Damage, Sum};
 use super::lines::Lines;
 
-/// A place between two lines, from where reading goes on.
+/// A place between two lines, from which reading can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// Where the next line starts in the file.
+    /// The offset of the next line in the file.
     pub offset: u64,
     /// The number of the next line.
     pub seq: u64,
-    /// The sum of the line before.
+    /// The checksum of the line before.
     pub sum: Sum,
 }
 
@@ -23,7 +23,7 @@ impl Cursor {
     pub(super) const START: Self = Self { offset: 0, seq: 0, sum: Sum::NONE };
 }
 
-/// What stands after the last good line.
+/// The bytes after the last good line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
@@ -31,7 +31,7 @@ pub(super) enum Rest {
     Damaged(Damage),
 }
 
-/// What was read.
+/// The result of a scan.
 pub(super) struct Scanned {
     pub(super) lines: Lines,
     pub(super) end: Cursor,
@@ -47,6 +47,7 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
         let line = &mut buffer[start..start + newline];
         match line::open(&end.sum, line, &mut scratch) {
             Ok(sum) => end.sum = sum,
+            // Checksums are chained, so no line after a bad one can be verified.
             Err(found) => {
                 damage = Some(found);
                 break;
@@ -57,18 +58,21 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
         end.offset += newline as u64 + 1;
         ends.push(start);
     }
-    let rest = judge(&buffer[start..], damage);
+    let rest = classify_rest(&buffer[start..], damage);
     let lines = Lines::new(buffer, from.seq, ends);
     Scanned { lines, end, rest }
 }
 
-/// Judges the bytes after the last good line; `damage` is what is wrong with the first line in them.
-fn judge(tail: &[u8], damage: Option<Damage>) -> Rest {
+/// Classifies the bytes after the last good line. `damage` is the problem of the first line in them.
+fn classify_rest(tail: &[u8], damage: Option<Damage>) -> Rest {
+    // Without a newline the append was interrupted.
     let Some(damage) = damage else {
         return if tail.is_empty() { Rest::Nothing } else { Rest::Torn };
     };
     let first = memchr::memchr(b'\n', tail).map_or(tail.len(), |newline| newline + 1);
     let hole = memchr::memchr(0, &tail[..first]).is_some();
+    // A hole in the very last line is an interrupted append. A hole before other lines is damage,
+    // because later lines were written only after this one was synced.
     match (hole, first == tail.len()) {
         (true, true) => Rest::Torn,
         (true, false) => Rest::Damaged(Damage::Hole),
@@ -101,7 +105,7 @@ mod tests {
 
     // proves: P8
     #[test]
-    fn only_what_one_interrupted_append_can_leave_is_torn() {
+    fn only_an_interrupted_append_is_torn() {
         check(|_, _| {}, 3, Rest::Nothing);
         check(Vec::truncate, 2, Rest::Nothing);
         check(|bytes, _| bytes.truncate(bytes.len() - 1), 2, Rest::Torn);
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn scanning_goes_on_from_a_cursor() {
+    fn scanning_continues_from_a_cursor() {
         let bytes = journal(&[r#"{"h":0}"#, r#"{"a":1}"#, r#"{"b":2}"#]);
         let first = scan(journal(&[r#"{"h":0}"#]), Cursor::START);
         let at = usize::try_from(first.end.offset).unwrap();

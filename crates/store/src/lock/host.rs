@@ -1,47 +1,43 @@
-//! Which process this is, and whether another one still lives.
+//! Identifies processes, and finds out whether one still lives.
 //!
-//! A process is its pid, its start time and the boot it belongs to: a pid alone may have been given
-//! to somebody else. On Linux these come from `/proc`; elsewhere start time and boot are unknown,
-//! and a pid that is in use counts as alive.
+//! A process is identified by its pid, its start time and its boot, because a pid may be used again for
+//! another process. On Linux these come from `/proc`. On other systems start time and boot are unknown,
+//! so every pid that is in use counts as alive.
 
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A process that can be told from any other.
+/// A unique process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// The name of its host.
     pub host: String,
-    /// The id of the host's boot; empty when unknown.
+    /// The id of the host's boot, or empty if unknown.
     pub boot: String,
-    /// Its number.
     pub pid: u32,
-    /// When it started, in clock ticks since the boot (field 22 of its `stat`); 0 when unknown.
+    /// The start time in clock ticks since the boot (field 22 of its `stat`), or 0 if unknown.
     pub started: u64,
 }
 
 /// Whether a process lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It does.
     Alive,
-    /// It lives, but does nothing until someone continues it: after Ctrl-Z, or SIGSTOP, or in a debugger.
+    /// It lives, but does nothing until the user continues it: after Ctrl-Z, SIGSTOP or in a debugger.
     Suspended,
-    /// It does not.
     Gone,
-    /// It is on another host, and cannot be seen from here.
+    /// It is on another host, where this process cannot see it.
     Elsewhere,
 }
 
-/// Knows processes.
+/// The processes of a machine.
 pub trait Host: Send + Sync {
-    /// The calling process.
+    /// Returns the calling process.
     fn me(&self) -> Process;
-    /// Whether `process` lives.
+    /// Returns whether `process` lives.
     fn life(&self, process: &Process) -> Life;
-    /// Lets the others go on for a moment.
+    /// Waits for a moment, so that other processes can continue.
     fn pause(&self);
 }
 
@@ -50,7 +46,7 @@ pub trait Host: Send + Sync {
 pub struct ThisHost;
 
 impl Life {
-    /// Whether the process is known to live, suspended or not.
+    /// Returns whether the process is known to live, suspended or not.
     pub const fn is_here(self) -> bool {
         matches!(self, Self::Alive | Self::Suspended)
     }
@@ -70,7 +66,7 @@ impl Host for ThisHost {
     fn life(&self, process: &Process) -> Life {
         let boot = platform::boot();
         let same_boot = process.boot == boot;
-        // Containers of one machine have names of their own, but share the kernel and its locks.
+        // Containers on one machine have different host names, but share the kernel and its locks.
         let same_machine = process.host == platform::host() || (same_boot && !boot.is_empty());
         if !same_machine {
             Life::Elsewhere
@@ -82,6 +78,7 @@ impl Host for ThisHost {
     }
 
     fn pause(&self) {
+        // 10 ms: a child holds the lock only until its `exec`, which takes a few milliseconds.
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -101,21 +98,23 @@ mod platform {
         boot.map(|id| id.trim().to_owned()).unwrap_or_default()
     }
 
-    /// When a living process started; none for a dead one.
+    /// Returns the start time of a process, or `None` if it is dead.
     #[cfg(target_os = "linux")]
     pub(super) fn started(pid: u32) -> Option<u64> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = fields(&stat)?;
         let state = fields.next()?;
+        // A zombie still has an entry, but it holds no lock and does nothing.
         let dead = matches!(state, "Z" | "X" | "x");
+        // Field 22. The state was field 3, so 18 fields are skipped.
         fields.nth(18).filter(|_| !dead)?.parse().ok()
     }
 
-    /// Whether a signal or a debugger holds this process.
+    /// Returns whether a signal or a debugger has stopped this process.
     #[cfg(target_os = "linux")]
     pub(super) fn is_suspended(pid: u32) -> bool {
-        /// A process under `strace` is in the state `t` for a moment at each of its system calls. In 50 ms
-        /// at least one of these looks meets it outside of them.
+        // A process under `strace` is in the state `t` for a moment at each of its system calls. Within
+        // 50 ms at least one of these looks finds it running.
         const LOOKS: u32 = 5;
         for _ in 0..LOOKS {
             match state(pid) {
@@ -133,7 +132,7 @@ mod platform {
         fields(&stat)?.next()?.chars().next()
     }
 
-    /// The fields of a line of `/proc/PID/stat` from the third on: the state, the parent, and so on.
+    /// Returns the fields of `/proc/PID/stat` from the third on: the state, the parent, and so on.
     #[cfg(target_os = "linux")]
     fn fields(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
         // The second field is the name in parentheses, which may contain anything.
@@ -149,12 +148,13 @@ mod platform {
     pub(super) fn started(pid: u32) -> Option<u64> {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         match rustix::process::test_kill_process(pid) {
+            // All other errors, such as a missing permission, mean that the process exists.
             Err(rustix::io::Errno::SRCH) => None,
             Ok(()) | Err(_) => Some(0),
         }
     }
 
-    /// Only `/proc` shows it.
+    /// Returns false, because only `/proc` shows whether a process is suspended.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn is_suspended(_: u32) -> bool {
         false
@@ -186,7 +186,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn host_and_boot_are_those_that_the_kernel_names() {
+    fn host_and_boot_come_from_the_kernel() {
         let named = |name: &str| {
             let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap();
             text.trim().to_owned()
@@ -224,7 +224,7 @@ mod tests {
 
     // proves: S14
     #[test]
-    fn a_process_is_its_pid_start_time_and_boot() {
+    fn process_is_its_pid_start_time_and_boot() {
         let me = ThisHost.me();
         let check = |change: fn(&mut Process), expected| {
             let mut process = me.clone();

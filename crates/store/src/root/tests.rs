@@ -10,27 +10,28 @@ fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
         memory.create_dir(Path::new(directory)).unwrap();
     }
     if let Some((path, content)) = git {
-        place::place(&memory, Path::new(path), content.as_bytes(), Durability::Derived).unwrap();
+        atomic_file::write(&memory, Path::new(path), content.as_bytes(), Durability::Derived)
+            .unwrap();
     }
     memory
 }
 
 /// What is refused about a run whose files begin with a link at `name`.
 #[cfg(unix)]
-fn refused_with_a_link_at(name: &str) -> Option<(Trouble, PathBuf)> {
+fn refused_with_a_link_at(name: &str) -> Option<(DiskErrorKind, PathBuf)> {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join("elsewhere")).unwrap();
     let root = Root::in_directory(place.path());
     let paths = root.run("r").unwrap();
     let link = root.path().join(name);
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-    // The place itself has no name of its own, and a slash at the end is no link.
+    // The root itself has an empty name, and a path with a slash at its end cannot be a link.
     let link = link.components().as_path();
     std::os::unix::fs::symlink(place.path().join("elsewhere"), link).unwrap();
     let error = root.ensure(&Files).and_then(|()| paths.ensure(&Files)).err()?;
     assert_eq!(Files.list(&place.path().join("elsewhere")).unwrap(), [""; 0]);
     let named = error.path.strip_prefix(root.path()).unwrap().to_owned();
-    Some((error.trouble(), named))
+    Some((error.kind(), named))
 }
 
 #[cfg(unix)]
@@ -40,14 +41,14 @@ fn nothing_is_written_through_a_link() {
     let links = ["", "runs", "state", "runs/r", "runs/r/blobs", "runs/r/transcripts"];
     let files = ["runs/r/journal.jsonl", "runs/r/console.log", "runs/r/definition/A.sh"];
     for name in links.into_iter().chain(files) {
-        assert_eq!(refused_with_a_link_at(name), Some((Trouble::Link, name.into())));
+        assert_eq!(refused_with_a_link_at(name), Some((DiskErrorKind::Link, name.into())));
     }
     assert_eq!(refused_with_a_link_at("runs/r/homes/main/theirs"), None);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_run_behind_a_link_is_refused_before_anything_is_created() {
+fn run_behind_a_link_is_refused_first() {
     for name in [".raymond", ".raymond/runs", ".raymond/runs/r", ".raymond/state"] {
         let place = tempfile::tempdir().unwrap();
         let link = place.path().join(name);
@@ -57,7 +58,7 @@ fn a_run_behind_a_link_is_refused_before_anything_is_created() {
         let paths = root.run("r").unwrap();
         for refused in [paths.refuse_links(&Files), paths.refuse_links_above(&Files)] {
             let error = refused.unwrap_err();
-            assert_eq!((error.trouble(), &error.path), (Trouble::Link, &link));
+            assert_eq!((error.kind(), &error.path), (DiskErrorKind::Link, &link));
         }
         assert_eq!(root.refuse_links(&Files).is_err(), name != ".raymond/runs/r", "{name}");
     }
@@ -65,7 +66,7 @@ fn a_run_behind_a_link_is_refused_before_anything_is_created() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_inside_a_run_is_not_in_the_way_of_its_removal() {
+fn link_inside_a_run_does_not_stop_removal() {
     let place = tempfile::tempdir().unwrap();
     let paths = Root::in_directory(place.path()).run("r").unwrap();
     std::fs::create_dir_all(&paths.directory).unwrap();
@@ -83,14 +84,14 @@ fn nothing_is_swept_away_behind_a_link() {
     std::fs::create_dir_all(&kept).unwrap();
     std::fs::create_dir(root.path()).unwrap();
     std::os::unix::fs::symlink("../elsewhere", root.path().join("runs")).unwrap();
-    assert_eq!(root.sweep(&Files).unwrap_err().trouble(), Trouble::Link);
+    assert_eq!(root.sweep(&Files).unwrap_err().kind(), DiskErrorKind::Link);
     assert!(kept.exists());
 }
 
 /// A link to itself leads nowhere, not even for root.
 #[cfg(unix)]
 #[test]
-fn a_run_that_cannot_be_looked_at_is_refused() {
+fn unreadable_run_is_refused() {
     use std::os::unix::fs::symlink;
     let place = tempfile::tempdir().unwrap();
     let endless = place.path().join("endless");
@@ -109,14 +110,14 @@ fn a_run_that_cannot_be_looked_at_is_refused() {
 #[cfg(unix)]
 // proves: S6
 #[test]
-fn a_file_is_never_opened_for_writing_through_a_link() {
+fn files_are_never_written_through_a_link() {
     let place = tempfile::tempdir().unwrap();
     let (file, link) = (place.path().join("file"), place.path().join("link"));
     std::fs::write(&file, "kept").unwrap();
     std::os::unix::fs::symlink(&file, &link).unwrap();
     for how in [Write, Create] {
         let refused = Files.open(&link, how).unwrap_err();
-        assert_eq!(Trouble::of(&refused), Trouble::Link, "{how:?}");
+        assert_eq!(DiskErrorKind::of(&refused), DiskErrorKind::Link, "{how:?}");
     }
     assert!(Files.open(&link, New).is_err());
     assert!(Files.open(&link, Read).is_ok());
@@ -124,7 +125,7 @@ fn a_file_is_never_opened_for_writing_through_a_link() {
 }
 
 #[test]
-fn the_root_lies_beside_the_repository() {
+fn root_is_beside_the_repository() {
     let check = |directories: &[&str], git, start: &str, expected: &str| {
         let found = Root::locate(&disk(directories, git), Path::new(start)).unwrap();
         assert_eq!(found.path(), Path::new(expected));
@@ -151,12 +152,12 @@ fn run_ids_are_plain_names() {
     assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
     assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
     for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
-        assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
+        assert_eq!(root.run(bad).unwrap_err(), BadRunId(bad.to_owned()));
     }
 }
 
 #[test]
-fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
+fn deleted_run_frees_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());
     root.sweep(&Files).unwrap();
@@ -166,10 +167,10 @@ fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
         run.ensure(&Files).unwrap();
         let unfinished = run.state.with_file_name(".temporary-0-r.json");
         for file in [&run.journal, &run.state, &unfinished] {
-            place::place(&Files, file, b"x", Durability::Derived).unwrap();
+            atomic_file::write(&Files, file, b"x", Durability::Derived).unwrap();
         }
-        let aside = run.set_aside(&Files).unwrap();
-        assert!(!run.exist(&Files).unwrap());
+        let aside = run.move_to_removed(&Files).unwrap();
+        assert!(!run.exists(&Files).unwrap());
         assert_eq!(Files.list(run.state.parent().unwrap()).unwrap(), [""; 0]);
         assert!(aside.join("journal.jsonl").exists());
         assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
@@ -182,8 +183,8 @@ fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
 }
 
 #[test]
-fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
-    // Whatever was not synced survives with some seeds only.
+fn discarded_transcripts_are_moved_durably() {
+    // Changes that were not synced survive only with some seeds.
     for seed in 0..8 {
         let memory = Memory::new(seed);
         memory.create_dir(Path::new("/p")).unwrap();
@@ -193,9 +194,11 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         let run = root.run("r").unwrap();
         run.ensure(&memory).unwrap();
         let write = |name: &str| {
-            place::place(&memory, &run.transcripts.join(name), b"x", Durability::Durable).unwrap();
+            atomic_file::write(&memory, &run.transcripts.join(name), b"x", Durability::Durable)
+                .unwrap();
         };
-        let part = |aside: &str| run.part_transcripts(&memory, aside, |name| name == "kept");
+        let part =
+            |aside: &str| run.move_discarded_transcripts(&memory, aside, |name| name == "kept");
         part("nothing").unwrap();
         assert!(!disk::exists(&memory, &run.transcripts).unwrap());
         create_dirs(&memory, &run.directory, &[&run.transcripts]).unwrap();
@@ -214,7 +217,7 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
 }
 
 #[test]
-fn one_file_that_stays_keeps_nothing_else() {
+fn removal_continues_after_an_error() {
     let memory = disk(&["/p"], None);
     let root = Root::in_directory(Path::new("/p"));
     root.ensure(&memory).unwrap();
@@ -222,7 +225,7 @@ fn one_file_that_stays_keeps_nothing_else() {
         let aside = root.runs_directory().join(name);
         memory.create_dir(&aside).unwrap();
         for file in ["journal.jsonl", "lock"] {
-            place::place(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
+            atomic_file::write(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
         }
     }
     let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
@@ -233,14 +236,14 @@ fn one_file_that_stays_keeps_nothing_else() {
     let error = root.sweep(&memory).unwrap_err();
     assert_eq!(error.path, stays);
     let aside = stays.parent().unwrap();
-    assert_eq!(root.set_aside(&memory).unwrap(), [aside]);
+    assert_eq!(root.removed_runs(&memory).unwrap(), [aside]);
     assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
     memory.set_hook(None);
     root.sweep(&memory).unwrap();
-    assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(root.removed_runs(&memory).unwrap(), Vec::<PathBuf>::new());
 }
 
-/// What becomes of a removal whose call of that number, and no other, fails so.
+/// Removes a directory while the call with this number fails. Returns the result.
 fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
     let memory = disk(&["/d"], Some(("/d/f", "x")));
     memory.plan(memory.call_count() + number, disk::memory::Fault::Fail(kind));
@@ -248,9 +251,9 @@ fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
 }
 
 #[test]
-fn a_removal_goes_on_where_somebody_else_was_faster_and_tells_other_trouble() {
+fn removal_ignores_missing_files_and_reports_errors() {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    let denied = |what: &str| Err(format!("cannot {what}: permission denied"));
+    let denied = |what: &str| Err(format!("could not {what}: permission denied"));
     let calls = ["remove /d", "list /d", "remove /d/f", "remove /d"];
     for (number, what) in (0..).zip(calls) {
         assert_eq!(removed_despite(number, PermissionDenied), denied(what));
@@ -262,25 +265,25 @@ fn a_removal_goes_on_where_somebody_else_was_faster_and_tells_other_trouble() {
 }
 
 #[test]
-fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
+fn unreadable_directory_is_not_treated_as_empty() {
     let memory = disk(&["/p"], None);
     let root = Root::in_directory(Path::new("/p"));
     let denied = disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied);
     memory.set_hook(Some(Box::new(move |_| Some(denied))));
     let told = |error: disk::Error| error.to_string();
     let located = Root::locate(&memory, Path::new("/p")).map_err(told);
-    assert_eq!(located, Err("cannot look at /p/.git: permission denied".to_owned()));
-    let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
+    assert_eq!(located, Err("could not look at /p/.git: permission denied".to_owned()));
+    let unlisted = "could not list /p/.raymond/runs: permission denied".to_owned();
     assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
-    assert_eq!(root.set_aside(&memory).map_err(told), Err(unlisted));
-    let parted = root.run("r").unwrap().part_transcripts(&memory, "aside", |_| false);
-    let unlisted = "cannot list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
+    assert_eq!(root.removed_runs(&memory).map_err(told), Err(unlisted));
+    let parted = root.run("r").unwrap().move_discarded_transcripts(&memory, "aside", |_| false);
+    let unlisted = "could not list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
     assert_eq!(parted.map_err(told), Err(unlisted));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_directory_that_its_owner_may_not_change_is_unlocked_and_nothing_else() {
+fn only_unwritable_directories_get_write_permission() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let directory = tempfile::tempdir().unwrap();
     let (closed, link) = (directory.path().join("closed"), directory.path().join("link"));
@@ -288,39 +291,39 @@ fn a_directory_that_its_owner_may_not_change_is_unlocked_and_nothing_else() {
     symlink(&closed, &link).unwrap();
     let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
-    Files.unlock_dir(&link).unwrap();
+    Files.make_dir_writable(&link).unwrap();
     assert_eq!(mode(), 0o050);
     for _ in 0..2 {
-        Files.unlock_dir(&closed).unwrap();
+        Files.make_dir_writable(&closed).unwrap();
         assert_eq!(mode(), 0o750);
     }
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o040)).unwrap();
-    Files.unlock_dir(&file).unwrap();
+    Files.make_dir_writable(&file).unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o040);
 }
 
 #[test]
-fn trouble_is_named_with_its_path() {
+fn errors_contain_their_path() {
     use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
     let check = |kind, trouble, text: &str| {
         let memory = disk(&["/p"], None);
         memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
         let root = Root::in_directory(Path::new("/p"));
         let error = root.ensure(&memory).unwrap_err();
-        assert_eq!((error.trouble(), error.to_string().as_str()), (trouble, text));
+        assert_eq!((error.kind(), error.to_string().as_str()), (trouble, text));
     };
-    let what = |why| format!("cannot create the directory /p/.raymond: {why}");
-    check(StorageFull, Trouble::Full, &what("the disk is full"));
-    check(ReadOnlyFilesystem, Trouble::ReadOnly, &what("the file system is read-only"));
-    check(PermissionDenied, Trouble::Denied, &what("permission denied"));
-    check(Other, Trouble::Other, &what("input/output error"));
+    let what = |why| format!("could not create the directory /p/.raymond: {why}");
+    check(StorageFull, DiskErrorKind::Full, &what("the disk is full"));
+    check(ReadOnlyFilesystem, DiskErrorKind::ReadOnly, &what("the file system is read-only"));
+    check(PermissionDenied, DiskErrorKind::Denied, &what("permission denied"));
+    check(Other, DiskErrorKind::Other, &what("input/output error"));
 }
 
 #[cfg(unix)]
 #[test]
-fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
+fn files_are_private_and_removal_follows_no_link() {
     use std::os::unix::fs::{MetadataExt as _, symlink};
     let directory = tempfile::tempdir().unwrap();
     let root = Root::in_directory(directory.path());
@@ -335,6 +338,6 @@ fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
     run.ensure(&Files).unwrap();
     symlink(&outside, run.directory.join("link")).unwrap();
     run.remove(&Files).unwrap();
-    assert!(!run.exist(&Files).unwrap());
+    assert!(!run.exists(&Files).unwrap());
     assert!(outside.join("precious").exists());
 }

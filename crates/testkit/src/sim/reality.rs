@@ -117,7 +117,7 @@ impl Reality {
             acknowledged: Vec::new(),
             records: Vec::new(),
             last: Run::default(),
-            read: Head::unborn(),
+            read: Head::empty(),
             started: BTreeSet::new(),
             blobs: BTreeSet::new(),
             unwritten: None,

@@ -16,7 +16,7 @@ use raymond_core::run::{Event, Header, Input, Record};
 use raymond_core::value::{BlobRef, Hash, Value};
 use raymond_core::workflow::{Definition, SourceFile, Start};
 use raymond_engine::pin::Pin;
-use raymond_engine::scope::{Loaded, Origin};
+use raymond_engine::scope::{LoadedScope, Origin};
 use raymond_store::Blobs;
 use raymond_store::disk::Memory;
 use raymond_testkit::journals::{Draft, Golden};
@@ -117,9 +117,9 @@ fn files(definition: &Definition) -> Vec<SourceFile> {
     definition.states.values().map(|state| state.source.clone()).collect()
 }
 
-fn loaded(files: Vec<SourceFile>, start: Start) -> Loaded {
+fn loaded(files: Vec<SourceFile>, start: Start) -> LoadedScope {
     let (scope, origin) = (PathBuf::from("/flow"), Origin::Directory);
-    Loaded { scope, start, files, origin, warnings: Vec::new() }
+    LoadedScope { scope, start, files, origin, warnings: Vec::new() }
 }
 
 fn repin(record: &mut Record, manifests: &BTreeMap<Value, Value>) {

@@ -12,7 +12,7 @@ use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::crayfish::{ErrorCode, Problem, ProblemCode, Reply};
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
-use raymond_engine::shell::Signals;
+use raymond_engine::runner::Signals;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;

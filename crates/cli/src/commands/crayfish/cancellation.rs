@@ -8,7 +8,7 @@ use std::io::stdout;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use raymond_engine::shell::{Signal, Signals};
+use raymond_engine::runner::{Signal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::process::getppid;

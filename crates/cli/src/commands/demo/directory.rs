@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use raymond_core::ids::RunId;
 use raymond_engine::clock;
-use raymond_engine::look::{Look, look};
+use raymond_engine::inspect::{Inspection, inspect};
 use raymond_engine::project::Project;
 
 use crate::failure::Failure;

@@ -7,7 +7,7 @@ use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Event;
 use raymond_core::value::Value;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 
 /// The facts of one run.
 pub(super) struct Facts {
@@ -23,7 +23,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(seen: &Look) -> Self {
+    pub(super) fn of(seen: &Inspection) -> Self {
         let results = seen.head.ledger.results.iter();
         let mut facts = Self {
             settled: BTreeMap::new(),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use raymond_core::ids::RunId;
-use raymond_engine::abandoned::{self, Remains};
+use raymond_engine::abandoned::{self, RemovalFailures};
 use raymond_engine::discard::discard;
-use raymond_engine::owned::end_left;
+use raymond_engine::owned::end_leftover_processes;
 use raymond_engine::project::Project;
 
 use super::runs::{Fixable, fixable};
@@ -24,7 +24,7 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
         });
     }
     deeds.extend(remove_abandoned(project).await);
-    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let aside = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
     if !aside.is_empty() {
         // Failures are not reported here, because doctor checks everything again afterwards.
         project.root.sweep(project.disk.as_ref()).ok();
@@ -35,7 +35,7 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
 /// Ends the processes of killed stateless calls, and removes their files.
 async fn remove_abandoned(project: &Project) -> Vec<String> {
     let found = abandoned::find(project);
-    let Remains { processes, files } = abandoned::remove(&found).await;
+    let RemovalFailures { processes, files } = abandoned::remove(&found).await;
     let mut deeds = Vec::new();
     let (ended, removed) =
         (found.processes.len() - processes.len(), found.files.len() - files.len());
@@ -56,7 +56,7 @@ async fn remove_abandoned(project: &Project) -> Vec<String> {
 
 /// Ends the leftover processes of a run, which carry its marker, and waits until they are dead.
 async fn end(project: &Project, run: &RunId) -> String {
-    match end_left(project, run).await {
+    match end_leftover_processes(project, run).await {
         Ok((ended, survivors)) if survivors.is_empty() => {
             let processes = if ended.len() == 1 { "process" } else { "processes" };
             format!("ended {} {processes} of {run}", ended.len())

@@ -9,7 +9,7 @@ use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
 use raymond_engine::abandoned::{self, Abandoned};
 use raymond_engine::discard::{Traces, may_be_starting, traces};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
 use raymond_store::disk;
@@ -80,7 +80,7 @@ fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
 
 /// Finds files of deleted runs.
 fn aside(project: &Project) -> Option<Finding> {
-    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let aside = project.root.removed_runs(project.disk.as_ref()).unwrap_or_default();
     let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
     let text = format!("files of deleted runs remain: {}", names.join(", "));
     let remedy = "raymond prune removes them; if files remain, check their permissions";

@@ -11,7 +11,7 @@ use raymond_core::run::Phase;
 use raymond_core::view::Turns;
 use raymond_core::view::turns::Change;
 use raymond_engine::fold;
-use raymond_engine::look::{self, Look};
+use raymond_engine::inspect::{self, Inspection};
 use raymond_engine::project::Project;
 use raymond_store::Journal;
 

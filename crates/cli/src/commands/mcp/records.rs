@@ -8,7 +8,7 @@ use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Phase, Run};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use serde_json::{Value as Json, json};
 
@@ -41,7 +41,7 @@ pub(super) fn record(project: &Project, run: &RunId) -> Result<Option<Json>, Str
     Ok(Some(shown(project, &look)))
 }
 
-fn shown(project: &Project, look: &Look) -> Json {
+fn shown(project: &Project, look: &Inspection) -> Json {
     let run = &look.head.run;
     let blobs = project.blobs(&project.paths(&run.id));
     let place = StatusSummary::seen(project, look).with_retries(project, look).with_processes(look);

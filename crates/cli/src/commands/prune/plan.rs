@@ -5,7 +5,7 @@ use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
 use raymond_engine::discard::{self, DiscardError};
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 
 use crate::args::Prune;
@@ -86,7 +86,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn take(&mut self, project: &Project, seen: &Look, rule: Rule, now: Timestamp) {
+    fn take(&mut self, project: &Project, seen: &Inspection, rule: Rule, now: Timestamp) {
         let last = seen.head.ledger.updated_at;
         match rule.fate(seen.status, last, now) {
             Fate::Driven => {}

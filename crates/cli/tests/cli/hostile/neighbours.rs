@@ -105,7 +105,7 @@ fn a_repository_that_another_user_put_above_is_refused() {
     for command in ["run wf", "config", "list"] {
         within(&project, "shared/mine", command).prints("").mentions(
             7,
-            &["raymond: cannot use /project/shared/.git: it belongs to another user (65534)\n"],
+            &["raymond: could not use /project/shared/.git: it belongs to another user (65534)\n"],
         );
     }
     project.write("shared/mine/.git/HEAD", "");
@@ -123,7 +123,7 @@ fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
         assert_eq!(planted.code(), 0, "{planted:?}");
         within(&project, "shared", "run ../wf").prints("").mentions(
             7,
-            &[&format!("cannot use /project/shared/{named}: it belongs to another user")],
+            &[&format!("could not use /project/shared/{named}: it belongs to another user")],
         );
     };
     check("mkdir -m 777 .raymond", ".raymond");

@@ -37,7 +37,7 @@ fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
             if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
                 output.mentions(
                     7,
-                    &["raymond: cannot write into /project/.raymond", ": it is a link\n"],
+                    &["raymond: could not write into /project/.raymond", ": it is a link\n"],
                 );
             }
         }
@@ -91,7 +91,7 @@ fn target_of_linked_runs_is_left_alone() {
     symlink("../home", project.path(".raymond/runs")).unwrap();
     let before = everything(&project.root());
     let output = project.raymond("doctor --fix").says(7, "").stdout.clone();
-    let link = "cannot write into /project/.raymond/runs: it is a link";
+    let link = "could not write into /project/.raymond/runs: it is a link";
     assert!(output.contains(link) && !output.contains("Mail"), "{output}");
     let refused = format!("could not delete Mail: {link}");
     project.raymond("prune Mail").prints("").mentions(7, &[&refused]);
@@ -267,7 +267,7 @@ fn run_from_submodule_or_worktree_is_not_continued() {
     }
     fs::rename(project.path("bare.git"), project.path("moved")).unwrap();
     let untold =
-        "cannot tell whether r came with the repository: /project/worktree/.git: there is no";
+        "could not check whether r came with the repository: /project/worktree/.git: there is no";
     let output = within(&project, "worktree", "resume r --pinned");
     output.prints("").mentions(7, &[untold, "hint: repair the repository"]);
     assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());

@@ -1,9 +1,9 @@
-//! What a caller can do wrong has a code of its own, and a pointer to where it stands.
+//! Every mistake of a caller has its own code, and a pointer to its place.
 
 use super::*;
 
 /// Code of the call; path and code of the first thing that is wrong in detail.
-fn told(reply: &Json) -> [&str; 3] {
+fn codes_of(reply: &Json) -> [&str; 3] {
     let error = &reply["errors"][0];
     [&reply["error"], &error["path"], &error["code"]].map(|value| value.as_str().unwrap_or("none"))
 }
@@ -25,7 +25,7 @@ async fn schemas_that_cannot_be_used() {
         let reference = json!({ "schemaPaths": ["schemas"] });
         let reply = desk.call(json!({ "workflow": { "steps": [step] }, "ref": reference })).await;
         let path = format!("/steps/0/schema{path}");
-        assert_eq!(told(&reply), ["invalid_workflow", &path, code], "{reply}");
+        assert_eq!(codes_of(&reply), ["invalid_workflow", &path, code], "{reply}");
     };
     check(json!({ "$ref": "Gone" }), "/$ref", "missing_schema").await;
     check(json!({ "$ref": "Broken" }), "/$ref", "unreadable_schema").await;
@@ -53,7 +53,7 @@ async fn programs_that_write_something_else() {
             "io": { "mode": "stream", "outputSchema": schema },
         });
         let reply = desk.call(json!({ "workflow": { "steps": [step] } })).await;
-        assert_eq!(told(&reply), ["exec_failed", path, code], "{shell}");
+        assert_eq!(codes_of(&reply), ["exec_failed", path, code], "{shell}");
     };
     check("echo '{\"a\": [1,]}'", "/a/1", "not_json").await;
     check("echo '{\"a\": 1, \"a\": 2}'", "/a", "duplicate_key").await;
@@ -74,7 +74,7 @@ async fn files_that_do_not_keep_their_contract() {
         let step = json!({ "id": "p", "kind": "exec", "shell": shell, "io": io });
         let vars = json!({ "none": "", "up": "../x" });
         let reply = desk.call(json!({ "workflow": { "vars": vars, "steps": [step] } })).await;
-        assert_eq!(told(&reply), ["exec_failed", path, code], "{io} {reply}");
+        assert_eq!(codes_of(&reply), ["exec_failed", path, code], "{io} {reply}");
         let result = &reply["results"]["p"];
         assert_eq!(result["errors"].as_array().map(Vec::len), Some(1), "{reply}");
     };
@@ -103,12 +103,12 @@ async fn files_that_do_not_keep_their_contract() {
 }
 
 #[tokio::test]
-async fn requests_that_lie() {
+async fn false_claims_in_requests_are_refused() {
     let desk = desk();
     let check = async |more: Json, expected: [&str; 3]| {
         let mut call = json!({ "workflow": minimal() });
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        assert_eq!(told(&desk.call(call).await), expected, "{more}");
+        assert_eq!(codes_of(&desk.call(call).await), expected, "{more}");
     };
     let unasked = |path| ["unasked_output", path, "unasked_output"];
     check(json!({ "agentOutputs": { "w": 1 } }), unasked("/agentOutputs/w")).await;
@@ -133,30 +133,30 @@ async fn requests_that_lie() {
     });
     let reply = desk.call(stale).await;
     let ignored = json!([{
-        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "that attempt is over: `v:2` waits",
+        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "that attempt has ended: `v:2` is waiting",
     }]);
     assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:2".to_owned(), &ignored));
 }
 
 #[tokio::test]
-async fn answers_for_a_run_that_does_not_exist_leave_no_run_behind() {
+async fn answers_for_a_missing_run_create_no_run() {
     let desk = desk();
     let check = async |run: &str, name: &str, expected: &str| {
         let call = json!({ "workflow": minimal(), "runId": run, "agentOutputs": { name: { "foo": "x" } } });
         let reply = desk.call(call).await;
         let path = format!("/agentOutputs/{name}");
-        assert_eq!(told(&reply), ["unasked_output", &path, "unasked_output"], "{reply}");
+        assert_eq!(codes_of(&reply), ["unasked_output", &path, "unasked_output"], "{reply}");
         assert_eq!(reply["errors"][0]["message"], expected);
         assert_eq!((&reply["runId"], &reply["results"]), (&json!(run), &json!({})));
     };
-    let no_run = "there is no run r yet: nothing has asked for it";
+    let no_run = "there is no run r yet: no step has asked for it";
     check("r", "r:v:1", no_run).await;
     check("r", "r:v:2", no_run).await;
     check("r", "s:v:1", "no agent step asks for `s:v:1`").await;
     check("r", "w", "no agent step asks for `w`").await;
     assert!(!desk.workspace.path().join(".raymond").exists());
     assert_eq!(desk.file("log"), "");
-    // By key or id it is for whatever asks.
+    // An output under a key or step id is for the attempt that is waiting.
     let call =
         json!({ "workflow": minimal(), "runId": "r", "agentOutputs": { "v": { "foo": "x" } } });
     assert_eq!(gist(&desk.call(call).await), "done");
@@ -173,7 +173,7 @@ fn each(more: &Json) -> Json {
 }
 
 #[tokio::test]
-async fn attempts_are_of_steps_that_there_are_and_a_record_knows_them_better() {
+async fn recorded_attempts_override_claimed_attempts() {
     let desk = desk();
     let check = async |more: Json, expected: [&str; 3]| {
         let mut call = json!({ "workflow": minimal() });
@@ -204,7 +204,7 @@ async fn attempts_are_of_steps_that_there_are_and_a_record_knows_them_better() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_attempts_in_a_loop_uses_up_nothing_by_itself() {
+async fn claimed_attempts_in_a_loop_use_up_nothing() {
     let desk = desk();
     let call = async |more: Json| {
         let mut call = json!({ "workflow": each(&json!({})) });
@@ -216,22 +216,22 @@ async fn what_is_said_of_attempts_in_a_loop_uses_up_nothing_by_itself() {
         json!({ "runId": run, "agentOutputs": outputs, "attempts": { "judge": 9 } })
     };
     for _ in 0..3 {
-        assert_eq!(told(&call(lie("r")).await)[..2], ["unasked_output", "/attempts/judge"]);
+        assert_eq!(codes_of(&call(lie("r")).await)[..2], ["unasked_output", "/attempts/judge"]);
     }
     call(json!({ "runId": "r" })).await;
     for _ in 0..3 {
         let reply = call(lie("r")).await;
-        assert_eq!(told(&reply)[..2], ["unasked_output", "/attempts/judge"]);
+        assert_eq!(codes_of(&reply)[..2], ["unasked_output", "/attempts/judge"]);
         assert_eq!(reply["attempts"]["each[0].judge"], 1, "{reply}");
     }
-    // Without a record, an attempt of the step is that of the key that asks first.
+    // Without a record, an attempt of the step means the key that asks first.
     let second = json!({ "each[0].judge:2": "wrong" });
     let reply = call(json!({ "agentOutputs": second, "attempts": { "judge": 2 } })).await;
     assert_ne!(reply["error"], "unasked_output", "{reply}");
 }
 
 #[tokio::test]
-async fn a_run_that_is_seeded_takes_answers_for_what_is_done() {
+async fn run_with_earlier_results_accepts_repeated_answers() {
     let desk = desk();
     let call = json!({
         "workflow": minimal(), "runId": "r",
@@ -244,7 +244,7 @@ async fn a_run_that_is_seeded_takes_answers_for_what_is_done() {
 }
 
 #[tokio::test]
-async fn results_of_steps_that_are_not_there_are_told() {
+async fn results_of_unknown_steps_are_reported() {
     let desk = desk();
     let results = json!({ "nobody": { "ok": true }, "a": { "ok": true } });
     let reply = desk.call(json!({ "workflow": minimal(), "results": results })).await;
@@ -255,7 +255,7 @@ async fn results_of_steps_that_are_not_there_are_told() {
 }
 
 #[tokio::test]
-async fn the_names_of_answers_are_mended() {
+async fn names_of_answers_are_normalised() {
     let desk = desk();
     let check = async |name: &str, expected: &str| {
         let outputs = json!({ name: 1 });
@@ -269,7 +269,7 @@ async fn the_names_of_answers_are_mended() {
 }
 
 #[tokio::test]
-async fn what_is_not_used_is_told_with_what_to_do() {
+async fn unused_outputs_are_reported_with_a_hint() {
     let desk = desk();
     let check = async |more: Json, expected: &[[&str; 3]]| {
         let mut call = json!({ "workflow": each(&json!({})) });
@@ -282,10 +282,10 @@ async fn what_is_not_used_is_told_with_what_to_do() {
     };
     let wrong = json!({ "runId": "r1", "agentOutputs": { "each[1].judge": "x" } });
     check(wrong.clone(), &[]).await;
-    let over = "taken for attempt 1, and attempt 2 waits: send it as `r1:each[1].judge:2`, or echo `attempts`";
+    let over = "counted as attempt 1, but attempt 2 is waiting: send it as `r1:each[1].judge:2`, or echo `attempts`";
     check(wrong, &[["/agentOutputs/each[1].judge", "stale_output", over]]).await;
     let both = json!({ "agentOutputs": { "each[0].judge:1": 1, "each[0].judge": 2 } });
-    let instead = "`each[0].judge:1` was taken instead";
+    let instead = "`each[0].judge:1` was used instead";
     check(both, &[["/agentOutputs/each[0].judge", "stale_output", instead]]).await;
     let unknown =
         json!({ "results": { "gone": { "ok": true }, "judge": { "ok": true }, "each": {} } });
@@ -299,7 +299,7 @@ async fn what_is_not_used_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_step_in_a_loop_is_its_first_key_that_asks_also_in_attempts() {
+async fn id_of_looped_step_means_first_waiting_key() {
     let desk = desk();
     let call = json!({
         "workflow": each(&json!({})), "agentOutputs": { "judge": "x" }, "attempts": { "judge": 2 },
@@ -313,7 +313,7 @@ async fn the_id_of_a_step_in_a_loop_is_its_first_key_that_asks_also_in_attempts(
 }
 
 #[tokio::test]
-async fn a_collected_failure_keeps_its_reason_in_every_echo() {
+async fn collected_failure_keeps_its_reason_when_echoed() {
     let desk = desk();
     let workflow = each(&json!({ "retries": 1 }));
     let outputs = json!({ "each[0].judge:1": "x" });

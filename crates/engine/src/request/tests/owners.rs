@@ -1,4 +1,4 @@
-//! Owners that come and go, or stand still, while a run is asked to end.
+//! Owners that change or are suspended while a run is asked to end.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,8 +10,8 @@ use raymond_store::lock::{Claim, Host as _, Process};
 
 use super::*;
 
-/// A disk on which somebody takes the lock of a run just before this process does, so many times, and gives it
-/// back before this process looks who the owner is.
+/// A disk on which another process takes the lock of a run just before this process does, a given number
+/// of times, and releases it before this process reads the owner.
 #[derive(Debug)]
 struct Contended {
     memory: Memory,
@@ -68,35 +68,35 @@ impl Disk for Contended {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_tries_for_two_seconds_to_become_the_owner() {
+async fn stop_tries_two_seconds_to_become_owner() {
     for (times, is_stopped) in [(0, true), (1, true), (40, true), (41, false)] {
-        let mut bench = Bench::in_memory();
-        drop(bench.begun(STATE));
-        let (memory, lock) = (bench.memory.clone(), bench.project.paths(&Bench::run()).lock);
+        let mut setup = TestRun::in_memory();
+        drop(setup.begun(STATE));
+        let (memory, lock) = (setup.memory.clone(), setup.project.paths(&TestRun::run()).lock);
         let (counted, held) = (Mutex::new(times), Mutex::default());
-        bench.project.disk = Arc::new(Contended { memory, lock, times: counted, held });
+        setup.project.disk = Arc::new(Contended { memory, lock, times: counted, held });
         let began = tokio::time::Instant::now();
         let known = |_: &Settings| answered_by(&Client::new(Found::Finished, ""));
-        let asked = stop(&bench.project, &Bench::run(), StopMode::Now, &known).await;
+        let asked = stop(&setup.project, &TestRun::run(), StopMode::Now, &known).await;
         assert_eq!(asked.is_ok(), is_stopped, "{times}: {asked:?}");
-        assert_eq!(began.elapsed(), PATIENCE * times.min(40), "{times}");
+        assert_eq!(began.elapsed(), POLL_INTERVAL * times.min(40), "{times}");
     }
 }
 
 /// The lock as a process leaves it that holds it.
-fn held_by(bench: &Bench, process: Process) {
+fn held_by(setup: &TestRun, process: Process) {
     let owner = Owner { process, since: 0, version: "1".to_owned() };
-    let path = bench.project.paths(&Bench::run()).lock;
-    let mut file = bench.project.disk.open(&path, Open::Create).unwrap();
+    let path = setup.project.paths(&TestRun::run()).lock;
+    let mut file = setup.project.disk.open(&path, Open::Create).unwrap();
     file.write_at(0, &serde_json::to_vec(&owner).unwrap()).unwrap();
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn wait_leaves_a_suspended_owner_of_an_ended_run() {
-    let bench = Bench::in_memory();
-    drop(bench.begun(STATE));
-    asked(&bench, StopMode::Now).await;
+async fn wait_ignores_suspended_owner_of_ended_run() {
+    let setup = TestRun::in_memory();
+    drop(setup.begun(STATE));
+    asked(&setup, StopMode::Now).await;
     #[expect(clippy::disallowed_methods, reason = "a process to suspend")]
     let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
@@ -106,9 +106,9 @@ async fn wait_leaves_a_suspended_owner_of_an_ended_run() {
     while ThisHost.life(&process) != Life::Suspended {
         std::thread::yield_now();
     }
-    held_by(&bench, process);
+    held_by(&setup, process);
     let began = tokio::time::Instant::now();
-    let ended = wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap();
+    let ended = wait(&setup.project, &TestRun::run(), &mut |_| {}).await.unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));

@@ -1,24 +1,25 @@
-//! Where the entries of an archive lie: all at the top, or all in one folder.
+//! Checks the layout of an archive: all entries at the top, or all in one folder.
 
 use std::collections::BTreeMap;
 
 use super::ArchiveError;
 
-/// The longest name of a file.
+/// The longest name of a file in bytes, on all common file systems.
 const LONGEST_NAME: usize = 255;
 
-/// What the entries seen so far say about the layout.
+/// The layout of the entries so far.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// The first entry, and the folder that it lies in.
+    /// The first entry and its folder.
     first: Option<(String, Option<String>)>,
-    /// Paths after case folding, and how they were written.
+    /// Paths in lower case, and as they were written: some file systems ignore case.
     seen: BTreeMap<String, String>,
     has_files: bool,
 }
 
 impl Layout {
-    /// The name of a file without its folder; none for a folder. The path has been checked.
+    /// Returns the name of a file without its folder, or `None` for a folder. The caller has checked the
+    /// path.
     pub(super) fn place(&mut self, path: &str) -> Result<Option<String>, ArchiveError> {
         let whole = path.strip_suffix('/').unwrap_or(path);
         if let Some(first) = self.seen.insert(whole.to_lowercase(), path.to_owned()) {
@@ -37,7 +38,7 @@ impl Layout {
         Ok((!is_folder).then(|| name.to_owned()))
     }
 
-    /// The end of the archive.
+    /// Checks the layout after the last entry.
     pub(super) fn finish(self) -> Result<(), ArchiveError> {
         if self.has_files { Ok(()) } else { Err(ArchiveError::Empty) }
     }
@@ -54,7 +55,7 @@ impl Layout {
     }
 }
 
-/// Refuses a path that could lead out of the archive, or that cannot be a path everywhere.
+/// Refuses a path that could lead out of the archive, or that is not a valid path on every system.
 pub(super) fn check_path(path: &str) -> Result<(), ArchiveError> {
     let whole = path.strip_suffix('/').unwrap_or(path);
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
@@ -73,7 +74,7 @@ pub(super) fn check_path(path: &str) -> Result<(), ArchiveError> {
     Err(refused(beginning(path)))
 }
 
-/// Enough of a path to find it: in an archive it can have 64 KiB.
+/// Shortens a path for a message: in an archive it can have 64 KiB.
 fn beginning(path: &str) -> String {
     path.chars().take(LONGEST_NAME).collect()
 }
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_lie_at_the_top_or_in_one_folder() {
+    fn entries_are_at_top_or_in_one_folder() {
         let check = |paths: &[&str], expected: &[&str]| {
             assert_eq!(place(paths), Ok(expected.iter().map(|n| (*n).to_owned()).collect()));
         };
@@ -107,23 +108,23 @@ mod tests {
 
     // proves: S10
     #[test]
-    fn every_other_layout_is_refused_by_its_name() {
+    fn every_other_layout_is_refused() {
         let refused = |paths: &[&str]| place(paths).unwrap_err();
         insta::assert_snapshot!(refused(&[]), @"it is empty");
         insta::assert_snapshot!(refused(&["flow/"]), @"it is empty");
-        insta::assert_snapshot!(refused(&["START.md", "flow/a.md"]), @r#"it is mixed: "START.md" and "flow/a.md" do not lie in one folder"#);
-        insta::assert_snapshot!(refused(&["flow/a.md", "START.md"]), @r#"it is mixed: "flow/a.md" and "START.md" do not lie in one folder"#);
-        insta::assert_snapshot!(refused(&["one/a.md", "two/b.md"]), @r#"it is mixed: "one/a.md" and "two/b.md" do not lie in one folder"#);
-        insta::assert_snapshot!(refused(&["one/a.md", "two/"]), @r#"it is mixed: "one/a.md" and "two/" do not lie in one folder"#);
-        insta::assert_snapshot!(refused(&["a/b/c.md"]), @r#"it is nested: "a/b/c.md" lies more than one folder deep"#);
-        insta::assert_snapshot!(refused(&["a/b/"]), @r#"it is nested: "a/b/" lies more than one folder deep"#);
+        insta::assert_snapshot!(refused(&["START.md", "flow/a.md"]), @r#"it is mixed: "START.md" and "flow/a.md" are not in one folder"#);
+        insta::assert_snapshot!(refused(&["flow/a.md", "START.md"]), @r#"it is mixed: "flow/a.md" and "START.md" are not in one folder"#);
+        insta::assert_snapshot!(refused(&["one/a.md", "two/b.md"]), @r#"it is mixed: "one/a.md" and "two/b.md" are not in one folder"#);
+        insta::assert_snapshot!(refused(&["one/a.md", "two/"]), @r#"it is mixed: "one/a.md" and "two/" are not in one folder"#);
+        insta::assert_snapshot!(refused(&["a/b/c.md"]), @r#"it is nested: "a/b/c.md" is more than one folder deep"#);
+        insta::assert_snapshot!(refused(&["a/b/"]), @r#"it is nested: "a/b/" is more than one folder deep"#);
         insta::assert_snapshot!(refused(&["/etc/passwd"]), @r#""/etc/passwd" is an absolute path"#);
         insta::assert_snapshot!(refused(&["c:/x.md"]), @r#""c:/x.md" is an absolute path"#);
         insta::assert_snapshot!(refused(&["../x.md"]), @r#""../x.md" is a dotted path"#);
         insta::assert_snapshot!(refused(&["./x.md"]), @r#""./x.md" is a dotted path"#);
         insta::assert_snapshot!(refused(&["a//x.md"]), @r#""a//x.md" is a dotted path"#);
         insta::assert_snapshot!(refused(&[""]), @r#""" is a dotted path"#);
-        insta::assert_snapshot!(refused(&["a\\x.md"]), @r#""a\\x.md" holds a backslash"#);
+        insta::assert_snapshot!(refused(&["a\\x.md"]), @r#""a\\x.md" contains a backslash"#);
         insta::assert_snapshot!(refused(&["a\0.md"]), @r#""a\0.md" cannot be the name of a file"#);
         insta::assert_snapshot!(refused(&["A.md", "a.MD"]), @r#""A.md" and "a.MD" are the same name"#);
         insta::assert_snapshot!(refused(&["Ä.md", "ä.md"]), @r#""Ä.md" and "ä.md" are the same name"#);

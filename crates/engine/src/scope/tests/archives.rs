@@ -19,7 +19,7 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     })
 }
 
-fn open(bytes: &[u8]) -> Result<Loaded, ScopeError> {
+fn open(bytes: &[u8]) -> Result<LoadedScope, ScopeError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flow.zip");
     fs::write(&path, bytes).unwrap();
@@ -79,7 +79,7 @@ fn an_archive_is_flat_or_has_one_folder() {
     };
     assert_eq!(
         load(&path).unwrap(),
-        Loaded {
+        LoadedScope {
             scope: fs::canonicalize(&path).unwrap(),
             start: Start::Entry,
             files: vec![
@@ -104,7 +104,7 @@ fn streamed_archives_are_read() {
 }
 
 #[test]
-fn each_refusal_says_what_it_found() {
+fn each_refusal_names_its_reason() {
     let shown = |bytes: &[u8]| refused(bytes).to_string();
     let files = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "x")).collect();
@@ -114,15 +114,15 @@ fn each_refusal_says_what_it_found() {
     insta::assert_snapshot!(shown(b"PK\x03\x04 but nothing else"), @"it is not a zip archive");
     insta::assert_snapshot!(shown(&zip_of(&[])), @"it is empty");
     insta::assert_snapshot!(shown(&zip(|w| w.add_directory("flow", stored()).unwrap())), @"it is empty");
-    insta::assert_snapshot!(files(&["START.md", "sub/a.md"]), @r#"it is mixed: "START.md" and "sub/a.md" do not lie in one folder"#);
-    insta::assert_snapshot!(files(&["one/START.md", "two/a.md"]), @r#"it is mixed: "one/START.md" and "two/a.md" do not lie in one folder"#);
-    insta::assert_snapshot!(files(&["flow/sub/a.md"]), @r#"it is nested: "flow/sub/a.md" lies more than one folder deep"#);
+    insta::assert_snapshot!(files(&["START.md", "sub/a.md"]), @r#"it is mixed: "START.md" and "sub/a.md" are not in one folder"#);
+    insta::assert_snapshot!(files(&["one/START.md", "two/a.md"]), @r#"it is mixed: "one/START.md" and "two/a.md" are not in one folder"#);
+    insta::assert_snapshot!(files(&["flow/sub/a.md"]), @r#"it is nested: "flow/sub/a.md" is more than one folder deep"#);
     insta::assert_snapshot!(files(&["/START.md"]), @r#""/START.md" is an absolute path"#);
     insta::assert_snapshot!(files(&["../START.md"]), @r#""../START.md" is a dotted path"#);
     insta::assert_snapshot!(files(&["./START.md"]), @r#""./START.md" is a dotted path"#);
     insta::assert_snapshot!(files(&["START.md", "start.MD"]), @r#""START.md" and "start.MD" are the same name"#);
     let backslash = patched(zip_of(&[("a_START.md", "x")]), b"a_START", b"a\\START");
-    insta::assert_snapshot!(shown(&backslash), @r#""a\\START.md" holds a backslash"#);
+    insta::assert_snapshot!(shown(&backslash), @r#""a\\START.md" contains a backslash"#);
     let twice = patched(zip_of(&[("START.md", "x"), ("STARK.md", "y")]), b"STARK", b"START");
     insta::assert_snapshot!(shown(&twice), @r#""START.md" and "START.md" are the same name"#);
     let link = zip(|writer| {
@@ -176,7 +176,7 @@ fn damaged_data_is_refused() {
 
 // proves: S10
 #[test]
-fn headers_that_lie_are_refused() {
+fn false_headers_are_refused() {
     let original = || {
         zip(|writer| {
             writer.start_file("START.md", SimpleFileOptions::default()).unwrap();
@@ -202,7 +202,7 @@ fn headers_that_lie_are_refused() {
 }
 
 #[test]
-fn a_claim_of_billions_of_entries_costs_nothing() {
+fn claimed_billions_of_entries_cost_nothing() {
     let bytes = zip_of(&[("START.md", "x")]);
     let (before, end) = bytes.split_at(bytes.len() - 22);
     let claim = u64::from(u32::MAX);
@@ -226,7 +226,7 @@ fn a_claim_of_billions_of_entries_costs_nothing() {
 }
 
 #[test]
-fn an_archive_has_a_number_of_entries() {
+fn number_of_entries_is_limited() {
     let of = |count: usize| {
         zip(|writer| {
             for n in 0..count {

@@ -1,4 +1,4 @@
-//! What can go wrong, and the log of what was called.
+//! The faults of the simulated disk, and the log of its calls.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use std::path::PathBuf;
 pub enum Fault {
     /// The power is cut before the call does anything. Any call.
     Crash,
-    /// So many bytes are written (always fewer than asked for), then the write fails.
+    /// This many bytes are written (always fewer than requested), then the write fails.
     Short(usize),
     /// From this call on the disk has no free byte, until something is removed or truncated.
     Full,
-    /// The sync fails. Of a file, each dirty page is written or lost; the page cache shows it still,
-    /// and no later sync writes it.
+    /// The sync fails. Each dirty page of the file is written or lost. The page cache still contains all
+    /// of them, and no later sync writes them: Linux behaves like this.
     LostSync,
     /// The call fails with this kind and does nothing. Any call.
     Fail(io::ErrorKind),
 }
 
 impl Fault {
-    /// Whether the fault can happen to `operation`.
+    /// Returns whether the fault can happen to `operation`.
     pub fn applies_to(self, operation: Operation) -> bool {
         match self {
             Self::Crash | Self::Fail(_) => true,
@@ -33,13 +33,11 @@ impl Fault {
 /// One call of the port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Its number, from 0.
+    /// The number of the call, from 0.
     pub number: u64,
-    /// What was called.
     pub operation: Operation,
-    /// On what.
     pub path: PathBuf,
-    /// What went wrong, if that was planned.
+    /// The planned fault, if there was one.
     pub fault: Option<Fault>,
 }
 
@@ -76,7 +74,7 @@ pub enum Operation {
     Lock,
 }
 
-/// The next number of the sequence that `state` stands in (`SplitMix64`).
+/// Returns the next number of the sequence `SplitMix64`, and advances `state`.
 pub fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_only_happens_where_it_can() {
+    fn faults_happen_only_where_possible() {
         let check = |fault: Fault, write, sync, other| {
             let applies = [Operation::Write, Operation::Sync, Operation::SyncDir, Operation::Read]
                 .map(|operation| fault.applies_to(operation));
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_published_sequence() {
+    fn splitmix_matches_the_published_sequence() {
         let mut state = 1_234_567;
         let numbers = [(); 3].map(|()| splitmix(&mut state));
         assert_eq!(

@@ -33,7 +33,7 @@ impl OpenFile {
     }
 }
 
-/// How many of `wanted` more bytes fit on the disk.
+/// Returns how many of `wanted` more bytes fit on the disk.
 fn room(machine: &Machine, wanted: usize) -> usize {
     let left = machine.capacity.map(|c| c.saturating_sub(machine.used()));
     left.map_or(wanted, |left| wanted.min(usize::try_from(left).unwrap_or(wanted)))
@@ -54,6 +54,7 @@ impl Handle for OpenFile {
         let (mut machine, fault) = self.memory.enter(Operation::Write, &self.path)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let size = self.inode(&mut machine)?.content().len();
+        // Only growth needs space: overwriting works on a full disk.
         let growth = (offset + bytes.len()).saturating_sub(size);
         let fits = bytes.len() - (growth - room(&machine, growth));
         let (count, error) = match fault {
@@ -63,6 +64,7 @@ impl Handle for OpenFile {
             }
             _ => (fits, io::ErrorKind::StorageFull),
         };
+        // A failed write leaves the part that fitted, as on a real disk.
         self.inode(&mut machine)?.write(offset, &bytes[..count]);
         if count == bytes.len() { Ok(()) } else { Err(error.into()) }
     }

@@ -1,21 +1,22 @@
-//! The content of a simulated file: what is read, what is durable, and every page in between.
+//! The content of a simulated file: the bytes that are read, the durable bytes, and all versions of
+//! pages in between.
 //!
-//! A page that was written since the last sync may survive a crash in any of its versions, whatever
-//! became of the pages before it; the size may be any that the file had, or stop at a page. A page
-//! that was lost inside the surviving size reads as zeros.
+//! A page that was written since the last sync may survive a crash in any of its versions, independently
+//! of all other pages. The size may be any size that the file had, or end at a page. A lost page inside
+//! the surviving size reads as zeros.
 
 use std::collections::BTreeMap;
 
 use super::Dice;
 
-/// How many bytes are written to the disk together.
+/// The bytes that are written to the disk together, as on common Linux machines.
 pub const PAGE: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Inode {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// The contents of each page since the last sync, oldest first.
+    /// The versions of each page since the last sync, oldest first.
     dirty: BTreeMap<usize, Vec<Vec<u8>>>,
     /// The sizes of the file since the last sync.
     sizes: Vec<usize>,
@@ -31,6 +32,7 @@ impl Inode {
             return;
         }
         let end = offset + bytes.len();
+        // A write behind the end also changes the gap before it, which reads as zeros.
         let from = offset.min(self.current.len());
         self.current.resize(end.max(self.current.len()), 0);
         self.current[offset..end].copy_from_slice(bytes);
@@ -43,7 +45,7 @@ impl Inode {
         self.touch(size, longest);
     }
 
-    /// Everything up to now is durable.
+    /// Makes everything durable.
     pub(super) fn sync(&mut self) {
         self.durable.resize(self.current.len(), 0);
         for page in self.dirty.keys() {
@@ -53,15 +55,16 @@ impl Inode {
         self.settle();
     }
 
-    /// A sync fails: what was dirty is durable or not, and clean in any case.
+    /// Fails a sync: each dirty page becomes durable or not, and all of them are marked as clean.
     pub(super) fn lose(&mut self, dice: &mut Dice) {
         self.durable = self.survivor(dice);
         self.settle();
     }
 
-    /// The power is cut.
+    /// Cuts the power.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         self.lose(dice);
+        // After a failed sync the page cache still has the lost pages. After a crash it is empty.
         self.current.clone_from(&self.durable);
     }
 
@@ -79,7 +82,7 @@ impl Inode {
         }
     }
 
-    /// One of the contents that a power cut can leave.
+    /// Returns one of the contents that a power cut can leave.
     fn survivor(&self, dice: &mut Dice) -> Vec<u8> {
         let mut roll = |sides: usize| usize::try_from(dice(sides as u64)).map_or(0, |n| n % sides);
         let sizes = self.possible_sizes();
@@ -109,7 +112,7 @@ impl Inode {
     }
 }
 
-/// The bytes of a page that a file of that size has.
+/// Returns the bounds of a page in a file of this size.
 fn bounds(page: usize, size: usize) -> (usize, usize) {
     ((page * PAGE).min(size), ((page + 1) * PAGE).min(size))
 }
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synced_write_survives_whatever_the_dice_say() {
+    fn synced_write_always_survives() {
         let mut inode = Inode::default();
         inode.write(0, b"one");
         inode.sync();
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grew_may_end_at_each_page_in_between() {
+    fn grown_file_may_end_at_any_page() {
         let mut inode = Inode::default();
         inode.write(0, &vec![7; PAGE + 904]);
         inode.sync();
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_lost_by_a_failed_sync_is_still_read_and_never_written() {
+    fn page_lost_by_a_failed_sync_stays_readable() {
         let mut inode = Inode::default();
         inode.write(0, b"one");
         inode.lose(&mut dice(&[1, 0]));

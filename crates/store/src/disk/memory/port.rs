@@ -1,4 +1,4 @@
-//! The simulated machine as everybody else sees it: a disk, and a host with processes.
+//! The interfaces of the simulated machine: a disk, and a host with processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -52,7 +52,7 @@ impl Disk for Memory {
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
         let (mut machine, fault) = self.enter(Operation::SyncDir, directory)?;
         match fault {
-            // Nothing became durable; the names may still survive a crash.
+            // Nothing became durable, but the names may still survive a crash.
             Some(Fault::LostSync) => Err(io::Error::other("the sync was lost")),
             _ => machine.tree.sync(directory),
         }

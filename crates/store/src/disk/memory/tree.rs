@@ -1,7 +1,7 @@
-//! The names of a simulated disk: as they are, as they are durable, and the changes in between.
+//! The names of a simulated disk: the current names, the durable names, and the changes in between.
 //!
-//! A change that was not synced survives a crash or not, each on its own; a rename is one change. A
-//! file whose directory did not survive is gone.
+//! Each change that was not synced survives a crash or not, independently of the others. A rename is one
+//! change. A file is lost if its directory does not survive.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -59,7 +59,7 @@ impl Change {
 }
 
 impl Tree {
-    /// A tree with nothing but `/`.
+    /// Returns a tree that contains only `/`.
     pub(super) fn new() -> Self {
         let root = BTreeMap::from([(PathBuf::from("/"), Entry::Directory)]);
         Self { current: root.clone(), durable: root, pending: Vec::new() }
@@ -89,6 +89,7 @@ impl Tree {
         self.parent(to)?;
         match (self.find(from), self.find(to)) {
             (None, _) => return Err(io::ErrorKind::NotFound.into()),
+            // The store renames directories only on a real disk, when it deletes a run.
             (Some(Entry::Directory), _) => return Err(io::ErrorKind::Unsupported.into()),
             (Some(_), Some(Entry::Directory)) => return Err(io::ErrorKind::IsADirectory.into()),
             (Some(entry), Some(Entry::File(_)) | None) => {
@@ -113,7 +114,7 @@ impl Tree {
 
     pub(super) fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
         self.directory(directory)?;
-        // Whatever lies within follows it.
+        // Names are sorted, so the content of a directory follows it.
         let after = (Bound::Excluded(directory), Bound::Unbounded);
         let within = self.current.range::<Path, _>(after).map(|(path, _)| path);
         let within = within.take_while(|path| path.starts_with(directory));
@@ -122,7 +123,7 @@ impl Tree {
         Ok(names.map(ToOwned::to_owned).collect())
     }
 
-    /// Every change in `directory` is durable.
+    /// Makes every change in `directory` durable.
     pub(super) fn sync(&mut self, directory: &Path) -> io::Result<()> {
         self.directory(directory)?;
         self.pending.retain(|change| {
@@ -135,9 +136,10 @@ impl Tree {
         Ok(())
     }
 
-    /// The power is cut.
+    /// Cuts the power.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         for change in self.pending.drain(..) {
+            // Without a sync the order of changes on the disk is undefined, so each has its own chance.
             if dice(2) == 1 {
                 change.apply(&mut self.durable);
             }
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn names_survive_only_when_their_directory_was_synced() {
+    fn names_survive_only_after_a_directory_sync() {
         let check = |change: fn(&mut Tree), lost: &[&str], kept: &[&str]| {
             assert_eq!(after_a_crash(0, change), lost);
             assert_eq!(after_a_crash(1, change), kept);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_is_durable_with_either_of_its_directories() {
+    fn rename_is_durable_with_either_directory() {
         for synced in ["/", "/d"] {
             let moved = |tree: &mut Tree| {
                 tree.create(Path::new("/d"), Entry::Directory).unwrap();

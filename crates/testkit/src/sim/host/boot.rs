@@ -13,7 +13,7 @@ use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, Head};
 use raymond_engine::recovery;
-use raymond_store::disk::{Disk, Trouble as DiskTrouble};
+use raymond_store::disk::{Disk, DiskErrorKind};
 use raymond_store::{Journal, journal, lock};
 
 use super::super::auditor::Violation;
@@ -57,7 +57,7 @@ impl Host {
     pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
-            && matches!(&**error, lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing)
+            && matches!(&**error, lock::Error::Disk(gone) if gone.kind() == DiskErrorKind::Missing)
             && self.paths.ensure(&self.disk).is_ok()
         {
             taken = claim(&self.disk, &self.paths);
@@ -94,7 +94,7 @@ impl Host {
         let created = created.and_then(|()| Journal::create(disk, &self.paths.journal, &header));
         match created {
             Ok(journal) => {
-                self.drive(Head::unborn(), journal);
+                self.drive(Head::empty(), journal);
                 self.start()
             }
             Err(_) => {
@@ -121,7 +121,7 @@ impl Host {
         }
         self.forget_requests();
         let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
-        let mut inputs = recovery::inputs(reports, self.settings.clone());
+        let mut inputs = recovery::resume_inputs(reports, self.settings.clone());
         let Some(outputs) = self.outputs(&head.run)? else { return Ok(()) };
         inputs.extend(outputs);
         self.drive(head, opened.journal);
@@ -136,7 +136,7 @@ impl Host {
         let blobs = self.blobs();
         // What an earlier recovery found and could not record may be gone.
         self.reality.borrow_mut().found.clear();
-        let reports = recovery::reports(&head.run, |turn| {
+        let reports = recovery::turn_reports(&head.run, |turn| {
             let attempt = (turn.id.clone(), turn.attempt);
             let attached = found.attach(&mut self.reality.borrow_mut(), &attempt, &blobs);
             attached.map_err(|_| attempt)

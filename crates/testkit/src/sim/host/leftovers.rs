@@ -4,7 +4,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
 use raymond_core::run::input::Outcome;
 use raymond_core::time::Timestamp;
-use raymond_engine::recovery::{Attached, after_restart};
+use raymond_engine::recovery::{FoundTurn, after_restart};
 use raymond_store::Blobs;
 
 use super::super::clients::{Attempt, Client};
@@ -47,11 +47,11 @@ impl Found {
         reality: &mut Reality,
         attempt: &Attempt,
         blobs: &Blobs,
-    ) -> Result<Attached, String> {
+    ) -> Result<FoundTurn, String> {
         let unseen = reality.unseen.remove(attempt);
         let Some(client) = reality.clients.get(attempt).cloned() else {
             reality.coverage.meet(Situation::NeverSpawned);
-            return Ok(Attached::Absent {
+            return Ok(FoundTurn::Absent {
                 cost: Cost::Unknown,
                 progressed: self.progressed(false),
                 session: None,
@@ -60,7 +60,7 @@ impl Found {
         match self.state(reality, attempt, &client) {
             State::Running => {
                 adopt(reality, attempt, unseen);
-                Ok(Attached::Running)
+                Ok(FoundTurn::Running)
             }
             State::Over => {
                 reality.clients.end(attempt);
@@ -68,7 +68,7 @@ impl Found {
                 let outcome = outcome(&client, blobs)?;
                 note_found(reality, &outcome, unseen);
                 reality.found.insert(attempt.clone(), outcome.clone());
-                Ok(Attached::Finished(outcome))
+                Ok(FoundTurn::Finished(outcome))
             }
             State::CutOff => {
                 reality.clients.end(attempt);
@@ -78,7 +78,7 @@ impl Found {
                 if client.source != Source::Script {
                     note_gone(reality, cost, progressed);
                 }
-                Ok(Attached::Absent { cost, progressed, session: None })
+                Ok(FoundTurn::Absent { cost, progressed, session: None })
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase};
 use raymond_engine::recovery;
-use raymond_store::disk::Trouble;
+use raymond_store::disk::DiskErrorKind;
 use raymond_store::{Inbox, Journal, inbox};
 
 use super::super::auditor::Violation;
@@ -24,7 +24,7 @@ impl Host {
         poster.kill();
         match posted {
             // Without room nobody posts anything, nor without power.
-            Err(inbox::Error::Disk(error)) if error.trouble() == Trouble::Full => Ok(()),
+            Err(inbox::Error::Disk(error)) if error.kind() == DiskErrorKind::Full => Ok(()),
             Err(error) if !self.disk.is_down() => {
                 Err(Violation(format!("a request cannot be posted: {error}")))
             }
@@ -103,7 +103,7 @@ impl Host {
         let head = self.plan.aside(|| self.check_recovered(&opened))?;
         let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
         let afresh = format!("afresh-{}", head.seq);
-        let inputs = recovery::stop_inputs(&head.run, reports, mode, (key, &afresh));
+        let inputs = recovery::stop_inputs(&head.run, reports, mode, key, &afresh);
         self.drive(head, opened.journal);
         let verdicts: Verdicts = self.handle(inputs)?;
         if !self.is_up() {

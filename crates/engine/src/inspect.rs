@@ -1,0 +1,208 @@
+//! Reads a run without owning it: its journal, its status and its owner.
+//!
+//! Every command that only shows something uses [`inspect`]. It takes no lock and writes nothing, so it
+//! works beside a living owner and on a read-only disk. To change a run, open it with
+//! [`crate::owned`] or ask its owner with [`crate::request`].
+
+use std::path::PathBuf;
+
+use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
+use raymond_core::ids::RunId;
+use raymond_core::run::{Header, Record, effect};
+use raymond_core::view::{self, Status};
+use raymond_store::journal::{self, Read};
+use raymond_store::lock::{Host as _, Life, Owner, Takeover, ThisHost};
+use raymond_store::{Journal, Lock, lock};
+
+use crate::driver::Head;
+use crate::fold::{self, FoldError};
+use crate::project::Project;
+use crate::{git_tracked, snapshot};
+
+/// A run as it was read.
+#[derive(Debug)]
+pub struct Inspection {
+    pub header: Header,
+    pub head: Head,
+    pub journal: Read,
+    /// The process that drives the run, if it lives or is on another host.
+    pub owner: Option<Owner>,
+    pub status: Status,
+}
+
+/// Why a run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The owner has not created the journal yet, or is about to restore it.
+    #[error("nothing of {run} is recorded yet")]
+    NothingYet {
+        /// The run.
+        run: RunId,
+        owner: Box<Owner>,
+    },
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    #[error(transparent)]
+    Lock(#[from] lock::Error),
+}
+
+/// Reads a run.
+pub fn inspect(project: &Project, run: &RunId) -> Result<Inspection, InspectError> {
+    // The owner is read before the journal: if it ends in between, the journal is already complete. In
+    // the other order a run could look crashed although its last record says that it ended.
+    let owner = owner(project, run)?;
+    let disk = project.disk.as_ref();
+    let read = Journal::read(disk, &project.paths(run).journal);
+    let read = read.map_err(|error| match (fold::explain_bad_header(disk, &error), &owner) {
+        (Some(better), _) => better.into(),
+        (None, Some(owner)) if error.is_missing() => {
+            InspectError::NothingYet { run: run.clone(), owner: Box::new(owner.clone()) }
+        }
+        (None, _) => InspectError::Journal(error),
+    })?;
+    let header = fold::header(&read.header)?;
+    fold::check_owner(run, &header)?;
+    let snapshot = own_snapshot(project, run);
+    let mut head = snapshot::open(&read.lines, disk, snapshot.as_deref())?;
+    if head.seq == 0 {
+        // The run was created but never started: only the header contains its name.
+        (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
+    }
+    fold::check_run(&header, &head)?;
+    let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
+    let status = view::status(&head.run, alive);
+    Ok(Inspection { header, head, journal: read, owner, status })
+}
+
+/// Returns the path of the snapshot if it can be trusted. A snapshot that came with the repository may
+/// contain other things than its journal.
+fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
+    let path = project.paths(run).snapshot;
+    project.disk.metadata(&path).ok()?;
+    git_tracked::check(project, run).is_ok().then_some(path)
+}
+
+/// Returns the owner of a run, if it lives or is on another host.
+pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Error> {
+    Ok(owner_and_life(project, run)?.map(|(owner, _)| owner))
+}
+
+/// Returns the owner of a run and whether it lives.
+pub fn owner_and_life(
+    project: &Project,
+    run: &RunId,
+) -> Result<Option<(Owner, Life)>, lock::Error> {
+    let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock)?;
+    Ok(found.filter(|(_, life)| *life != Life::Gone))
+}
+
+impl Inspection {
+    /// Returns all records of the journal.
+    pub fn records(&self) -> impl Iterator<Item = Result<Record, FoldError>> {
+        self.journal.lines.iter().map(|line| fold::record(line.body, line.seq))
+    }
+
+    /// Refuses a run that has an owner, with the error that taking its lock would give.
+    pub fn check_free(&self, project: &Project, takeover: Takeover) -> Result<(), lock::Error> {
+        let Some(owner) = self.owner.clone().map(Box::new) else { return Ok(()) };
+        let path = project.paths(&self.header.run).lock;
+        match (self.driven_elsewhere().is_some(), takeover) {
+            (true, Takeover::OtherHost) => Ok(()),
+            (true, Takeover::Never) => Err(lock::Error::OtherHost { path, owner }),
+            (false, _) => Err(lock::Error::Held { path, owner: Some(owner) }),
+        }
+    }
+
+    /// Returns the owner if it is on another host, where this process cannot see whether it lives.
+    pub fn driven_elsewhere(&self) -> Option<&Owner> {
+        self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Elsewhere)
+    }
+
+    /// Returns the owner if it is suspended. Nothing happens in the run until the user continues it.
+    pub fn suspended_owner(&self) -> Option<&Owner> {
+        self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Suspended)
+    }
+}
+
+/// Refuses a run whose owner is on another host: if that owner is dead, a request would never be
+/// answered.
+pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Error> {
+    let path = project.paths(run).lock;
+    match Lock::owner(project.disk.as_ref(), &ThisHost, &path)? {
+        Some((owner, Life::Elsewhere)) => {
+            Err(lock::Error::OtherHost { path, owner: Box::new(owner) })
+        }
+        Some((_, Life::Alive | Life::Suspended | Life::Gone)) | None => Ok(()),
+    }
+}
+
+/// Returns the processes of a run that do not belong to a turn in flight.
+///
+/// Without an owner these are all processes of the run. With an owner these are the processes that
+/// finished turns left behind. The processes of another host cannot be seen.
+pub fn leftover_processes(look: &Inspection) -> Vec<Leftover> {
+    let run = &look.head.run;
+    let Some(owner) = &look.owner else {
+        return leftovers::find(&run.nonce);
+    };
+    let is_here = ThisHost.life(&owner.process).is_here();
+    let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
+    let in_flight = effect::in_flight(run).map(|turn| Marker::of(&run.nonce, turn)).collect();
+    pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use raymond_core::run::input::Start;
+    use raymond_core::run::{Event, Input, Settings, Step, record};
+    use raymond_core::time::Timestamp;
+    use raymond_store::Root;
+    use raymond_store::disk::Files;
+
+    use super::*;
+
+    // proves: S20
+    #[test]
+    fn snapshot_from_the_repository_is_not_used() {
+        let place = tempfile::tempdir().unwrap();
+        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let run = RunId::new("r");
+        let paths = project.paths(&run);
+        project.root.ensure(&Files).unwrap();
+        paths.ensure(&Files).unwrap();
+        let header = Header { format: record::FORMAT, run: run.clone(), nonce: "n".into() };
+        let header = serde_json::to_vec(&header).unwrap();
+        let mut journal = Journal::create(Arc::new(Files), &paths.journal, &header).unwrap();
+        let start = Start {
+            run: run.clone(),
+            nonce: "n".into(),
+            workflow: "w".to_owned(),
+            scope: "w".to_owned(),
+            manifest: "".into(),
+            cwd: "/".to_owned(),
+            input: None,
+            settings: Settings::default(),
+            backends: BTreeSet::new(),
+        };
+        let events = vec![Event::RunStarted(Box::new(start.clone()))];
+        let steps = vec![Step { cause: Input::Start(Box::new(start)), events }];
+        let record = Record { seq: 1, at: Timestamp(1), steps };
+        journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
+        let mut head = Head::empty();
+        head.fold(&record);
+        head.run.keys.insert("invented".to_owned());
+        snapshot::save(&head, journal.sum(), &Files, &paths.snapshot).unwrap();
+
+        let is_believed = || inspect(&project, &run).unwrap().head.run.keys.contains("invented");
+        assert!(is_believed());
+        std::fs::create_dir(place.path().join(".git")).unwrap();
+        std::fs::write(place.path().join(".git/index"), "DIRC .raymond/runs/r/journal.jsonl")
+            .unwrap();
+        assert!(!is_believed());
+    }
+}

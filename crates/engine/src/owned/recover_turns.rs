@@ -1,0 +1,267 @@
+//! Recovers the turns that an earlier owner left in flight, and ends its leftover processes.
+//!
+//! A client that still runs is adopted. A complete answer in the transcript of a dead client is the
+//! outcome of its turn. All other processes with a marker of the run are ended, and Raymond waits until
+//! they are dead. [`crate::recovery`] turns the findings into inputs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use raymond_backends::contract::{self, Answer, Started};
+use raymond_backends::process::{
+    Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
+};
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::ids::RunId;
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::run::{Header, Input, Run, Settings};
+use raymond_core::scheduler::{Lane, Turn};
+use raymond_store::lock::Takeover;
+use raymond_store::{Blobs, RunPaths, blobs};
+
+use super::{LeftoverClients, OwnError, OwnedRun, take_lock};
+use crate::copied_run::check_no_active_copy;
+use crate::discard::{DiscardError, check_own};
+use crate::inspect::inspect;
+use crate::observe::read_answer;
+use crate::project::Project;
+use crate::recovery::{self, FoundTurn};
+use crate::runner::agent_step::AgentStep;
+use crate::runner::{Backends, compile_schemas, config_home, transcript};
+
+/// What to do with a turn whose transcript cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnreadable {
+    /// Record nothing: the transcript may contain the outcome, which must not be paid for twice.
+    Refuse,
+    /// Give up the turn, with an unknown cost.
+    GiveUp,
+}
+
+impl OwnedRun {
+    /// Returns the first inputs of a new owner: the outcomes of turns in flight, and the resume.
+    pub async fn resume_inputs(
+        &mut self,
+        settings: Settings,
+        backends: &Backends,
+    ) -> Result<Vec<Input>, OwnError> {
+        let reports = self.report_inputs(backends, OnUnreadable::Refuse).await?;
+        Ok(recovery::resume_inputs(reports, settings))
+    }
+
+    /// Returns the outcomes of turns in flight. Ends the processes that dead clients left behind.
+    pub async fn report_inputs(
+        &mut self,
+        backends: &Backends,
+        on_unreadable: OnUnreadable,
+    ) -> Result<Vec<Input>, OwnError> {
+        let run = &self.head.run;
+        let mut left = leftovers::find(&run.nonce);
+        let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
+        let mut inputs = recovery::turn_reports(run, |turn| {
+            let marker = Marker::of(&run.nonce, turn);
+            let found = find_turn(run, &self.paths, turn, backends);
+            let mut processes = left.iter().chain(&self.found.ended);
+            // Processes prove that the client was started, even if its transcript was lost.
+            let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
+            let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
+            let found =
+                if lived && !transcript.exists() { with_unknown_cost(found) } else { found };
+            if !matches!(found, contract::Attached::Running) {
+                gone.insert(marker);
+            }
+            match found {
+                contract::Attached::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                    Err(OwnError::Unreadable { why })
+                }
+                contract::Attached::Finished(answer) if run.flow.is_some() => {
+                    answers.push((turn.clone(), answer));
+                    // Checking the answer against its schema may be slow, and this closure cannot
+                    // wait: the check is done below. `Running` reports nothing for this turn.
+                    Ok(FoundTurn::Running)
+                }
+                found => Ok(attached(self, turn, found)?),
+            }
+        })?;
+        for (turn, answer) in answers {
+            let (agent_step, blobs) = (agent_step(self, &turn), Arc::clone(&self.blobs));
+            let outcome = step_outcome(agent_step, answer, &blobs).await?;
+            inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
+        }
+        // Processes of clients that still run are not touched: they are adopted.
+        left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
+        self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
+        self.found.ended.extend(left);
+        for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
+            // Errors are ignored: reserved space that stays reserved does no other harm.
+            let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
+            release_room(&Files::of_turn(&transcript)).ok();
+        }
+        Ok(inputs)
+    }
+
+    /// Checks that the outcome of every turn in flight can be read. Ends and changes nothing.
+    pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
+        let run = &self.head.run;
+        let unreadable =
+            in_flight(run).find_map(|turn| match find_turn(run, &self.paths, turn, backends) {
+                contract::Attached::Unreadable { why } => Some(OwnError::Unreadable { why }),
+                _ => None,
+            });
+        unreadable.map_or(Ok(()), Err)
+    }
+
+    /// Ends the clients that outlived their owner.
+    pub async fn end_clients(&mut self) {
+        let (left, survivors) = end_leftovers(&self.head.run, LeftoverClients::End).await;
+        self.found.ended.extend(left);
+        self.found.survivors.extend(survivors);
+    }
+}
+
+/// Replaces a cost of zero by an unknown cost. The processes of the client lived, so it was started, but
+/// without a transcript its cost is unknown.
+fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
+    match found {
+        contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
+            contract::Attached::Absent { cost: Cost::Unknown, progressed: true, session }
+        }
+        found => found,
+    }
+}
+
+/// Turns the findings of a backend into those of a recovery. A large answer is stored as a blob.
+fn attached(
+    owned: &OwnedRun,
+    turn: &Turn,
+    found: contract::Attached,
+) -> Result<FoundTurn, blobs::Error> {
+    let run = &owned.head.run;
+    Ok(match found {
+        contract::Attached::Running => FoundTurn::Running,
+        contract::Attached::Absent { cost, progressed, session } => {
+            let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
+            // The transcript is better than the journal here: another turn or a stop may have written
+            // to the journal since the restart.
+            let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
+            let cost = if restarted { recovery::after_restart(cost) } else { cost };
+            FoundTurn::Absent { cost, progressed, session }
+        }
+        // The client may have done and paid for anything.
+        contract::Attached::Unreadable { .. } => {
+            FoundTurn::Absent { cost: Cost::Unknown, progressed: true, session: None }
+        }
+        contract::Attached::Finished(answer) => {
+            let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
+            let (source, by) = (run.settings.program.messages(), Interruption::Crash);
+            FoundTurn::Finished(read_answer(answer, source, by, cwd.as_ref(), &owned.blobs)?)
+        }
+    })
+}
+
+/// Returns the agent step of a turn that an earlier owner started.
+fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
+    let (run, definition) = (&owned.head.run, &owned.definition);
+    let document = definition.work.as_ref().map(|work| &work.document);
+    let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(compile_schemas(document)));
+    AgentStep::of(run, definition, &turn.id.agent, &schemas)
+}
+
+/// Returns the outcome of an answer. Without its step there is no schema to check it, so the turn counts
+/// as interrupted and is asked again.
+async fn step_outcome(
+    agent_step: Option<AgentStep>,
+    answer: Answer,
+    blobs: &Blobs,
+) -> Result<Outcome, blobs::Error> {
+    let by = Interruption::Crash;
+    match agent_step {
+        Some(agent_step) => agent_step.outcome(blobs, answer, by).await,
+        None => {
+            let (cost, progressed) = (Cost::Unknown, true);
+            Ok(Outcome::Interrupted { by, cost, progressed, session: None })
+        }
+    }
+}
+
+/// Finds out what became of a turn whose owner is dead. Changes nothing.
+pub fn find_turn(
+    run: &Run,
+    paths: &RunPaths,
+    turn: &Turn,
+    backends: &Backends,
+) -> contract::Attached {
+    let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
+    // A script never outlives its owner, and it costs nothing.
+    let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
+    let former = backends.former(name);
+    let is_replaced = former.is_some();
+    let (Some(backend), Some(plan)) = (former.or_else(|| backends.get(name)), turn.current.clone())
+    else {
+        return absent(Cost::Unknown);
+    };
+    let found = backend.attach(&Started {
+        nonce: run.nonce.clone(),
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        plan,
+        transcript: transcript(&paths.transcripts, &turn.id, turn.attempt),
+        timeout: None,
+        idle_timeout: None,
+        cap: None,
+        config_home: config_home(run.settings.config_home, &paths.homes, &turn.id.agent),
+    });
+    match found {
+        // The user has replaced the backend, so this client is not adopted: it is ended, and the new
+        // backend answers the turn.
+        contract::Attached::Running if is_replaced => absent(Cost::Unknown),
+        found => found,
+    }
+}
+
+/// Checks that this project may end the leftover processes of a run: its directory is not a link to
+/// another project, and no process drives a copy of it.
+pub fn check_endable(project: &Project, header: &Header) -> Result<(), DiscardError> {
+    check_own(project, &header.run)?;
+    Ok(check_no_active_copy(project, header)?)
+}
+
+/// Ends the leftover processes of a run without an owner, and records nothing. Returns the leftover
+/// processes, and those of them that did not end.
+pub async fn end_leftover_processes(
+    project: &Project,
+    run: &RunId,
+) -> Result<(Vec<Leftover>, Vec<Identity>), DiscardError> {
+    check_own(project, run)?;
+    // The lock is held while processes are ended: a process that resumes the run now would adopt some
+    // of them.
+    let lock = take_lock(project, &project.paths(run), Takeover::Never)?;
+    let seen = inspect(project, run)?;
+    check_no_active_copy(project, &seen.header)?;
+    let ended = end_leftovers(&seen.head.run, LeftoverClients::End).await;
+    drop(lock);
+    Ok(ended)
+}
+
+/// Ends the leftover processes that are not adopted.
+pub(super) async fn end_leftovers(
+    run: &Run,
+    clients: LeftoverClients,
+) -> (Vec<Leftover>, Vec<Identity>) {
+    let adoptable: BTreeSet<Marker> = match clients {
+        LeftoverClients::End => BTreeSet::new(),
+        LeftoverClients::Adopt => in_flight(run)
+            // Scripts are never adopted: they run again.
+            .filter(|turn| turn.lane != Lane::Script)
+            .map(|turn| Marker::of(&run.nonce, turn))
+            .collect(),
+    };
+    let mut found = leftovers::find(&run.nonce);
+    found.retain(|left| !left.marker.as_ref().is_some_and(|marker| adoptable.contains(marker)));
+    let survivors = leftovers::end(&found, &Grace::default()).await;
+    (found, survivors)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Recovered answers are checked as if the owner had received them.
+
+use std::path::{Path, PathBuf};
+
+use raymond_backends::contract::{Answering, Attached as Found, Backend, Reply, Request, Watch};
+use raymond_core::capability::Capability;
+use raymond_core::ids::BackendName;
+use raymond_core::run::input::Verdict;
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Program, Settings};
+use raymond_core::workflow::definition::steps::{FILE, pinned};
+use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_store::Root;
+use raymond_store::disk::Memory;
+use serde_json::{Map, Value as Json, json};
+
+use super::*;
+use crate::driver::{Driver, RecordOnly};
+use crate::launch::{Launch, Prepared};
+use crate::pin::PLATFORM;
+use crate::scope::{LoadedScope, Origin};
+
+/// A client that had said this when its owner died.
+struct Said(&'static str);
+
+impl Backend for Said {
+    fn name(&self) -> BackendName {
+        BackendName::new("said")
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+        unreachable!("it had answered already")
+    }
+
+    fn attach(&self, _: &Started) -> Found {
+        Found::Finished(Answer::Replied(Box::new(Reply::new(self.0, Cost::Free))))
+    }
+}
+
+/// A run of one agent step, whose turn is in flight.
+fn asked() -> OwnedRun {
+    let schema = json!({ "type": "object", "required": ["n"] });
+    let step = json!({ "id": "ask", "kind": "agent", "prompt": "?", "schema": schema });
+    let text = pinned(&json!({ "steps": [step] }), &Map::new());
+    let bytes = text.into_bytes().into();
+    let files = vec![SourceFile { name: FILE.to_owned(), bytes, executable: false }];
+    let definition = Definition::parse(files.clone(), &Entry::Steps, PLATFORM).unwrap().definition;
+    let (scope, start, warnings) = (PathBuf::from("/flow.json"), Entry::Steps, Vec::new());
+    let loaded = LoadedScope { scope, start, files, origin: Origin::Directory, warnings };
+    let prepared = Prepared { loaded, definition, warnings: Vec::new() };
+    let project =
+        Project { disk: Arc::new(Memory::new(0)), root: Root::in_directory(Path::new("/")) };
+    let settings = Settings {
+        backend: BackendName::new("said"),
+        program: Program::Crayfish { answers: Answers::Backend },
+        ..Settings::default()
+    };
+    let launch = Launch {
+        run: "r".into(),
+        nonce: "0123456789abcdef".into(),
+        workflow: "/flow.json".to_owned(),
+        cwd: "/".to_owned(),
+        input: None,
+        settings,
+    };
+    let (owned, start) = OwnedRun::create(&project, prepared, launch).unwrap();
+    let OwnedRun { head, definition, journal, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, RecordOnly);
+    driver.handle(crate::clock::now(), vec![start]).unwrap();
+    let (head, definition, journal) = driver.into_parts();
+    OwnedRun { journal, head, definition, ..owned }
+}
+
+async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
+    let mut backends = Backends::default();
+    backends.add(Arc::new(Said(text)));
+    let mut inputs = asked().report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
+    let Some(Input::Settled { outcome: Outcome::Finished(finished), .. }) = inputs.pop() else {
+        panic!("its turn is over");
+    };
+    let json = finished.read.0.as_deref().cloned();
+    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.text);
+    (json.unwrap(), finished.verdict)
+}
+
+#[tokio::test]
+async fn recovered_step_answer_is_checked_by_schema() {
+    let valid = json!({ "ok": true, "json": { "n": 1 } });
+    assert_eq!(recovered(r#"{"n": 1}"#).await, (valid, Some(Verdict::Valid)));
+    for (said, json) in [("no JSON", json!("no JSON")), ("{}", json!({}))] {
+        let (left, verdict) = recovered(said).await;
+        assert_eq!((&left["ok"], &left["json"]), (&json!(false), &json), "{said}");
+        assert!(matches!(verdict, Some(Verdict::Invalid(_))), "{said}");
+    }
+}
+
+/// A client whose transcript cannot be read.
+struct Illegible;
+
+impl Backend for Illegible {
+    fn name(&self) -> BackendName {
+        BackendName::new("said")
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+        unreachable!("it may have answered already")
+    }
+
+    fn attach(&self, _: &Started) -> Found {
+        Found::Unreadable { why: "could not read it".to_owned() }
+    }
+}
+
+#[tokio::test]
+async fn unreadable_outcome_is_refused_or_given_up() {
+    let mut backends = Backends::default();
+    backends.add(Arc::new(Illegible));
+    let refused = asked().report_inputs(&backends, OnUnreadable::Refuse).await;
+    assert_eq!(refused.unwrap_err().to_string(), "could not read it");
+    let inputs = asked().report_inputs(&backends, OnUnreadable::GiveUp).await.unwrap();
+    let [Input::Settled { outcome: Outcome::Interrupted { cost, progressed, .. }, .. }] =
+        &inputs[..]
+    else {
+        panic!("its turn is given up: {inputs:?}");
+    };
+    assert_eq!((*cost, *progressed), (Cost::Unknown, true));
+}

@@ -1,0 +1,110 @@
+//! An agent step that a backend answers: its message, and the check of its answer.
+//!
+//! The answer must be one JSON value that matches the schema of the step. Checking it may be slow, so
+//! it runs on a separate thread with a time limit. Steps that the caller of the tool answers do not
+//! come here: see `call`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use raymond_backends::contract::Answer;
+use raymond_core::crayfish::document::StepIndex;
+use raymond_core::crayfish::program::key_of;
+use raymond_core::crayfish::state::accepted;
+use raymond_core::crayfish::{Problem, reading};
+use raymond_core::ids::AgentId;
+use raymond_core::protocol::Source;
+use raymond_core::run::Run;
+use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
+use raymond_core::workflow::Definition;
+use raymond_store::{Blobs, blobs};
+use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+use super::exec_step::too_slow_message;
+use crate::blocking::run_with_limit;
+use crate::call::raw_request::unread;
+use crate::observe;
+use crate::schemas::Schemas;
+
+/// An agent step, rendered when its effect is released.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentStep {
+    pub(crate) message: String,
+    pub(crate) schema: Json,
+    index: StepIndex,
+    schemas: Arc<Schemas>,
+}
+
+/// The JSON pointer to the schema inside an agent step.
+const SCHEMA: &str = "/schema";
+
+impl AgentStep {
+    /// Checks an output against the schema, and returns it with its problems.
+    async fn check_output(&self, json: Json) -> (Json, Vec<Problem>) {
+        let (schemas, index, json) = (Arc::clone(&self.schemas), self.index, Arc::new(json));
+        let check_output = Arc::clone(&json);
+        let look = move || schemas.errors(index, SCHEMA, &check_output);
+        // A fresh token: the answer is already paid for, so a stop of the run must not discard it.
+        let errors = run_with_limit(&CancellationToken::new(), look).await;
+        let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", too_slow_message())]);
+        (Arc::unwrap_or_clone(json), errors)
+    }
+
+    /// Returns the step at which an agent is, if the run has steps.
+    pub(crate) fn of(
+        run: &Run,
+        definition: &Definition,
+        agent: &AgentId,
+        schemas: &Arc<Schemas>,
+    ) -> Option<Self> {
+        let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
+        let key = key_of(run.agents.get(agent)?)?;
+        let index = work.step(&key)?;
+        let schema = schemas.bundled(index, SCHEMA)?.clone();
+        let message = work.message(flow, (agent, &key), &schema)?;
+        Some(Self { message, schema, index, schemas: Arc::clone(schemas) })
+    }
+
+    /// Returns the outcome of an answer; `by` is the reason of an interruption.
+    pub(crate) async fn outcome(
+        self,
+        blobs: &Blobs,
+        answer: Answer,
+        by: Interruption,
+    ) -> Result<Outcome, blobs::Error> {
+        let Answer::Replied(reply) = answer else {
+            return observe::read_answer(answer, Source::Message, by, Path::new(""), blobs);
+        };
+        // Clients that support schemas return the value separately; others only as text.
+        let read = match reply.structured {
+            Some(json) => Ok(json),
+            None => reading::read_text(reply.text.trim()),
+        };
+        let (json, errors) = match read {
+            Ok(json) => self.check_output(json).await,
+            // The text itself becomes the value, so that the result still contains the answer.
+            Err(why) => {
+                let wrong = unread(&why);
+                (Json::String(reply.text), vec![wrong])
+            }
+        };
+        let stored = if errors.is_empty() {
+            observe::store(blobs, accepted(json), true)?
+        } else {
+            let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
+            observe::store(blobs, json!({ "ok": false, "json": json, "errors": told }), false)?
+        };
+        let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
+        Ok(Outcome::Finished(Box::new(Finished {
+            read: stored.read,
+            capped: reply.capped,
+            session: reply.session,
+            model: reply.model,
+            denied: reply.denied,
+            warnings: reply.warnings,
+            verdict: Some(verdict),
+            ..Finished::new(stored.value, reply.cost)
+        })))
+    }
+}

@@ -1,0 +1,208 @@
+//! Starts the work that the driver releases: each effect becomes a task, and each task reports.
+//!
+//! This is the [`World`] of the real runner. It keeps a cancellation token for every running turn and
+//! sends outcomes and progress back through channels. It decides nothing, and it never awaits: the
+//! driver calls it between two records. The work itself is in the modules `turn` and `exec_step`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use raymond_backends::contract::{self, Sign};
+use raymond_core::budget::Cost;
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::TurnId;
+use raymond_core::run::effect::StepEffect;
+use raymond_core::run::input::Outcome;
+use raymond_core::run::{Attempt, Effect, Input, Record, Run, effect};
+use raymond_core::view::Ledger;
+use raymond_core::workflow::Definition;
+use raymond_store::blobs;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use super::RunWatcher;
+use super::agent_step::AgentStep;
+use super::exec_step::{self, ExecStep};
+use super::turn::{self, TurnSpec};
+use super::turn_context::TurnContext;
+use crate::driver::World;
+
+/// The outcome of a turn, or an error if one of its values could not be stored or read.
+#[derive(Debug)]
+pub(crate) struct TurnReport {
+    turn: TurnId,
+    attempt: u32,
+    outcome: Result<Outcome, blobs::Error>,
+}
+
+impl TurnReport {
+    pub(crate) fn into_input(self) -> Result<Input, blobs::Error> {
+        let Self { turn, attempt, outcome } = self;
+        Ok(Input::Settled { turn, attempt, outcome: outcome? })
+    }
+}
+
+/// A sign of progress of a running turn.
+pub(crate) struct TurnProgress {
+    pub(crate) turn: TurnId,
+    pub(crate) sign: Sign,
+}
+
+/// Runs the effects of one run.
+pub(crate) struct EffectRunner<'w> {
+    context: Arc<TurnContext>,
+    reports: UnboundedSender<TurnReport>,
+    progress: UnboundedSender<TurnProgress>,
+    turns: BTreeMap<Attempt, CancellationToken>,
+    pub(crate) watch: &'w mut (dyn RunWatcher + Send),
+    pub(crate) finished: bool,
+}
+
+impl<'w> EffectRunner<'w> {
+    pub(crate) fn new(
+        context: Arc<TurnContext>,
+        reports: UnboundedSender<TurnReport>,
+        progress: UnboundedSender<TurnProgress>,
+        watch: &'w mut (dyn RunWatcher + Send),
+    ) -> Self {
+        Self { context, reports, progress, turns: BTreeMap::new(), watch, finished: false }
+    }
+
+    /// Returns the number of turns that have not reported yet.
+    pub(crate) fn running_turns(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Forgets a turn that has reported.
+    pub(crate) fn remove_turn(&mut self, report: &TurnReport) {
+        self.turns.remove(&(report.turn.clone(), report.attempt));
+    }
+
+    /// Cancels every turn. Each of them still reports.
+    pub(crate) fn cancel_all(&self) {
+        for token in self.turns.values() {
+            token.cancel();
+        }
+    }
+
+    fn start(&mut self, run: &Run, definition: &Definition, effect: Effect) {
+        let spec = |turn: &TurnId, prompt| {
+            let agent = run.agents.get(&turn.agent)?;
+            match AgentStep::of(run, definition, &agent.id, &self.context.schemas) {
+                Some(agent_step) => Some(TurnSpec::step(agent, agent_step.into())),
+                None => TurnSpec::new(definition, agent, prompt),
+            }
+            .map(Box::new)
+        };
+        let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
+        match effect {
+            Effect::Prompt(effect) => {
+                let Some(spec) = spec(&effect.turn, Some(&effect.prompt)) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let watch = self.turn_watch(&effect.turn, cancel.clone());
+                self.spawn(id, cancel, turn::prompt(context, effect, spec, watch));
+            }
+            Effect::Script(effect) => {
+                let Some(spec) = spec(&effect.turn, None) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let turn = turn::script(context, effect, spec, cancel.clone());
+                self.spawn(id, cancel, turn);
+            }
+            Effect::Step(effect) => {
+                let Some(step) = self.exec_step(run, definition, &effect) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let turn = exec_step::run(context, effect, step, cancel.clone());
+                self.spawn(id, cancel, turn);
+            }
+            Effect::Cancel { .. } | Effect::Finish => {}
+        }
+    }
+
+    /// Renders the command of a step with the values that its branch sees now.
+    fn exec_step(
+        &self,
+        run: &Run,
+        definition: &Definition,
+        effect: &StepEffect,
+    ) -> Option<ExecStep> {
+        let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
+        let (index, exec, call) = work.call(flow, &effect.turn.agent, &effect.key)?;
+        Some(ExecStep { index, exec, call, schemas: Arc::clone(&self.context.schemas) })
+    }
+
+    /// Follows every turn in flight that this process has not started: the client of an earlier owner
+    /// still runs.
+    pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
+        for turn in effect::in_flight(run) {
+            let id = (turn.id.clone(), turn.attempt);
+            let Some(Effect::Prompt(effect)) = effect::of_turn(run, definition, turn) else {
+                continue;
+            };
+            // Started by this process in the first batch.
+            if self.turns.contains_key(&id) {
+                continue;
+            }
+            let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
+            if turn.recalled {
+                // Its `Cancel` effect was released before this process followed the client, so it
+                // reached no token.
+                cancel.cancel();
+            }
+            let watch = self.turn_watch(&turn.id, cancel.clone());
+            let agent_step = AgentStep::of(run, definition, &turn.id.agent, &self.context.schemas);
+            self.spawn(id, cancel, turn::follow(context, effect, agent_step.map(Box::new), watch));
+        }
+    }
+
+    fn turn_watch(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
+        let (turn, progress) = (turn.clone(), self.progress.clone());
+        let listener = move |sign| drop(progress.send(TurnProgress { turn: turn.clone(), sign }));
+        contract::Watch { cancel, listener: Arc::new(listener) }
+    }
+
+    /// Starts a task for one attempt at a turn.
+    fn spawn(
+        &mut self,
+        id: Attempt,
+        cancel: CancellationToken,
+        task: impl Future<Output = Result<Outcome, blobs::Error>> + Send + 'static,
+    ) {
+        self.turns.insert(id.clone(), cancel);
+        let reports = self.reports.clone();
+        let (turn, attempt) = id;
+        let task = tokio::spawn(task);
+        // A second task awaits the first, so that a panic is reported too. A turn without a report
+        // would keep the runner waiting forever.
+        tokio::spawn(async move {
+            let outcome = task.await.unwrap_or_else(|defect| Ok(panicked(&defect)));
+            reports.send(TurnReport { turn, attempt, outcome }).ok();
+        });
+    }
+}
+
+/// Turns a panic into a failed turn: the bug is in Raymond, but the run must record it and continue.
+fn panicked(defect: &tokio::task::JoinError) -> Outcome {
+    let failure = TurnFailure::NotStarted { why: format!("a bug in Raymond: {defect}") };
+    Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None }
+}
+
+impl World for EffectRunner<'_> {
+    fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record) {
+        self.watch.committed(run, ledger, record);
+    }
+
+    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
+        match effect {
+            Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) => {
+                self.start(run, definition, effect);
+            }
+            // A turn that has reported meanwhile has no token: its outcome is already on its way.
+            Effect::Cancel { turn, attempt } => {
+                if let Some(token) = self.turns.get(&(turn, attempt)) {
+                    token.cancel();
+                }
+            }
+            Effect::Finish => self.finished = true,
+        }
+    }
+}

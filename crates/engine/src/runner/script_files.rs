@@ -1,0 +1,180 @@
+//! Files that exist only for a script: its pinned copy, the result that it receives, and the output of a
+//! failed attempt.
+//!
+//! All of them are private to the user and inside the directory of the run. A link is never written
+//! through. The links beside the copy are in `script_neighbours`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use raymond_backends::script::{LastWords, Spoken, Told};
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::TurnId;
+use raymond_core::run::settings::Pinning;
+use raymond_core::value::Value;
+use raymond_core::workflow::State;
+use raymond_store::{blobs, disk};
+
+use super::script_neighbours;
+use super::turn_context::TurnContext;
+use crate::observe;
+use crate::scope::Origin;
+
+/// A script that is ready to run.
+#[derive(Debug)]
+pub(super) struct Runnable {
+    /// The file to run.
+    pub(super) path: PathBuf,
+    /// The directory of the script itself, if the file is a copy of it.
+    scope: Option<PathBuf>,
+}
+
+impl Runnable {
+    /// Replaces the path of the copy by the script's own path in its messages: a user who reads
+    /// `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
+    pub(super) fn with_own_paths(&self, told: Told) -> Told {
+        let own = |text: String| self.own_paths(text);
+        match told {
+            Told::Spoken(spoken) => Told::Spoken(Spoken { stderr: own(spoken.stderr), ..spoken }),
+            Told::Failed { failure, last } => {
+                let failure = match failure {
+                    TurnFailure::Script { status, stderr } => {
+                        TurnFailure::Script { status, stderr: own(stderr) }
+                    }
+                    other => other,
+                };
+                Told::Failed { failure, last: LastWords { stderr: own(last.stderr), ..last } }
+            }
+            Told::Interrupted { progressed, last } => {
+                let last = LastWords { stderr: own(last.stderr), ..last };
+                Told::Interrupted { progressed, last }
+            }
+        }
+    }
+
+    fn own_paths(&self, text: String) -> String {
+        let own = self.scope.as_deref().and_then(Path::to_str);
+        match (self.path.parent().and_then(Path::to_str), own) {
+            (Some(copied), Some(own)) => text.replace(&format!("{copied}/"), &format!("{own}/")),
+            _ => text,
+        }
+    }
+}
+
+/// Prepares the file to run.
+///
+/// A pinned run always runs a private copy of the pinned bytes. Comparing the script's own file with
+/// them and then running that file would leave a gap: an edit between the two would run. An edit
+/// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
+/// uses its files as they are, so there the script's own file runs.
+pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, disk::Error> {
+    let (scope, name) = (Path::new(&context.scope), state.name.as_str());
+    // One directory per version of a script: after an edit, running turns keep their own copy. 16 hex
+    // digits are enough to tell apart the versions of one run.
+    let folder = context.private.join(&state.hash.as_str()[..16]);
+    let folder = match (context.origin, context.pinning) {
+        (Origin::Directory, Pinning::Unpinned) if has_bytes_of(&scope.join(name), state) => {
+            return Ok(Runnable { path: scope.join(name), scope: None });
+        }
+        (Origin::Directory, _) => {
+            script_neighbours::prepare(&folder, scope, name).map_err(unwritable(&folder))?
+        }
+        (Origin::Archive, _) => {
+            create_private(&folder).map_err(unwritable(&folder))?;
+            folder
+        }
+    };
+    let copy = folder.join(name);
+    // A link would lead to the script's own file.
+    if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink())
+        || !has_bytes_of(&copy, state)
+    {
+        let mode = if state.source.executable { 0o500 } else { 0o400 };
+        // Renamed into place, because another turn may be running the same copy.
+        let new = folder.join(format!(".{name}.new"));
+        write_new(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
+        fs::rename(new, &copy).map_err(unwritable(&copy))?;
+    }
+    let scope = (context.origin == Origin::Directory).then(|| scope.to_owned());
+    Ok(Runnable { path: copy, scope })
+}
+
+/// Returns whether the file contains the bytes of the state.
+fn has_bytes_of(path: &Path, state: &State) -> bool {
+    let bytes = &state.source.bytes;
+    // Only a regular file of this length is read: a pipe never answers, and a device may be endless.
+    let found = fs::metadata(path);
+    found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
+        && fs::read(path).is_ok_and(|content| content == **bytes)
+}
+
+/// Returns an error for a file that cannot be written. The machine failed, not the script, so the run
+/// ends here and `resume` continues it.
+fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {
+    |source| disk::Error { attempt: "write", path: path.to_owned(), source }
+}
+
+fn create_private(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Writes a new file in place of any earlier one. An earlier link is removed, not written through.
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(bytes)
+}
+
+/// The most bytes that are kept of the end of a failed script's output, for each stream. The end
+/// explains the failure; 64 KiB is more than a person reads.
+const MOST_KEPT_BYTES: usize = 64 * 1024;
+
+/// Keeps the end of a script's output at the place of a transcript. Only people read it, so errors are
+/// ignored.
+pub(super) fn keep_output(transcript: &Path, last: &LastWords) {
+    for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
+        let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT_BYTES))..];
+        if let (false, Some(folder)) = (end.is_empty(), transcript.parent()) {
+            let kept = transcript.with_extension(extension);
+            create_private(folder).and_then(|()| write_new(&kept, end.as_bytes(), 0o600)).ok();
+        }
+    }
+}
+
+/// The file with the result for a script. Dropping it deletes the file.
+#[derive(Debug)]
+pub(super) struct ResultFile(Option<PathBuf>);
+
+impl ResultFile {
+    /// Writes the file if there is a result.
+    pub(super) fn write(
+        context: &TurnContext,
+        turn: &TurnId,
+        result: Option<&Value>,
+    ) -> Result<Self, blobs::Error> {
+        let Some(value) = result else { return Ok(Self(None)) };
+        let text = observe::load(&context.blobs, value)?;
+        create_private(&context.private).map_err(unwritable(&context.private))?;
+        let path = context.private.join(format!("result-{turn}"));
+        write_new(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;
+        Ok(Self(Some(path)))
+    }
+
+    /// Returns the path, or an empty text if there is no result.
+    pub(super) fn path(&self) -> &str {
+        self.0.as_deref().and_then(Path::to_str).unwrap_or_default()
+    }
+}
+
+impl Drop for ResultFile {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            fs::remove_file(path).ok();
+        }
+    }
+}
