@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use raymond_backends::exec::scratch;
 use raymond_backends::process::leftovers::{self, Leftover};
-use raymond_backends::process::{Grace, Identity, abandoned_in, is_abandoned_in, unrecorded};
+use raymond_backends::process::{Grace, Identity, find_abandoned, is_abandoned_in, unrecorded_nonce};
 use raymond_core::ids::Nonce;
 
 use crate::clock;
@@ -37,7 +37,7 @@ pub struct RemovalFailures {
 pub fn find(project: &Project) -> Abandoned {
     let tag = tag(project.root.project());
     let files = scratch::find(|run| is_abandoned_in(&tag, run));
-    Abandoned { processes: abandoned_in(&tag), files }
+    Abandoned { processes: find_abandoned(&tag), files }
 }
 
 /// Ends these processes, and then removes the files.
@@ -55,7 +55,7 @@ pub async fn remove(found: &Abandoned) -> RemovalFailures {
 pub(crate) fn nonce(workspace: &Path) -> Nonce {
     let project = Project::locate(workspace);
     let place = project.as_ref().map_or(workspace, |project| project.root.project());
-    unrecorded(&tag(place), &clock::nonce())
+    unrecorded_nonce(&tag(place), &clock::nonce())
 }
 
 /// Returns a short name for a project: part of the hash of its path.

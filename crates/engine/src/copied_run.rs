@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::process::leftovers::held_open;
+use raymond_backends::process::leftovers::find_open_files;
 use raymond_core::ids::RunId;
 use raymond_core::run::Header;
 use raymond_store::Lock;
@@ -34,7 +34,7 @@ pub fn check_no_active_copy(project: &Project, header: &Header) -> Result<(), Ac
     let own = project.paths(run).lock.canonicalize().ok();
     // Every copy has the same path below its project, wherever that is.
     let end = Path::new("runs").join(run.as_str()).join("lock");
-    let others = held_open(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
+    let others = find_open_files(&end).into_iter().filter(|lock| Some(lock) != own.as_ref());
     for lock in others {
         let Some(place) = lock.parent() else { continue };
         // A run of the same name is a copy only if its header, which contains a nonce, is the same.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
+use raymond_backends::process::{Leftover, Marker, find_escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
@@ -150,7 +150,7 @@ pub fn leftover_processes(look: &Inspection) -> Vec<Leftover> {
     let is_here = ThisHost.life(&owner.process).is_here();
     let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
     let in_flight = effect::in_flight(run).map(|turn| Marker::of(&run.nonce, turn)).collect();
-    pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))
+    pid.map_or_else(Vec::new, |pid| find_escaped(pid, &run.nonce, &in_flight))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use raymond_backends::contract::Sign;
+use raymond_backends::contract::Progress;
 use raymond_backends::process::{self, Grace};
 use raymond_core::crayfish::Document;
 use raymond_core::ids::TurnId;
@@ -60,7 +60,7 @@ pub trait RunWatcher {
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
     /// Called with the progress of a running turn.
-    fn seen(&mut self, _: &TurnId, _: &Sign) {}
+    fn seen(&mut self, _: &TurnId, _: &Progress) {}
 
     /// Called with a line for the user about anything else.
     fn note(&mut self, text: &str);

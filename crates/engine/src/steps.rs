@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use raymond_backends::workspace::{Fault, SchemaFiles, Why};
+use raymond_backends::workspace::{WorkspaceError, SchemaFiles, WorkspaceErrorKind};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -29,7 +29,7 @@ impl Library for WorkspaceSchemas<'_> {
     }
 
     fn places(&self) -> Option<String> {
-        Some(self.0.places())
+        Some(self.0.display_directories())
     }
 }
 
@@ -71,20 +71,20 @@ pub fn prepare(
 }
 
 /// Returns the code of a path that cannot be used.
-pub fn path_problem_code(why: &Why) -> ProblemCode {
+pub fn path_problem_code(why: &WorkspaceErrorKind) -> ProblemCode {
     match why {
-        Why::Escapes => ProblemCode::EscapingPath,
-        Why::Missing | Why::NotAFile | Why::Unreadable(_) => ProblemCode::Unreadable,
-        Why::TooLarge { .. } => ProblemCode::TooLarge,
+        WorkspaceErrorKind::Escapes => ProblemCode::EscapingPath,
+        WorkspaceErrorKind::Missing | WorkspaceErrorKind::NotAFile | WorkspaceErrorKind::Unreadable(_) => ProblemCode::Unreadable,
+        WorkspaceErrorKind::TooLarge { .. } => ProblemCode::TooLarge,
     }
 }
 
 /// Returns the code of a file that a step cannot read or write.
-pub(crate) fn file_problem_code(fault: &Fault) -> ProblemCode {
+pub(crate) fn file_problem_code(fault: &WorkspaceError) -> ProblemCode {
     match &fault.why {
-        Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
-        Why::Missing => ProblemCode::MissingFile,
-        why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
+        WorkspaceErrorKind::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
+        WorkspaceErrorKind::Missing => ProblemCode::MissingFile,
+        why @ (WorkspaceErrorKind::Escapes | WorkspaceErrorKind::NotAFile | WorkspaceErrorKind::Unreadable(_) | WorkspaceErrorKind::TooLarge { .. }) => {
             path_problem_code(why)
         }
     }

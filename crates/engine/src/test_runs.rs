@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::contract::{
-    Answer, Answering, Attached, Backend, Reply, Request, Started, Watch,
+    Answer, AnswerFuture, AttachResult, Backend, Reply, Request, StartedTurn, TurnObserver,
 };
 use raymond_core::budget::Cost;
 use raymond_core::capability::Capability;
@@ -154,7 +154,7 @@ pub(crate) struct Client {
     says: &'static str,
     attached: Found,
     /// The turns that it was asked to answer or to follow.
-    pub(crate) followed: Mutex<Vec<Started>>,
+    pub(crate) followed: Mutex<Vec<StartedTurn>>,
 }
 
 /// The state of the client when a new owner looks for it.
@@ -173,7 +173,7 @@ impl Client {
         Answer::Replied(Box::new(Reply::new(self.says, Cost::Free)))
     }
 
-    fn follows(&self, started: Started, watch: Watch) -> Answering<'_> {
+    fn follows(&self, started: StartedTurn, watch: TurnObserver) -> AnswerFuture<'_> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).push(started);
         Box::pin(async move {
             if self.says.is_empty() {
@@ -201,18 +201,18 @@ impl Backend for Client {
         &[]
     }
 
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+    fn answer(&self, request: Request, watch: TurnObserver) -> AnswerFuture<'_> {
         self.follows(request.started, watch)
     }
 
-    fn attach(&self, _: &Started) -> Attached {
+    fn attach(&self, _: &StartedTurn) -> AttachResult {
         match self.attached {
-            Found::Running => Attached::Running,
-            Found::Finished => Attached::Finished(self.says()),
+            Found::Running => AttachResult::Running,
+            Found::Finished => AttachResult::Finished(self.says()),
         }
     }
 
-    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+    fn follow(&self, started: StartedTurn, watch: TurnObserver) -> AnswerFuture<'_> {
         self.follows(started, watch)
     }
 }

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Answer, Started};
+use raymond_backends::contract::{self, Answer, StartedTurn};
 use raymond_backends::process::{
-    Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
+    Files, Grace, Identity, Leftover, Marker, leftovers, release_reserved_space, restarted_since,
 };
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::RunId;
@@ -68,14 +68,14 @@ impl OwnedRun {
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
             let found =
                 if lived && !transcript.exists() { with_unknown_cost(found) } else { found };
-            if !matches!(found, contract::Attached::Running) {
+            if !matches!(found, contract::AttachResult::Running) {
                 gone.insert(marker);
             }
             match found {
-                contract::Attached::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                contract::AttachResult::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
                     Err(OwnError::Unreadable { why })
                 }
-                contract::Attached::Finished(answer) if run.flow.is_some() => {
+                contract::AttachResult::Finished(answer) if run.flow.is_some() => {
                     answers.push((turn.clone(), answer));
                     // Checking the answer against its schema may be slow, and this closure cannot
                     // wait: the check is done below. `Running` reports nothing for this turn.
@@ -96,7 +96,7 @@ impl OwnedRun {
         for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
             // Errors are ignored: reserved space that stays reserved does no other harm.
             let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            release_room(&Files::of_turn(&transcript)).ok();
+            release_reserved_space(&Files::for_turn(&transcript)).ok();
         }
         Ok(inputs)
     }
@@ -106,7 +106,7 @@ impl OwnedRun {
         let run = &self.head.run;
         let unreadable =
             in_flight(run).find_map(|turn| match find_turn(run, &self.paths, turn, backends) {
-                contract::Attached::Unreadable { why } => Some(OwnError::Unreadable { why }),
+                contract::AttachResult::Unreadable { why } => Some(OwnError::Unreadable { why }),
                 _ => None,
             });
         unreadable.map_or(Ok(()), Err)
@@ -122,10 +122,10 @@ impl OwnedRun {
 
 /// Replaces a cost of zero by an unknown cost. The processes of the client lived, so it was started, but
 /// without a transcript its cost is unknown.
-fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
+fn with_unknown_cost(found: contract::AttachResult) -> contract::AttachResult {
     match found {
-        contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
-            contract::Attached::Absent { cost: Cost::Unknown, progressed: true, session }
+        contract::AttachResult::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
+            contract::AttachResult::Absent { cost: Cost::Unknown, progressed: true, session }
         }
         found => found,
     }
@@ -135,12 +135,12 @@ fn with_unknown_cost(found: contract::Attached) -> contract::Attached {
 fn attached(
     owned: &OwnedRun,
     turn: &Turn,
-    found: contract::Attached,
+    found: contract::AttachResult,
 ) -> Result<FoundTurn, blobs::Error> {
     let run = &owned.head.run;
     Ok(match found {
-        contract::Attached::Running => FoundTurn::Running,
-        contract::Attached::Absent { cost, progressed, session } => {
+        contract::AttachResult::Running => FoundTurn::Running,
+        contract::AttachResult::Absent { cost, progressed, session } => {
             let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
             // The transcript is better than the journal here: another turn or a stop may have written
             // to the journal since the restart.
@@ -149,10 +149,10 @@ fn attached(
             FoundTurn::Absent { cost, progressed, session }
         }
         // The client may have done and paid for anything.
-        contract::Attached::Unreadable { .. } => {
+        contract::AttachResult::Unreadable { .. } => {
             FoundTurn::Absent { cost: Cost::Unknown, progressed: true, session: None }
         }
-        contract::Attached::Finished(answer) => {
+        contract::AttachResult::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
             let (source, by) = (run.settings.program.messages(), Interruption::Crash);
             FoundTurn::Finished(read_answer(answer, source, by, cwd.as_ref(), &owned.blobs)?)
@@ -191,8 +191,8 @@ pub fn find_turn(
     paths: &RunPaths,
     turn: &Turn,
     backends: &Backends,
-) -> contract::Attached {
-    let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
+) -> contract::AttachResult {
+    let absent = |cost| contract::AttachResult::Absent { cost, progressed: false, session: None };
     // A script never outlives its owner, and it costs nothing.
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
     let former = backends.former(name);
@@ -201,7 +201,7 @@ pub fn find_turn(
     else {
         return absent(Cost::Unknown);
     };
-    let found = backend.attach(&Started {
+    let found = backend.attach(&StartedTurn {
         nonce: run.nonce.clone(),
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -215,7 +215,7 @@ pub fn find_turn(
     match found {
         // The user has replaced the backend, so this client is not adopted: it is ended, and the new
         // backend answers the turn.
-        contract::Attached::Running if is_replaced => absent(Cost::Unknown),
+        contract::AttachResult::Running if is_replaced => absent(Cost::Unknown),
         found => found,
     }
 }

@@ -109,7 +109,7 @@ fn start_stubborn(setup: &TestRun, owned: &OwnedRun) {
     };
     let file = |name| setup.cwd.path().join(name);
     let files = Files { stdout: file("out"), stderr: file("err") };
-    start_client(spec, &files).unwrap().leave();
+    start_client(spec, &files).unwrap().keep_running();
 }
 
 async fn appears(setup: &TestRun, name: &str) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_backends::contract::{Answer, Attached, Started};
+use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::restarted_since;
 use raymond_core::budget::Cost;
 use raymond_core::ids::{BackendName, TurnId};
@@ -112,11 +112,11 @@ impl TranscriptIndex {
         attempt_cost.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
-    fn started(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> Started {
+    fn started(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> StartedTurn {
         let TranscriptReader { run, paths, .. } = reader;
         let (turn, number) = attempt;
         let plan = self.plans.get(attempt).cloned();
-        Started {
+        StartedTurn {
             nonce: run.nonce.clone(),
             turn: turn.clone(),
             attempt: *number,
@@ -139,8 +139,8 @@ fn attempt_of(name: &str) -> Option<Attempt> {
 }
 
 /// Returns the cost of a turn in flight, or `None` if its client still runs.
-pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
-    if let Attached::Running = found {
+pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: AttachResult) -> Option<TranscriptCost> {
+    if let AttachResult::Running = found {
         return None;
     }
     let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
@@ -151,14 +151,14 @@ pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<Trans
     Some(cost_of_found(found, machine))
 }
 
-fn cost_of_found(found: Attached, machine: BootState) -> TranscriptCost {
+fn cost_of_found(found: AttachResult, machine: BootState) -> TranscriptCost {
     match (found, machine) {
-        (Attached::Finished(answer), _) => cost_of_answer(&answer),
-        (Attached::Absent { cost, .. }, BootState::SameBoot) => cost.into(),
-        (Attached::Absent { cost, .. }, BootState::Restarted) => {
+        (AttachResult::Finished(answer), _) => cost_of_answer(&answer),
+        (AttachResult::Absent { cost, .. }, BootState::SameBoot) => cost.into(),
+        (AttachResult::Absent { cost, .. }, BootState::Restarted) => {
             recovery::after_restart(cost).into()
         }
-        (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown.into(),
+        (AttachResult::Running | AttachResult::Unreadable { .. }, _) => Cost::Unknown.into(),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Sign};
+use raymond_backends::contract::{self, Progress};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
@@ -45,7 +45,7 @@ impl TurnReport {
 /// A sign of progress of a running turn.
 pub(crate) struct TurnProgress {
     pub(crate) turn: TurnId,
-    pub(crate) sign: Sign,
+    pub(crate) sign: Progress,
 }
 
 /// Runs the effects of one run.
@@ -154,10 +154,10 @@ impl<'w> EffectRunner<'w> {
         }
     }
 
-    fn turn_watch(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
+    fn turn_watch(&self, turn: &TurnId, cancel: CancellationToken) -> contract::TurnObserver {
         let (turn, progress) = (turn.clone(), self.progress.clone());
         let listener = move |sign| drop(progress.send(TurnProgress { turn: turn.clone(), sign }));
-        contract::Watch { cancel, listener: Arc::new(listener) }
+        contract::TurnObserver { cancel, listener: Arc::new(listener) }
     }
 
     /// Starts a task for one attempt at a turn.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::exec::{self, Command, End, Ran};
+use raymond_backends::exec::{self, ExecCommand, ExecEnd, ExecResult};
 use raymond_backends::process::{Inherit, Input, Marker};
 use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
@@ -132,7 +132,7 @@ pub(crate) async fn run(
     }
     let ran = exec::run(step.command(&context, &effect), &cancel).await;
     // A stop is not a failure of the step.
-    if ran.end == End::Cancelled {
+    if ran.end == ExecEnd::Cancelled {
         return Ok(interrupted());
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
@@ -220,9 +220,9 @@ impl ExecStep {
 
     fn command(&self, context: &TurnContext, effect: &StepEffect) -> exec::Exec {
         let command = match &self.call.program {
-            Program::Shell(text) => Command::Shell(text.clone()),
+            Program::Shell(text) => ExecCommand::Shell(text.clone()),
             Program::Cmd { cmd, args } => {
-                Command::Program { program: cmd.clone(), arguments: args.clone() }
+                ExecCommand::Program { program: cmd.clone(), arguments: args.clone() }
             }
         };
         exec::Exec {
@@ -274,7 +274,7 @@ impl ExecStep {
     fn check_results(
         &self,
         workspace: &Workspace,
-        ran: &Ran,
+        ran: &ExecResult,
         result: &mut Map<String, Json>,
     ) -> Result<(), AttemptFailure> {
         // For a stream, stdout is the JSON value below and is not stored twice.
@@ -367,17 +367,17 @@ fn check_no_nul(list: FileList<'_>) -> Result<(), Finding> {
     }
 }
 
-fn check_end(end: &End) -> Result<(), AttemptFailure> {
+fn check_end(end: &ExecEnd) -> Result<(), AttemptFailure> {
     let why = match end {
-        End::Succeeded => return Ok(()),
-        End::Failed { status } => status.clone(),
-        End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
-        End::TooLarge { limit } => {
+        ExecEnd::Succeeded => return Ok(()),
+        ExecEnd::Failed { status } => status.clone(),
+        ExecEnd::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
+        ExecEnd::TooLarge { limit } => {
             let why = format!("more than {} MiB of output", limit >> 20);
             return Err(AttemptFailure::from_output(Finding::at("", ProblemCode::TooLarge, why)));
         }
-        End::NotStarted { why } => why.clone(),
-        End::Cancelled => "it was cancelled".to_owned(),
+        ExecEnd::NotStarted { why } => why.clone(),
+        ExecEnd::Cancelled => "it was cancelled".to_owned(),
     };
     Err(AttemptFailure::from_output(why))
 }

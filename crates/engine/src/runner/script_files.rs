@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use raymond_backends::script::{LastWords, Spoken, Told};
+use raymond_backends::script::{ScriptOutput, ScriptSuccess, ScriptEnd};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::settings::Pinning;
@@ -34,22 +34,22 @@ pub(super) struct Runnable {
 impl Runnable {
     /// Replaces the path of the copy by the script's own path in its messages: a user who reads
     /// `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
-    pub(super) fn with_own_paths(&self, told: Told) -> Told {
+    pub(super) fn with_own_paths(&self, told: ScriptEnd) -> ScriptEnd {
         let own = |text: String| self.own_paths(text);
         match told {
-            Told::Spoken(spoken) => Told::Spoken(Spoken { stderr: own(spoken.stderr), ..spoken }),
-            Told::Failed { failure, last } => {
+            ScriptEnd::Succeeded(spoken) => ScriptEnd::Succeeded(ScriptSuccess { stderr: own(spoken.stderr), ..spoken }),
+            ScriptEnd::Failed { failure, output } => {
                 let failure = match failure {
                     TurnFailure::Script { status, stderr } => {
                         TurnFailure::Script { status, stderr: own(stderr) }
                     }
                     other => other,
                 };
-                Told::Failed { failure, last: LastWords { stderr: own(last.stderr), ..last } }
+                ScriptEnd::Failed { failure, output: ScriptOutput { stderr: own(output.stderr), ..output } }
             }
-            Told::Interrupted { progressed, last } => {
-                let last = LastWords { stderr: own(last.stderr), ..last };
-                Told::Interrupted { progressed, last }
+            ScriptEnd::Interrupted { progressed, output } => {
+                let output = ScriptOutput { stderr: own(output.stderr), ..output };
+                ScriptEnd::Interrupted { progressed, output }
             }
         }
     }
@@ -136,7 +136,7 @@ const MOST_KEPT_BYTES: usize = 64 * 1024;
 
 /// Keeps the end of a script's output at the place of a transcript. Only people read it, so errors are
 /// ignored.
-pub(super) fn keep_output(transcript: &Path, last: &LastWords) {
+pub(super) fn keep_output(transcript: &Path, last: &ScriptOutput) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
         let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT_BYTES))..];
         if let (false, Some(folder)) = (end.is_empty(), transcript.parent()) {

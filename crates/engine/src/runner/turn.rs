@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::contract::{Answer, Backend, Capability, Request, Started, Watch};
+use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_backends::process::{Inherit, Limits, Marker};
-use raymond_backends::script::{self, Script, Spoken, Told};
+use raymond_backends::script::{self, Script, ScriptSuccess, ScriptEnd};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, StateName, TurnId};
@@ -104,7 +104,7 @@ pub(crate) async fn prompt(
     context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
     spec: Box<TurnSpec>,
-    watch: Watch,
+    watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
     let PreparedPrompt { backend, request, check } = match prepare_prompt(&context, effect, spec)? {
         Ok(prepare_prompt) => prepare_prompt,
@@ -199,7 +199,7 @@ pub(crate) async fn follow(
     context: Arc<TurnContext>,
     effect: Box<PromptEffect>,
     agent_step: Option<Box<AgentStep>>,
-    watch: Watch,
+    watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = context.backends.get(&effect.backend) else {
         // The client was started by an owner with this backend, so it may have cost something.
@@ -213,8 +213,8 @@ pub(crate) async fn follow(
     check.outcome(&context, answer).await
 }
 
-fn started(context: &TurnContext, effect: &PromptEffect) -> Started {
-    Started {
+fn started(context: &TurnContext, effect: &PromptEffect) -> StartedTurn {
+    StartedTurn {
         nonce: context.nonce.clone(),
         turn: effect.turn.clone(),
         attempt: effect.attempt,
@@ -294,16 +294,16 @@ pub(crate) async fn script(
         grace: context.grace,
         ..Limits::default()
     };
-    let output = transcript(&context.transcripts, &effect.turn, effect.attempt);
+    let path = transcript(&context.transcripts, &effect.turn, effect.attempt);
     let ended = script::run(script, &limits, &cancel).await;
     Ok(match runnable.with_own_paths(ended) {
-        Told::Spoken(spoken) => script_outcome(&context, &effect.cwd, spoken)?,
-        Told::Failed { failure, last } => {
-            script_files::keep_output(&output, &last);
+        ScriptEnd::Succeeded(spoken) => script_outcome(&context, &effect.cwd, spoken)?,
+        ScriptEnd::Failed { failure, output } => {
+            script_files::keep_output(&path, &output);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
         }
-        Told::Interrupted { progressed, last } => {
-            script_files::keep_output(&output, &last);
+        ScriptEnd::Interrupted { progressed, output } => {
+            script_files::keep_output(&path, &output);
             let (by, cost) = (Interruption::Stop, Cost::Free);
             Outcome::Interrupted { by, cost, progressed, session: None }
         }
@@ -313,7 +313,7 @@ pub(crate) async fn script(
 fn script_outcome(
     context: &TurnContext,
     cwd: &str,
-    spoken: Spoken,
+    spoken: ScriptSuccess,
 ) -> Result<Outcome, blobs::Error> {
     let cwd = Path::new(cwd);
     let mut finished = observe::read_final_text(&spoken.text, Source::Script, cwd, &context.blobs)?;

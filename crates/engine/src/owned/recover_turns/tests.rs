@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{Answering, Attached as Found, Backend, Reply, Request, Watch};
+use raymond_backends::contract::{AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver};
 use raymond_core::capability::Capability;
 use raymond_core::ids::BackendName;
 use raymond_core::run::input::Verdict;
@@ -32,11 +32,11 @@ impl Backend for Said {
         &[]
     }
 
-    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it had answered already")
     }
 
-    fn attach(&self, _: &Started) -> Found {
+    fn attach(&self, _: &StartedTurn) -> Found {
         Found::Finished(Answer::Replied(Box::new(Reply::new(self.0, Cost::Free))))
     }
 }
@@ -110,11 +110,11 @@ impl Backend for Illegible {
         &[]
     }
 
-    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, _: Request, _: TurnObserver) -> AnswerFuture<'_> {
         unreachable!("it may have answered already")
     }
 
-    fn attach(&self, _: &Started) -> Found {
+    fn attach(&self, _: &StartedTurn) -> Found {
         Found::Unreadable { why: "could not read it".to_owned() }
     }
 }
