@@ -83,7 +83,7 @@ pub(crate) fn usable(
 ) -> Result<UsableBackends, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
     // Unpinned states are checked again at every visit, with the same function.
-    backends.weigh_by(unsupported_options);
+    backends.check_with(unsupported_options);
     if settings.definition == Pinning::Unpinned {
         // With unpinned states, an edit may name any client, so both are added unchecked.
         backends.add(claude(config, settings));

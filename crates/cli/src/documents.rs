@@ -133,11 +133,11 @@ impl DocumentFile {
         let files = schema_dirs.workspace.schema_files(&schema_dirs.directories, parse);
         let files = files.map_err(|faults| {
             let told = |(_, fault): (usize, WorkspaceError)| {
-                Problem::new("", steps::flaw_of_path(&fault.why), fault.to_string())
+                Problem::new("", steps::path_problem_code(&fault.why), fault.to_string())
             };
             self.document_error(faults.into_iter().map(told).collect())
         })?;
-        steps::prepare(&self.json, vars, (path, &steps::Shelf(files)))
+        steps::prepare(&self.json, vars, path, &steps::WorkspaceSchemas(files))
             .map_err(|problems| self.document_error(problems))
     }
 

@@ -113,7 +113,7 @@ fn on_signal(signal: Signal) {
         Signal::Interrupt => 130,
         Signal::Terminate => 143,
         // A poke announces a request in the inbox of a run, and only an owner has one.
-        Signal::Poke => return,
+        Signal::Wake => return,
     };
     let mut phase = lock_phase();
     match &*phase {

@@ -1,7 +1,7 @@
 //! Finds the run that the user means, and reads runs with errors that a user understands.
 //!
 //! A run is named by its id, a unique prefix of the id, or `@last`. Reading goes through
-//! `raymond_engine::look`; this module only tells apart runs that never started, lost their journal
+//! `raymond_engine::inspect`; this module only tells apart runs that never started, lost their journal
 //! or cannot be read.
 
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<R
 }
 
 /// Reads a run; fails if it never started or cannot be read.
-pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
+pub(crate) fn look(project: &Project, run: &RunId) -> Result<Inspection, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
         Examined::NeverStarted => Err(never_started(run)),
@@ -50,13 +50,13 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
 }
 
 /// Returns all readable records of a run.
-pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failure>> {
+pub(crate) fn records(seen: &Inspection) -> impl Iterator<Item = Result<Record, Failure>> {
     let unread = |error| Failure::from(error).naming_run(&seen.header.run);
     seen.records().map(move |record| record.map_err(unread))
 }
 
 /// Prints where the readable records end, if damaged ones follow.
-pub(crate) fn report_damage(seen: &Look) {
+pub(crate) fn report_damage(seen: &Inspection) {
     if let Tail::Damaged(damaged) = &seen.journal.tail {
         crate::say!("{}: showing only the records before the damage: {damaged}", seen.head.run.id);
     }
@@ -93,9 +93,9 @@ pub(crate) fn journal_missing(project: &Project, run: &RunId) -> Failure {
 
 /// The readable state of a run.
 pub(crate) enum Examined {
-    Readable(Box<Look>),
+    Readable(Box<Inspection>),
     /// Not even the first record is intact.
-    Damaged(Box<Look>),
+    Damaged(Box<Inspection>),
     NeverStarted,
     /// The run has started, but its journal is missing or empty.
     Lost,
@@ -114,7 +114,9 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
         },
         // A directory without a journal: either the creation was interrupted, or the journal was
         // deleted.
-        Err(LookError::Journal(error)) if error.is_missing() => never_started_or_lost(project, run),
+        Err(InspectError::Journal(error)) if error.is_missing() => {
+            never_started_or_lost(project, run)
+        }
         Err(error) => Examined::Unreadable(error),
     }
 }
@@ -133,7 +135,7 @@ fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
 #[derive(Default)]
 pub(crate) struct AllRuns {
     /// Runs that can be read, the latest start first.
-    pub(crate) looks: Vec<Look>,
+    pub(crate) looks: Vec<Inspection>,
     /// Runs that never started, by name.
     pub(crate) never_started: Vec<RunId>,
     /// Runs that cannot be read, by name.

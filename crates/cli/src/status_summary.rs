@@ -64,7 +64,7 @@ impl StatusSummary {
     }
 
     /// Returns the summary of a run that was read: its journal may be damaged, its states edited.
-    pub(crate) fn seen(project: &Project, seen: &Look) -> Self {
+    pub(crate) fn seen(project: &Project, seen: &Inspection) -> Self {
         let run = &seen.head.run;
         match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
@@ -85,7 +85,7 @@ impl StatusSummary {
 
     /// Adds the next command if the owner is suspended, or on another host: only the user knows
     /// whether that host is alive.
-    fn with_owner(mut self, seen: &Look) -> Self {
+    fn with_owner(mut self, seen: &Inspection) -> Self {
         let run = &seen.head.run;
         if let Some(owner) = seen.suspended_owner()
             && view::next_command(self.status) == view::Command::Wait
@@ -110,7 +110,7 @@ impl StatusSummary {
     }
 
     /// Adds retries of clients. It reads their transcripts, so `list` does not do it.
-    pub(crate) fn with_retries(mut self, project: &Project, seen: &Look) -> Self {
+    pub(crate) fn with_retries(mut self, project: &Project, seen: &Inspection) -> Self {
         if self.status != Status::Running {
             return self;
         }
@@ -132,9 +132,9 @@ impl StatusSummary {
     }
 
     /// Adds leftover processes. It searches all processes of the machine, which is slow.
-    pub(crate) fn with_processes(self, seen: &Look) -> Self {
+    pub(crate) fn with_processes(self, seen: &Inspection) -> Self {
         let left_running =
-            strays(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();
+            leftover_processes(seen).into_iter().map(|stray| sanitized(&stray.command)).collect();
         Self { left_running, ..self }
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use raymond_backends::exec::scratch;
 use raymond_backends::process::leftovers::{self, Leftover};
-use raymond_backends::process::{Grace, Identity, find_abandoned, is_abandoned_in, unrecorded_nonce};
+use raymond_backends::process::{
+    Grace, Identity, find_abandoned, is_abandoned_in, unrecorded_nonce,
+};
 use raymond_core::ids::Nonce;
 
 use crate::clock;

@@ -302,7 +302,11 @@ impl Tool {
     /// limits it to what the machine allows.
     fn settings(&self) -> Settings {
         let program = Program::Crayfish { answers: Answers::Caller };
-        Settings { program, max_parallel: process::max_parallel_programs(), ..self.settings.clone() }
+        Settings {
+            program,
+            max_parallel: process::max_parallel_programs(),
+            ..self.settings.clone()
+        }
     }
 }
 

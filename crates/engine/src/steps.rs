@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use raymond_backends::workspace::{WorkspaceError, SchemaFiles, WorkspaceErrorKind};
+use raymond_backends::workspace::{SchemaFiles, WorkspaceError, WorkspaceErrorKind};
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -74,7 +74,9 @@ pub fn prepare(
 pub fn path_problem_code(why: &WorkspaceErrorKind) -> ProblemCode {
     match why {
         WorkspaceErrorKind::Escapes => ProblemCode::EscapingPath,
-        WorkspaceErrorKind::Missing | WorkspaceErrorKind::NotAFile | WorkspaceErrorKind::Unreadable(_) => ProblemCode::Unreadable,
+        WorkspaceErrorKind::Missing
+        | WorkspaceErrorKind::NotAFile
+        | WorkspaceErrorKind::Unreadable(_) => ProblemCode::Unreadable,
         WorkspaceErrorKind::TooLarge { .. } => ProblemCode::TooLarge,
     }
 }
@@ -84,9 +86,10 @@ pub(crate) fn file_problem_code(fault: &WorkspaceError) -> ProblemCode {
     match &fault.why {
         WorkspaceErrorKind::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
         WorkspaceErrorKind::Missing => ProblemCode::MissingFile,
-        why @ (WorkspaceErrorKind::Escapes | WorkspaceErrorKind::NotAFile | WorkspaceErrorKind::Unreadable(_) | WorkspaceErrorKind::TooLarge { .. }) => {
-            path_problem_code(why)
-        }
+        why @ (WorkspaceErrorKind::Escapes
+        | WorkspaceErrorKind::NotAFile
+        | WorkspaceErrorKind::Unreadable(_)
+        | WorkspaceErrorKind::TooLarge { .. }) => path_problem_code(why),
     }
 }
 

@@ -78,7 +78,7 @@ async fn follow(
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // Read the owner before the journal: an owner that ends in between has already written its
         // last record, so nothing is missed.
-        let owner = look::owner_and_life(project, run)?;
+        let owner = inspect::owner_and_life(project, run)?;
         let lines =
             Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;
         for line in lines.iter() {

@@ -65,7 +65,7 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     // Decides below whether a failed start may remove the directory: the directory of an older run
     // must stay.
-    let is_new = !paths.exist(disk)?;
+    let is_new = !paths.exists(disk)?;
     let runtime = crate::runtime()?;
     // A Ctrl-C during the start must not hide the id of a run that has already started.
     let mut interrupt = {

@@ -80,7 +80,7 @@ fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure>
     Ok((counted(readable, "run"), costs))
 }
 
-fn count(project: &Project, seen: &Look, query: &CostQuery) -> Result<Costs, Failure> {
+fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Costs, Failure> {
     runs::report_damage(seen);
     let mut counter = Counter::new(query.by, query.since);
     for record in runs::records(seen) {

@@ -67,7 +67,7 @@ async fn play(demo: &DemoDirectory, binary: &Binary) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn call_and_function(demo: &DemoDirectory, binary: &Binary) -> Result<Look, Failure> {
+async fn call_and_function(demo: &DemoDirectory, binary: &Binary) -> Result<Inspection, Failure> {
     directory::title("Act 1: a call and a function");
     directory::say(
         "notes/ writes release notes: 1_START.sh, PLAN.md, DIG.md, WRITE.md, JUDGE.md, PUBLISH.sh.\n\
@@ -80,7 +80,7 @@ async fn call_and_function(demo: &DemoDirectory, binary: &Binary) -> Result<Look
     let finished = binary.run(&words).await?;
     expect("the exit code of the first run", &finished.code, &Some(0))?;
     expect("the result of the first run", &finished.stdout.trim_end(), &PUBLISHED)?;
-    let seen = demo.look("first")?;
+    let seen = demo.inspect("first")?;
     let sessions = Facts::of(&seen).sessions();
     let expected = [
         "PLAN.md   opens conversation A",
@@ -106,7 +106,7 @@ async fn fork(demo: &DemoDirectory, binary: &Binary) -> Result<(), Failure> {
     let words = ["run", "audit", "--run-id", "second", "--replies", "audit.yaml", "--budget", "2"];
     let finished = binary.run(&words).await?;
     expect("the exit code of the second run", &finished.code, &Some(0))?;
-    let seen = demo.look("second")?;
+    let seen = demo.inspect("second")?;
     let facts = Facts::of(&seen);
     let expected = [
         "main          three workers are on their way",
@@ -134,7 +134,7 @@ async fn kill_and_resume(
     let words = ["run", "notes", "--run-id", "third", "--replies", "slow.yaml", "--budget", "2"];
     let running = binary.start(&words)?;
     running.kill_when(|line| line.contains("→ JUDGE.md")).await?;
-    let cut = demo.look("third")?;
+    let cut = demo.inspect("third")?;
     expect("the status of the killed run", &cut.status, &Status::Interrupted)?;
     expect("the turns in flight when it was killed", &in_flight(&cut.head.run), &vec!["JUDGE.md"])?;
     directory::say("The journal records which turns finished and which did not:");
@@ -151,7 +151,7 @@ async fn kill_and_resume(
         &Some(plan),
     )?;
     expect("the result after the kill", &finished.stdout.trim_end(), &PUBLISHED)?;
-    let resumed = demo.look("third")?;
+    let resumed = demo.inspect("third")?;
     account(demo, undisturbed, &resumed)
 }
 
@@ -162,7 +162,11 @@ fn in_flight(run: &Run) -> Vec<&str> {
 }
 
 /// Counts turns, charges and published lines in the journals, and prints them.
-fn account(demo: &DemoDirectory, undisturbed: &Look, resumed: &Look) -> Result<(), Failure> {
+fn account(
+    demo: &DemoDirectory,
+    undisturbed: &Inspection,
+    resumed: &Inspection,
+) -> Result<(), Failure> {
     let (before, after) = (Facts::of(undisturbed), Facts::of(resumed));
     expect("the turns that were finished after the kill", &after.settled, &before.settled)?;
     let more_than_once = after.settled.values().filter(|times| **times != 1).count();

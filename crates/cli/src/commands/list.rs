@@ -37,7 +37,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
 
 /// Returns the status of a run. Searching for processes is slow, so it happens only for a run that
 /// may have some.
-fn place(project: &Project, look: &Look) -> StatusSummary {
+fn place(project: &Project, look: &Inspection) -> StatusSummary {
     let place = StatusSummary::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
 }

@@ -87,7 +87,7 @@ impl Turn {
 }
 
 /// Collects the turns of a run in the order of their starts.
-fn collect_turns(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
+fn collect_turns(turns: &mut Turns, seen: &Inspection) -> Result<Vec<Turn>, Failure> {
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
         for (change, outcome) in changes(turns, &record?) {

@@ -28,7 +28,7 @@ struct CrayfishHost {
 }
 
 impl Host for CrayfishHost {
-    fn call(&self, sent: Sent, follower: Follower) -> Reply {
+    fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
         let runtime = match crate::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => {

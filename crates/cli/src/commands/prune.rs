@@ -82,12 +82,12 @@ fn refused(error: DiscardError, run_to_delete: &RunToDelete) -> Failure {
     let RunToDelete { run, .. } = run_to_delete;
     match error {
         DiscardError::Lock(error) => error.into(),
-        DiscardError::Look(error) => Failure::from(error).naming_run(run),
+        DiscardError::Inspect(error) => Failure::from(error).naming_run(run),
         DiscardError::Disk(error) => error.into(),
-        DiscardError::Tracked(error) => error.into(),
-        error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
+        DiscardError::GitTracked(error) => error.into(),
+        error @ DiscardError::ActiveCopy(_) => Failure::environment(error.to_string()),
         DiscardError::Processes { .. } => plan::still_runs(run, run_to_delete.is_unfinished),
-        error @ DiscardError::Young(_) => plan::too_young(&error),
+        error @ DiscardError::MayBeStarting(_) => plan::too_young(&error),
         error @ DiscardError::Changed(_) => {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }

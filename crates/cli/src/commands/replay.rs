@@ -25,7 +25,7 @@ pub(crate) fn replay(flags: &RunArgument) -> Result<u8, Failure> {
     let paths = project.paths(&run);
     if let Tail::Damaged(damaged) = seen.journal.tail {
         let damaged = journal::Error::Damaged { path: paths.journal, damaged };
-        return Err(Failure::from(LookError::Journal(damaged)).naming_run(&run));
+        return Err(Failure::from(InspectError::Journal(damaged)).naming_run(&run));
     }
     let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths));
     let replayed = replayed.map_err(|error| Failure::from(error).naming_run(&run))?;

@@ -44,7 +44,7 @@ use preflight::{
 pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
-    how: Opening,
+    how: OpenOptions,
     setting_flags: &'a SettingFlags,
     max_iterations: Option<u32>,
     prices: Prices,
@@ -98,7 +98,11 @@ impl<'a> ResumeOptions<'a> {
         Self {
             plan: false,
             edits: Edits::Undecided,
-            how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
+            how: OpenOptions {
+                takeover: Takeover::Never,
+                truncate_to: None,
+                clients: LeftoverClients::Adopt,
+            },
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: Prices::Kept,
@@ -117,7 +121,11 @@ impl<'a> ResumeOptions<'a> {
         Self {
             plan: flags.plan,
             edits,
-            how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
+            how: OpenOptions {
+                takeover,
+                truncate_to: flags.truncate_to,
+                clients: LeftoverClients::Adopt,
+            },
             setting_flags: &flags.setting_flags,
             max_iterations: flags.max_iterations,
             prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
@@ -155,7 +163,7 @@ pub(super) fn resume_run(
     // run.
     let seen = match before_opening(project, run, options)? {
         BeforeOpening::Done(code) => return Ok(code),
-        BeforeOpening::Opening(seen) => seen,
+        BeforeOpening::Open(seen) => seen,
     };
     match options.drive_mode {
         DriveMode::Foreground => {}
@@ -165,7 +173,8 @@ pub(super) fn resume_run(
     let runtime = crate::runtime()?;
     // A recovery reads transcripts of every client, even of one that cannot be started any more.
     let known = |settings: &Settings| backends::known(project, settings);
-    let opened = runtime.block_on(Owned::open_knowing(project, run, options.how, seen, &known));
+    let opened =
+        runtime.block_on(OwnedRun::open_with_backends(project, run, options.how, seen, &known));
     let owned = opened.map_err(|error| Failure::from(error).naming_run(run))?;
     report_opening(&owned.found);
     // The journal exists but its first record was torn: there is no run to continue.
@@ -242,7 +251,7 @@ enum BeforeOpening {
     /// The command is finished, with this exit code.
     Done(u8),
     /// The run must be opened. It was read already, unless a rewind will discard records.
-    Opening(Option<Box<Look>>),
+    Open(Option<Box<Inspection>>),
 }
 
 fn before_opening(
@@ -253,7 +262,7 @@ fn before_opening(
     let seen = match (runs::look(project, run), options.how.truncate_to) {
         // The unreadable part may be what the rewind discards.
         (Err(_), Some(_)) => {
-            return runs::check_started(project, run).map(|()| BeforeOpening::Opening(None));
+            return runs::check_started(project, run).map(|()| BeforeOpening::Open(None));
         }
         (seen, _) => seen?,
     };
@@ -264,7 +273,7 @@ fn before_opening(
         if options.setting_flags.budget.is_some() {
             check_cap(&seen.head, &options.settings(project, &seen.head.run)?)?;
         }
-        return Ok(BeforeOpening::Opening(None));
+        return Ok(BeforeOpening::Open(None));
     }
     if let Some(code) = report_if_over(project, &seen, options)? {
         return Ok(BeforeOpening::Done(code));
@@ -275,7 +284,7 @@ fn before_opening(
     if options.plan {
         return only_plan(project, &seen, options).map(BeforeOpening::Done);
     }
-    Ok(BeforeOpening::Opening(Some(Box::new(seen))))
+    Ok(BeforeOpening::Open(Some(Box::new(seen))))
 }
 
 /// Returns the plan. With edited states it does not name agents, because they may enter other
@@ -291,7 +300,11 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 }
 
 /// Prints the plan of `--plan` without changing anything.
-fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Result<u8, Failure> {
+fn only_plan(
+    project: &Project,
+    seen: &Inspection,
+    options: &ResumeOptions<'_>,
+) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
     // `--plan` takes no lock, but a plan for a run that another process drives would be wrong at
@@ -342,7 +355,7 @@ fn only_plan(project: &Project, seen: &Look, options: &ResumeOptions<'_>) -> Res
 }
 
 /// Prints what opening the run found.
-fn report_opening(found: &Found) {
+fn report_opening(found: &OpenReport) {
     if let Some(torn) = &found.torn {
         let kept = torn.kept.as_ref().map(|path| format!("; a copy is in {}", path.display()));
         crate::say!(
@@ -358,12 +371,12 @@ fn report_opening(found: &Found) {
 }
 
 /// Ends the leftover processes of an ended run, whose owner may have been killed.
-pub(super) fn end_leftover_processes(project: &Project, seen: &Look) -> Result<(), Failure> {
-    if seen.owner.is_some() || strays(seen).is_empty() {
+pub(super) fn end_leftover_processes(project: &Project, seen: &Inspection) -> Result<(), Failure> {
+    if seen.owner.is_some() || leftover_processes(seen).is_empty() {
         return Ok(());
     }
     let run = &seen.header.run;
-    match crate::runtime()?.block_on(owned::end_left(project, run)) {
+    match crate::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
         Ok((left, survivors)) => report_leftovers(&left, &survivors),
         Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }

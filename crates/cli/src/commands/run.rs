@@ -1,7 +1,7 @@
 //! `raymond run`: starts a run, drives it and reports its end.
 //!
 //! Everything is checked before the run is created, so that a mistake leaves nothing behind. The
-//! engine drives the run (`raymond_engine::shell`); `resume` shares `drive`.
+//! engine drives the run (`raymond_engine::runner`); `resume` shares `drive`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -143,7 +143,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         DriveMode::StartBackground => return background::start(project, &run, flags.output),
         DriveMode::Detached => background::own_session()?,
     }
-    // Formatted now, because `Owned::create` consumes the definition, but printed only if the run
+    // Formatted now, because `OwnedRun::create` consumes the definition, but printed only if the run
     // was created.
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
@@ -157,7 +157,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     // The runtime must exist before this process owns a run: other processes wake an owner with
     // SIGUSR1, which would end a process without a handler.
     let runtime = crate::runtime()?;
-    let (owned, start) = match Owned::create(project, prepared, launch) {
+    let (owned, start) = match OwnedRun::create(project, prepared, launch) {
         // Another process created the run between the check and now.
         Err(LaunchError::Exists(run)) => return resume_existing(project, run, flags, program),
         created => created?,
@@ -342,12 +342,12 @@ pub(super) fn drive(
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     interrupts::hand_over_to(SignalOwner::Owner);
     // The shell handles signals from here on, so the early signal thread must ignore them.
-    let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
+    let driven = runtime.block_on(runner::drive(owned, backends, inputs, &mut console));
     finish(runtime, move || {
         let said = console.end();
         // The console ends first: live rows must be gone before an error is printed.
         let driven = driven.map_err(|error| with_resume_hint(error.into(), &run))?;
-        let Driven { head, status, signal } = driven;
+        let DriveOutcome { head, status, signal } = driven;
         report(&head, status, &blobs, &said)?;
         Ok(exit_code(status, signal))
     })

@@ -33,7 +33,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
         // before it ended all processes.
         before @ Phase::Ended(was) if was == Ending::Completed || was == ending => {
             resume::end_leftover_processes(&project, &seen)?;
-            Answered::Ended(before)
+            StopOutcome::Ended(before)
         }
         _ => {
             let runtime = crate::runtime()?;
@@ -69,7 +69,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             crate::say!("{run}: {status}");
             Ok(0)
         }
-        Answered::Ended(_) | Answered::Refused(_) if matches!(status, Status::Waiting(..)) => {
+        StopOutcome::Ended(_) | StopOutcome::Refused(_)
+            if matches!(status, Status::Waiting(..)) =>
+        {
             let message = format!("{run} is {status}, and no process drives it");
             Err(Failure::usage(message)
                 .hint(format!("raymond why {run}; to end it for good: raymond cancel {run}")))

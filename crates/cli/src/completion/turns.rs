@@ -35,7 +35,7 @@ fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<Completio
 }
 
 /// Returns the run that the command line names, or the last one.
-fn meant() -> Option<Look> {
+fn meant() -> Option<Inspection> {
     let project = runs::project().ok()?;
     let all = newest_first(&project);
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -33,21 +33,21 @@ const UNREADABLE_HINT: &str = "make the file readable again, then run the same c
 
 impl From<disk::Error> for Failure {
     fn from(error: disk::Error) -> Self {
-        let hint = match error.trouble() {
-            disk::Trouble::Full => Some("free some space"),
-            disk::Trouble::ReadOnly | disk::Trouble::Denied => {
+        let hint = match error.kind() {
+            disk::DiskErrorKind::Full => Some("free some space"),
+            disk::DiskErrorKind::ReadOnly | disk::DiskErrorKind::Denied => {
                 Some("Raymond stores runs in .raymond/: use a directory where it can write")
             }
-            disk::Trouble::Link => Some(
+            disk::DiskErrorKind::Link => Some(
                 "Raymond does not write through links: replace the link by a directory or a file",
             ),
-            disk::Trouble::Foreign(_) => Some(
+            disk::DiskErrorKind::OtherUser(_) => Some(
                 "its owner could choose what runs here; work elsewhere, or run `git init` in your own directory",
             ),
             disk::DiskErrorKind::Missing | disk::DiskErrorKind::Other => None,
         };
-        let failure = match error.trouble() {
-            disk::Trouble::Other => Self::from_error(ENVIRONMENT, &error),
+        let failure = match error.kind() {
+            disk::DiskErrorKind::Other => Self::from_error(ENVIRONMENT, &error),
             // The message names the cause already, so the error of the system is not appended.
             _ => Self::new(ENVIRONMENT, error.to_string()),
         };
@@ -117,7 +117,7 @@ impl From<FoldError> for Failure {
         let failure = Self::from_error(ENVIRONMENT, &error);
         match error {
             FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
-            FoldError::Foreign(_) | FoldError::Stranger { .. } => {
+            FoldError::NotAJournal(_) | FoldError::OtherRun { .. } => {
                 failure.hint("another file has replaced it: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NO_RECORD_HINT),
@@ -216,20 +216,20 @@ impl From<OwnError> for Failure {
             OwnError::Disk(error) => error.into(),
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
-            error @ OwnError::Elsewhere(_) => Self::from_error(LOCKED, &error)
+            error @ OwnError::ActiveCopy(_) => Self::from_error(LOCKED, &error)
                 .hint("Raymond cannot distinguish its processes from those of this copy: end it there first"),
-            OwnError::Tracked(error) => error.into(),
+            OwnError::GitTracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
             error @ OwnError::Unreadable { .. } => Self::from_error(ENVIRONMENT, &error).hint(UNREADABLE_HINT),
         }
     }
 }
 
-impl From<Tracked> for Failure {
-    fn from(error: Tracked) -> Self {
+impl From<GitTracked> for Failure {
+    fn from(error: GitTracked) -> Self {
         let failure = Self::from_error(USAGE, &error);
         match error {
-            Tracked::Run(_) => failure.hint(
+            GitTracked::Run(_) => failure.hint(
                 "it would run a workflow that another user pinned; if the run is yours: git rm -r --cached .raymond \
                  (and git update-index --no-split-index, where the index is split)",
             ),
@@ -293,7 +293,7 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
 impl From<InspectError> for Failure {
     fn from(error: InspectError) -> Self {
         match error {
-            LookError::NothingYet { run, owner } => {
+            InspectError::NothingYet { run, owner } => {
                 let by = process_on_host(&owner);
                 let message = format!("{run} is driven by {by}, which has recorded nothing yet");
                 Self::new(LOCKED, message)
@@ -329,13 +329,13 @@ impl From<DriverError> for Failure {
 impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
         match error {
-            ShellError::Driver(error) => error.into(),
-            ShellError::Blobs(error) => error.into(),
-            ShellError::Home(error) => error.into(),
-            error @ ShellError::Refused(_) => {
+            RunnerError::Driver(error) => error.into(),
+            RunnerError::Blobs(error) => error.into(),
+            RunnerError::RunDirectory(error) => error.into(),
+            error @ RunnerError::Refused(_) => {
                 Self::from_error(USAGE, &error).hint("run raymond why")
             }
-            error @ ShellError::Signals(_) => Self::from_error(ENVIRONMENT, &error),
+            error @ RunnerError::Signals(_) => Self::from_error(ENVIRONMENT, &error),
         }
     }
 }
@@ -345,7 +345,7 @@ impl From<RequestError> for Failure {
         match error {
             RequestError::Inbox(inbox::Error::Disk(error)) => error.into(),
             RequestError::Inbox(error) => Self::from_error(ENVIRONMENT, &error),
-            RequestError::Look(error) => error.into(),
+            RequestError::Inspect(error) => error.into(),
             RequestError::Own(error) => error.into(),
             RequestError::Driver(error) => error.into(),
             RequestError::Journal(error) => error.into(),

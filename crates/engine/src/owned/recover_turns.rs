@@ -72,7 +72,9 @@ impl OwnedRun {
                 gone.insert(marker);
             }
             match found {
-                contract::AttachResult::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                contract::AttachResult::Unreadable { why }
+                    if on_unreadable == OnUnreadable::Refuse =>
+                {
                     Err(OwnError::Unreadable { why })
                 }
                 contract::AttachResult::Finished(answer) if run.flow.is_some() => {

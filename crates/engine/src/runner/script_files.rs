@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use raymond_backends::script::{ScriptOutput, ScriptSuccess, ScriptEnd};
+use raymond_backends::script::{ScriptEnd, ScriptOutput, ScriptSuccess};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::settings::Pinning;
@@ -37,7 +37,9 @@ impl Runnable {
     pub(super) fn with_own_paths(&self, told: ScriptEnd) -> ScriptEnd {
         let own = |text: String| self.own_paths(text);
         match told {
-            ScriptEnd::Succeeded(spoken) => ScriptEnd::Succeeded(ScriptSuccess { stderr: own(spoken.stderr), ..spoken }),
+            ScriptEnd::Succeeded(spoken) => {
+                ScriptEnd::Succeeded(ScriptSuccess { stderr: own(spoken.stderr), ..spoken })
+            }
             ScriptEnd::Failed { failure, output } => {
                 let failure = match failure {
                     TurnFailure::Script { status, stderr } => {
@@ -45,7 +47,10 @@ impl Runnable {
                     }
                     other => other,
                 };
-                ScriptEnd::Failed { failure, output: ScriptOutput { stderr: own(output.stderr), ..output } }
+                ScriptEnd::Failed {
+                    failure,
+                    output: ScriptOutput { stderr: own(output.stderr), ..output },
+                }
             }
             ScriptEnd::Interrupted { progressed, output } => {
                 let output = ScriptOutput { stderr: own(output.stderr), ..output };

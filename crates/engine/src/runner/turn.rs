@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_backends::process::{Inherit, Limits, Marker};
-use raymond_backends::script::{self, Script, ScriptSuccess, ScriptEnd};
+use raymond_backends::script::{self, Script, ScriptEnd, ScriptSuccess};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, StateName, TurnId};

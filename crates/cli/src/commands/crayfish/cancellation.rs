@@ -30,7 +30,7 @@ async fn stop_signal(signals: &mut Signals) {
         match signals.next().await {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => return,
             // A poke announces a request in the inbox of a run, and only an owner has one.
-            Signal::Poke => {}
+            Signal::Wake => {}
         }
     }
 }

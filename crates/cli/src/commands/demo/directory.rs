@@ -59,8 +59,8 @@ impl DemoDirectory {
     }
 
     /// Reads a run of the demo.
-    pub(super) fn look(&self, run: &str) -> Result<Look, Failure> {
-        Ok(look(&self.project, &RunId::new(run))?)
+    pub(super) fn inspect(&self, run: &str) -> Result<Inspection, Failure> {
+        Ok(inspect(&self.project, &RunId::new(run))?)
     }
 
     /// Returns the number of lines of a file.

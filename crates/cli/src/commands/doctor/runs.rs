@@ -95,7 +95,7 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 }
 
 /// Returns the problem of a run, if it has one.
-fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
+fn of_run(project: &Project, seen: &Inspection) -> Option<Finding> {
     let run = &seen.header.run;
     let StatusSummary { why, next_command, .. } = StatusSummary::seen(project, seen);
     if let Tail::Damaged(_) = seen.journal.tail {
@@ -113,7 +113,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
 }
 
 /// Finds processes of a run that has no owner.
-fn left(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Option<Finding> {
+fn left(project: &Project, seen: &Inspection, processes: &[MarkedProcess]) -> Option<Finding> {
     let commands = commands(seen, processes);
     if commands.is_empty() {
         return None;
@@ -128,7 +128,7 @@ fn left(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Option<F
     })
 }
 
-fn commands(seen: &Look, processes: &[MarkedProcess]) -> Vec<String> {
+fn commands(seen: &Inspection, processes: &[MarkedProcess]) -> Vec<String> {
     if seen.owner.is_some() {
         return Vec::new();
     }

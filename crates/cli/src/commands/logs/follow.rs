@@ -46,7 +46,7 @@ impl TurnFollower<'_> {
     pub(super) fn follow(
         mut self,
         project: &Project,
-        mut seen: Look,
+        mut seen: Inspection,
         known: Vec<Turn>,
     ) -> Result<(), Stop> {
         let run = seen.header.run.clone();
@@ -58,7 +58,7 @@ impl TurnFollower<'_> {
             self.read_transcripts()?;
             // Read the owner before the journal: an owner that ends in between has already written
             // its last record, so nothing is missed.
-            let owner = look::owner(project, &run).map_err(Failure::from)?;
+            let owner = inspect::owner(project, &run).map_err(Failure::from)?;
             let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
             let lines = followed.map_err(Failure::from)?;
             for line in lines.iter() {

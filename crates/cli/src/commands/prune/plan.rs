@@ -55,7 +55,7 @@ impl Prune {
 }
 
 impl RunToDelete {
-    fn of(project: &Project, seen: &Look) -> Self {
+    fn of(project: &Project, seen: &Inspection) -> Self {
         let run = seen.header.run.clone();
         Self {
             status: seen.status.as_str(),
@@ -125,7 +125,7 @@ impl Plan {
                 Examined::NeverStarted => {
                     own(project, &run)?;
                     if discard::may_be_starting(project, &run) {
-                        return Err(too_young(&DiscardError::Young(run)));
+                        return Err(too_young(&DiscardError::MayBeStarting(run)));
                     }
                     RunToDelete::never_started(project, &run)
                 }
@@ -144,7 +144,7 @@ impl Plan {
 }
 
 /// Checks that a run without an owner may be deleted.
-fn check(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Result<(), Failure> {
+fn check(project: &Project, seen: &Inspection, processes: &[MarkedProcess]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
     if processes.iter().any(|process| process.is_of(&seen.head.run.nonce)) {
@@ -155,7 +155,7 @@ fn check(project: &Project, seen: &Look, processes: &[MarkedProcess]) -> Result<
 
 fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
     discard::check_own(project, run).map_err(|error| match error {
-        DiscardError::Tracked(error) => error.into(),
+        DiscardError::GitTracked(error) => error.into(),
         error => Failure::environment(format!("could not delete {run}: {error}")),
     })
 }

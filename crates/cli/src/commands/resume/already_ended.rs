@@ -4,7 +4,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
 use raymond_core::view::{self, Plan, States, Status};
 use raymond_engine::driver::Head;
-use raymond_engine::look::Look;
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 use raymond_engine::{request, statefile};
 use raymond_store::lock::Takeover;
@@ -22,7 +22,7 @@ use super::{ResumeOptions, end_leftover_processes};
 /// the run can continue.
 pub(super) fn report_if_over(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     options: &ResumeOptions<'_>,
 ) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
@@ -73,7 +73,7 @@ pub(super) fn report_if_over(
 /// Ends a run that was asked to cancel and whose owner was killed before it finished.
 pub(super) fn end_cancelled(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     options: &ResumeOptions<'_>,
 ) -> Result<u8, Failure> {
     let run = &seen.header.run;
@@ -147,7 +147,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
 /// Reports a run that cannot continue after a rewind.
 pub(super) fn after_rewind(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     options: &ResumeOptions<'_>,
 ) -> Result<u8, Failure> {
     if is_left_to_caller(&seen.head.run) {
@@ -159,7 +159,7 @@ pub(super) fn after_rewind(
 /// Leaves a run of the tool to its caller, and takes over the lock of a dead owner on another host.
 fn leave_to_caller(
     project: &Project,
-    seen: &Look,
+    seen: &Inspection,
     options: &ResumeOptions<'_>,
 ) -> Result<u8, Failure> {
     let Head { run, .. } = &seen.head;
@@ -181,7 +181,7 @@ fn catch_up(
     // The holder of a lock may receive SIGUSR1: the runtime handles it.
     let _runtime = crate::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
-    statefile::catch_up(project, head, status, options.how.takeover);
+    statefile::refresh(project, head, status, options.how.takeover);
     Ok(status)
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond_backends::contract::{AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver};
+use raymond_backends::contract::{
+    AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver,
+};
 use raymond_core::capability::Capability;
 use raymond_core::ids::BackendName;
 use raymond_core::run::input::Verdict;
