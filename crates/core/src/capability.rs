@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::ids::BackendName;
-use crate::workflow::nearest;
+use crate::text::nearest;
 
 /// Something that not every client can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,11 +6,9 @@
 //! A caller speaks in an [`envelope`], and every failure has a [`ErrorCode`].
 //! Nothing here runs a step, and nothing checks a JSON Schema: that is program of the edges.
 
-pub mod answer;
 pub mod ask;
 pub mod call;
 pub mod condition;
-pub(crate) mod decide;
 pub mod document;
 pub mod envelope;
 pub mod error_code;
@@ -26,8 +24,10 @@ pub mod reading;
 pub mod render;
 pub mod schema;
 pub mod state;
+pub mod stored;
 pub mod template;
 pub mod validate;
+pub mod verdict;
 pub mod walk;
 
 pub use call::Call;
@@ -43,3 +43,4 @@ pub use problem_code::ProblemCode;
 pub use program::StepsProgram;
 pub use state::{StepEvent, StepsState};
 pub use template::Template;
+pub use verdict::Verdict;

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::crayfish::state::Stored;
+use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
+use crate::text::counted;
 use crate::time::{Span, Timestamp};
-use crate::view::counted;
 
 /// What an edge saw go wrong in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::workflow::Extension;
+use crate::extension::Extension;
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {

@@ -8,11 +8,14 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod agent;
 pub mod budget;
 pub mod capability;
 pub mod clock;
 pub mod crayfish;
+pub mod decide;
 pub mod diagnostic;
+pub mod extension;
 pub mod failure;
 pub mod few;
 pub mod ids;
@@ -22,6 +25,8 @@ pub mod protocol;
 pub mod redact;
 pub mod run;
 pub mod scheduler;
+pub mod steps;
+pub mod text;
 pub mod time;
 pub mod value;
 pub mod view;

@@ -6,18 +6,19 @@
 //! exists, or is allowed, is decided later.
 
 pub mod allowance;
-mod excerpt;
 pub mod fault;
 pub mod notice;
 pub mod reading;
 pub mod reminder;
 pub mod scan;
+pub mod source;
 pub mod tag;
 
 pub use allowance::{Allowance, Choice, Route, Routes};
 pub use fault::Fault;
-pub use notice::notice;
-pub use reading::{Malformed, Reading, Source};
+pub use notice::{Notice, notice};
+pub use reading::{Malformed, Reading};
 pub use reminder::reminder;
 pub use scan::scan;
+pub use source::Source;
 pub use tag::{Stack, Tag, TagName};

@@ -9,13 +9,15 @@
 //! Where values come from, and what is shown at all, is decided elsewhere.
 
 mod cover;
+mod finding;
 mod places;
 mod shapes;
 mod values;
 
 use std::borrow::Cow;
 
-use cover::{Cover, End};
+use cover::Cover;
+use finding::End;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";

@@ -5,8 +5,8 @@
 //! at the same scheduler.
 
 pub mod backoff;
-pub mod share;
+mod hold;
 pub mod turn;
 
-pub use share::Share;
-pub use turn::{Lane, Notice, Phase, Prompt, Scheduler, Turn};
+pub use hold::Hold;
+pub use turn::{Lane, Phase, Prompt, Scheduler, Turn};

@@ -7,9 +7,7 @@
 //! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
 //! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
-pub mod answers;
 pub mod backend_labels;
-mod bytes;
 pub mod costs;
 pub mod denied;
 pub mod health;
@@ -26,19 +24,18 @@ pub mod turns;
 pub mod why;
 
 pub use backend_labels::{BackendLabels, answering, asked};
-pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
-pub use next_command::{Command, States, is_final, is_of_caller, next_command, quoted};
+pub use next_command::{Command, States, is_final, is_of_caller, next_command};
 pub use path::Path;
 pub use place::place;
 pub use plan::{Fate, Plan};
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use why::{collected, counted, why};
+pub use why::{collected, why};
 
 #[cfg(test)]
 mod tests;

@@ -6,21 +6,15 @@
 
 pub mod definition;
 pub mod environment;
-pub mod extension;
 pub mod frontmatter;
 pub mod manifest;
 pub mod name;
-pub mod nearest;
 pub mod policy;
 pub mod template;
 
-pub use definition::{
-    Definition, Kind, Mark, Parsed, Platform, Reachability, SourceFile, Start, State,
-};
-pub use extension::Extension;
+pub use definition::{Definition, Mark, Parsed, Reachability, SourceFile, Start, State};
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;
 pub use name::{Unresolved, check_name};
-pub use nearest::nearest;
 pub use policy::{Policy, Refused};
 pub use template::Bindings;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::input::Verdict;
+use crate::crayfish::verdict::Verdict;
 
 use super::key::Key;
-use super::state::{StepsState, Stored};
+use crate::crayfish::stored::Stored;
 
 /// What a caller brings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,31 +36,8 @@ pub struct Output {
     pub verdict: Verdict,
 }
 
-/// What the caller has for a question.
-pub(super) enum Offer<'a> {
-    /// This output, which came under this name.
-    Output(String, &'a Output),
-    /// One for an attempt that is over.
-    Stale(String),
-}
-
 /// What a caller says of an attempt, and under which name: that of its key, else the id of its step.
 pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
     let names = [key.clone(), Key::plain(key.step.clone())];
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
-}
-
-impl StepsState {
-    /// What the caller has for an attempt at an agent step.
-    pub(super) fn offer(&self, key: &Key, attempt: u32) -> Option<Offer<'_>> {
-        let request = format!("{key}:{attempt}");
-        if let Some(output) = self.offers.get(&request) {
-            return Some(Offer::Output(request, output));
-        }
-        let names = [key.to_string(), key.step.to_string()];
-        let (name, output) =
-            names.into_iter().find_map(|name| Some((name.clone(), self.offers.get(&name)?)))?;
-        let claimed = written(&self.claims, key).map_or(1, |(_, claimed)| claimed);
-        Some(if claimed < attempt { Offer::Stale(name) } else { Offer::Output(name, output) })
-    }
 }

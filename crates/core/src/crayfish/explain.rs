@@ -10,7 +10,7 @@ use super::document::{
     SessionMode, StepIndex, While,
 };
 use super::template::Template;
-use crate::view::{counted, quoted};
+use crate::text::{counted, quoted};
 use words::{condition, first_line, gist, list, source};
 
 mod reads;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::problem_code::ProblemCode;
-use crate::workflow::nearest;
+use crate::text::nearest;
 
 /// How many problems are told; one more says how many there are beyond.
 pub const MOST: usize = 1_000;

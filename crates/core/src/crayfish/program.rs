@@ -3,7 +3,6 @@
 use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
-use crate::machine::Agent as Branch;
 
 use super::document::{Agent, Document, Exec, Kind, StepIndex};
 use super::key::Key;
@@ -86,19 +85,14 @@ impl StepsProgram {
     }
 }
 
-/// The key of the step that a branch is at.
-pub fn key_of(branch: &Branch) -> Option<Key> {
-    branch.visit.state.as_str().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::crayfish::render::Program;
+    use crate::decide::tests::steps::steps;
     use crate::run::program::Answers;
-    use crate::run::tests::steps::steps;
 
     #[test]
     fn a_program_is_called_with_what_its_strand_sees() {

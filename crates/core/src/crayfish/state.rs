@@ -12,19 +12,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::ids::{AgentId, SessionId};
-use crate::value::{Hash, Value};
+use crate::value::Value;
 
 use super::call::{Call, Output};
 use super::gate::{Gate, Passage};
 use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
+use super::stored::{Read, Stored};
 
 mod branch;
+mod gates;
+mod offers;
 #[cfg(test)]
 mod tests;
 
 pub use branch::{Branch, LoopFrame, Position};
+pub(crate) use offers::Offer;
 
 /// The most bytes of all results of a run: each reply holds them, the latest twice, and each call may
 /// echo them.
@@ -72,63 +76,10 @@ pub struct StepsState {
     pub stale: BTreeSet<String>,
 }
 
-/// What a step left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
-    /// The result as the text of a JSON value.
-    pub value: Value,
-    /// Whether it went well: only then is it never done again.
-    pub ok: bool,
-    /// The same, read. Not journalled: whoever takes up a run reads it again.
-    #[serde(skip)]
-    pub read: Read,
-}
-
-/// What a text means, once it was read. It says nothing that the text does not say, so it is never a
-/// difference.
-#[derive(Debug, Clone, Default)]
-pub struct Read(pub Option<Arc<Json>>);
-
-impl PartialEq for Read {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Read {}
-
-impl Stored {
-    /// A result of any length: a long one goes through `store`.
-    pub fn keep<E>(
-        json: Json,
-        ok: bool,
-        store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
-    ) -> Result<Self, E> {
-        let value = Value::keep(&written(&json), store)?;
-        Ok(Self { value, ok, read: Read(Some(Arc::new(json))) })
-    }
-
-    /// A small result.
-    pub fn inline(json: Json, ok: bool) -> Self {
-        let value = Value::Inline(written(&json));
-        Self { value, ok, read: Read(Some(Arc::new(json))) }
-    }
-
-    /// The result, if it was read.
-    pub fn json(&self) -> Option<&Json> {
-        self.read.0.as_deref()
-    }
-}
-
 /// What an agent step leaves whose answer is valid.
 pub fn accepted(answer: Json) -> Json {
     let fields = [("ok", true.into()), ("json", answer)];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The text of a value. It is what its `Display` writes, in half the time.
-pub fn written(json: &Json) -> String {
-    serde_json::to_string(json).unwrap_or_else(|_| json.to_string())
 }
 
 /// Something that is so from now on, of one branch.

@@ -29,6 +29,7 @@ mod source;
 mod tests;
 mod text;
 mod top;
+mod unfinished;
 mod walk;
 
 /// How many steps may stand inside each other.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
-use crate::view::counted;
+use crate::text::counted;
 
 use super::document::{Document, ForEach, Kind, List, OnMaxIters, Order, Step, StepIndex, While};
 use super::error_code::ErrorCode;

@@ -5,9 +5,9 @@ use crate::ids::{BackendName, StateName};
 use crate::run::decision::Decision;
 use crate::workflow::Definition;
 
-use super::agent::Agent;
-use super::session::Session;
 use super::session_backend::{SessionMismatch, crossing};
+use crate::agent::Agent;
+use crate::agent::Session;
 
 /// Where a transition leads, once limits are weighed.
 pub(crate) struct Destination {

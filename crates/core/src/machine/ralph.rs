@@ -9,15 +9,16 @@ use crate::failure::{Failure, TurnFailure};
 use crate::ids::StateName;
 use crate::protocol::{Malformed, Reading, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
-use crate::run::event::{Event, StackChange, Warning};
+use crate::run::event::{Event, StackChange};
 use crate::run::input::Finished;
 use crate::run::program::{Command, Ralph, UNTIL};
+use crate::run::warning::Warning;
 use crate::scheduler::Lane;
 use crate::value::Value;
 use crate::workflow::OnDenied;
 
-use super::agent::Agent;
-use super::session::Session;
+use crate::agent::Agent;
+use crate::agent::Session;
 
 /// A turn ended with a text.
 pub(crate) fn finished(

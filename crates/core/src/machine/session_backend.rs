@@ -9,7 +9,7 @@ use crate::run::Settings;
 use crate::run::decision::Decision;
 use crate::scheduler::Lane;
 
-use super::session::Session;
+use crate::agent::Session;
 
 /// A state that would go on in a conversation of another backend.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What a transition does: it is read, weighed against scope, policy and limits, and then either
 //! taken as a whole or not at all.
 
+use super::blocked::Blocked;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, StateName};
@@ -8,25 +9,15 @@ use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
 use crate::run::Run;
 use crate::run::decision::{Decision, Entry};
-use crate::run::event::{Event, StackChange, Warning};
+use crate::run::event::{Event, StackChange};
+use crate::run::warning::Warning;
 use crate::value::Value;
 use crate::workflow::Policy;
 
-use super::agent::{Agent, Frame};
 use super::limits::within_limits;
-use super::session::Session;
 use super::transition_context::{TransitionContext, cut};
-
-/// Why a transition is not taken now.
-#[derive(Debug)]
-pub(crate) enum Blocked {
-    /// The message has to be put right.
-    Fault(Fault),
-    /// The agent cannot go on.
-    Failed(Failure),
-    /// Workers have to end first.
-    Held,
-}
+use crate::agent::Session;
+use crate::agent::{Agent, Frame};
 
 /// The one transition that a reading holds.
 pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {

@@ -9,11 +9,11 @@ use crate::run::event::{Event, StackChange};
 use crate::value::Value;
 use crate::workflow::policy::Refused;
 
-use super::agent::{Agent, PendingTransition};
 use super::limits::Destination;
-use super::session::Session;
 use super::session_backend::{SessionMismatch, crossing};
-use super::transition::Blocked;
+use crate::agent::Session;
+use crate::agent::{Agent, PendingTransition};
+use crate::machine::blocked::Blocked;
 
 /// The agent that transition, and what it is at this moment.
 #[derive(Clone, Copy)]

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{BackendName, StateName};
 
-use super::excerpt::{excerpt, listed};
 use super::reading::Malformed;
 use super::tag::TagName;
+use crate::text::{excerpt, listed};
 
 /// What is wrong with a message. Texts in it are short: long ones are cut where they are observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,22 @@
 //! What an agent is told before its prompt is sent again.
 
-use crate::scheduler::Notice;
+use serde::{Deserialize, Serialize};
+
+/// Why a prompt is sent again: the client is told before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The turn was cut off.
+    Interrupted,
+    /// The turn failed.
+    Retried,
+    /// The turn used up its share.
+    NewShare,
+    /// The agent had failed, and the run was resumed.
+    Revived,
+    /// The client lost the session.
+    SessionLost,
+}
 
 /// One sentence to stand, with a blank line, before the prompt of a continuation.
 pub const fn notice(notice: Notice) -> &'static str {

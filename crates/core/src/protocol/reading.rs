@@ -4,35 +4,15 @@
 //! rest, and hands long values to a store. The one rule here that needs all tags at once: `next` may
 //! be missing on `fork` only when exactly one `goto`, and nothing else, stands beside the forks.
 
+use super::source::Source;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::excerpt::excerpt;
 use super::scan::{BorrowedTag, Found, Kind, TagProblem, scan};
 use super::tag::{Tag, TagName};
+use crate::text::excerpt;
 use crate::value::Hash;
-
-/// Where a text came from; only what an agent says can hold code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The final message of an agent.
-    Message,
-    /// The standard output of a script.
-    Script,
-    /// The final message of an iteration of `ralph`: every tag but `result` is text.
-    Iteration,
-}
-
-impl Source {
-    /// Whether such a tag is more than text there.
-    pub const fn knows(self, tag: TagName) -> bool {
-        match self {
-            Self::Message | Self::Script => true,
-            Self::Iteration => matches!(tag, TagName::Result),
-        }
-    }
-}
 
 /// The tags of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,10 +4,10 @@
 //! repeat the prompt; the agent reads it in the same session.
 
 use super::allowance::{Allowance, Choice, Route, Routes};
-use super::excerpt::{excerpt, listed};
 use super::fault::{Fault, names};
 use super::reading::Malformed;
 use super::tag::TagName;
+use crate::text::{excerpt, listed};
 
 /// Longer lists of names or tags are cut.
 const MOST_LISTED: usize = 40;

@@ -18,8 +18,8 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr3, memrchr};
 
-use super::reading::Source;
 use super::tag::TagName;
+use crate::protocol::source::Source;
 use code::{Code, is_blank};
 use opening::Opening;
 use payload::{Counting, Payloads, close_end};

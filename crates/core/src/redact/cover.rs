@@ -1,39 +1,9 @@
 //! One walk over the bytes of a text, which knows what of them is hidden.
 
+use super::finding::{End, Look, Tail};
 use std::ops::Range;
 
 use super::{REDACTED, Redactor, places, shapes, values};
-
-/// Whether more of the text may follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    Here,
-    Later,
-}
-
-/// What stands at a place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Look {
-    Nothing,
-    /// It depends on what follows.
-    Undecided,
-    /// A secret, in these bytes from the place on; it goes on as long as the tail does.
-    Secret(Range<usize>, Tail),
-    /// The end of a key, which has this length.
-    KeyEnds(usize),
-}
-
-/// How a secret goes on behind what identified it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
-    None,
-    /// As long as a token would.
-    Token,
-    /// As long as credentials in a header would.
-    Credentials,
-    /// Until its last line.
-    Key,
-}
 
 /// The tails that are being followed: overlapping secrets may have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

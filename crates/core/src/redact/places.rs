@@ -1,8 +1,8 @@
 //! Secrets that are known by where they stand: in a header, in an address, between the lines of a
 //! key, in the three parts of a web token.
 
-use super::cover::{End, Look, Tail};
 use super::shapes::{is_credentials, is_token, is_word, mixed};
+use crate::redact::finding::{End, Look, Tail};
 
 /// The longest first part of a web token, and the longest authority of an address, that are looked
 /// through: a secret is never held back for longer.

@@ -1,7 +1,7 @@
 //! Tokens that are known by how they begin.
 
-use super::cover::{Look, Tail};
 use super::values::{MARK, SHORTEST_PART};
+use crate::redact::finding::{Look, Tail};
 
 /// A kind of token: a prefix at the start of a word, and enough behind it.
 struct Shape {

@@ -4,7 +4,7 @@
 //! mark of the cut, or its end behind it. A few bytes alone are more likely a word.
 
 use super::Redactor;
-use super::cover::{End, Look, Tail};
+use crate::redact::finding::{End, Look, Tail};
 
 /// What stands where a text was cut.
 pub(super) const MARK: &[u8] = "…".as_bytes();

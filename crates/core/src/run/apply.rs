@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::agent::{Agent, AgentStatus, Frame, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::machine::{Agent, AgentStatus, Frame, Session, Visit};
 use crate::scheduler::{Lane, Phase as TurnPhase, Turn};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
-use super::input::Start;
 use super::state::{Phase, Run};
+use crate::run::start::Start;
 
 /// Makes `event` so.
 #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]

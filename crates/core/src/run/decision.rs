@@ -1,14 +1,17 @@
 //! Events in the making: what one decision has named so far.
 
+use crate::agent::{Session, SessionPlan};
+use crate::budget::Micros;
 use crate::ids::{AgentId, StateName, TurnId};
-use crate::machine::{Session, SessionPlan};
-use crate::scheduler::{Lane, Notice, Prompt};
+use crate::protocol::Notice;
+use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::{Definition, State};
 
-use super::event::{Event, Warning};
+use super::event::Event;
 use super::state::Run;
+use crate::run::warning::Warning;
 
 /// What a decision may look at, and what it has named so far.
 pub(crate) struct Decision<'a> {
@@ -35,6 +38,13 @@ impl<'a> Decision<'a> {
     pub(crate) fn new(run: &'a Run, definition: &'a Definition, at: Timestamp) -> Self {
         let next_order = run.scheduler.next_order;
         Self { run, definition, at, events: Vec::new(), new_workers: 0, next_order }
+    }
+
+    /// Returns the rest of the budget of an agent's visit, after `spent` more.
+    pub(crate) fn visit_left(&self, agent: &AgentId, spent: Micros) -> Option<Micros> {
+        let agent = self.run.agents.get(agent)?;
+        let budget = self.state(&agent.visit.state)?.front.budget?;
+        Some(budget.minus(agent.visit.spent.plus(spent)))
     }
 
     pub(crate) fn push(&mut self, event: Event) {

@@ -1,19 +1,19 @@
 //! What the world is asked to do, once the record that says so is durable.
 
+use crate::agent::{Agent, SessionPlan};
 use crate::budget::Micros;
 use crate::crayfish::Key;
-use crate::crayfish::program::key_of;
 use crate::ids::{BackendName, StateName, TurnId};
-use crate::machine::{Agent, SessionPlan};
-use crate::scheduler::{Lane, Notice, Phase, Prompt, Turn};
+use crate::protocol::Notice;
+use crate::scheduler::{Lane, Phase, Prompt, Turn};
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter};
 
 use super::event::Event;
-use super::input::StopMode;
 use super::permissions::Permissions;
 use super::settings::ConfigHome;
 use super::state::Run;
+use crate::run::stop::StopMode;
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub struct StepEffect {
 
 /// Which of the outputs that a step may have is asked for.
 fn asked(run: &Run, agent: &Agent) -> Option<u32> {
-    run.flow.as_ref()?.attempts.get(&key_of(agent)?).copied()
+    run.flow.as_ref()?.attempts.get(&agent.step_key()?).copied()
 }
 
 /// What the world is asked to do because of `events`, which `run` already holds.
@@ -194,7 +194,7 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
             turn: id,
             attempt,
             counted: agent.visit.retries.saturating_add(1),
-            key: key_of(agent)?,
+            key: agent.step_key()?,
             cwd,
             environment: settings.environment.clone(),
         })),

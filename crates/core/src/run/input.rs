@@ -1,20 +1,23 @@
 //! What happens to a run: everything that `decide` may learn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use super::start::Start;
+use super::stop::{Interruption, StopMode};
+use crate::crayfish::Verdict;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Cost;
-use crate::crayfish::state::Read;
-use crate::crayfish::{Call, Problem};
+use crate::crayfish::Call;
+use crate::crayfish::stored::Read;
 use crate::failure::TurnFailure;
-use crate::ids::{BackendName, Nonce, RunId, SessionId, TurnId};
+use crate::ids::{Nonce, SessionId, TurnId};
 use crate::protocol::Reading;
 use crate::value::Value;
 
 use super::discarded::DiscardedCost;
-use super::event::Warning;
 use super::settings::Settings;
+use crate::run::warning::Warning;
 
 /// Something that was asked for or observed. It is journalled as the cause of what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,48 +81,11 @@ pub enum Input {
     },
 }
 
-/// How a run begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
-    /// Its id.
-    pub run: RunId,
-    /// Its nonce.
-    pub nonce: Nonce,
-    /// The workflow as it was named, absolute.
-    pub workflow: String,
-    /// The directory or archive that is the scope, absolute.
-    pub scope: String,
-    /// The list of states: see `engine::scope`.
-    pub manifest: Value,
-    /// Where `main` starts to work.
-    pub cwd: String,
-    /// `--input`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
-    /// What governs it.
-    pub settings: Settings,
-    /// The backends that its states may ask; none where that was not written down.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub backends: BTreeSet<BackendName>,
-}
-
 /// How a run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// What governs it from here on.
     pub settings: Settings,
-}
-
-/// How a run is asked to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopMode {
-    /// When the turns in flight are over.
-    AfterTurn,
-    /// Now: turns in flight are interrupted.
-    Now,
-    /// Now, and for good.
-    Cancel,
 }
 
 /// How a turn ended, as its executor saw it.
@@ -267,24 +233,4 @@ impl Finished {
             read: Read::default(),
         }
     }
-}
-
-/// Whether an output is what was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is.
-    Valid,
-    /// It is not, for these reasons.
-    Invalid(Vec<Problem>),
-}
-
-/// Who cut a turn off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Interruption {
-    /// The owner of the run died.
-    Crash,
-    /// The run was stopped.
-    Stop,
 }

@@ -7,10 +7,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::ids::StateName;
-use crate::machine::Agent;
 use crate::protocol::Source;
-use crate::view::counted;
+use crate::text::counted;
 
 /// What a run executes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

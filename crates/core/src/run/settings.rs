@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
+use crate::extension::Kind;
 use crate::ids::{BackendName, StateName};
 use crate::prices::{Price, Prices};
 use crate::scheduler::Lane;
 use crate::time::Span;
-use crate::workflow::{Definition, Frontmatter, Kind, State};
+use crate::workflow::{Definition, Frontmatter, State};
 
 use super::permissions::Permissions;
 use super::program::Program;

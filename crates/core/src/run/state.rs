@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::budget::Micros;
 use crate::crayfish::StepsState;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
-use crate::machine::Agent;
 use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
 use crate::value::Value;
 
-use super::event::{Ending, Hold};
-use super::input::StopMode;
+use super::event::Ending;
 use super::settings::Settings;
+use crate::run::stop::StopMode;
+use crate::scheduler::Hold;
 
 /// One execution of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

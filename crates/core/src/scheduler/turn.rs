@@ -1,14 +1,15 @@
 //! Turns at the scheduler.
 
+use crate::protocol::Notice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::SessionPlan;
 use crate::budget::Micros;
 use crate::ids::{AgentId, BackendName, SessionId, TurnId};
-use crate::machine::SessionPlan;
 use crate::protocol::Fault;
-use crate::run::event::Hold;
+use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
 /// Everything that wants, has or awaits a turn.
@@ -119,22 +120,6 @@ pub enum Prompt {
     Body,
     /// A reminder.
     Reminder(Fault),
-}
-
-/// Why a prompt is sent again: the client is told before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notice {
-    /// The turn was cut off.
-    Interrupted,
-    /// The turn failed.
-    Retried,
-    /// The turn used up its share.
-    NewShare,
-    /// The agent had failed, and the run was resumed.
-    Revived,
-    /// The client lost the session.
-    SessionLost,
 }
 
 impl Scheduler {

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::agent::Agent;
+use crate::extension::Extension;
 use crate::ids::BackendName;
-use crate::machine::Agent;
 use crate::run::{Run, Settings};
 use crate::scheduler::Lane;
-use crate::workflow::{Definition, Extension, Reachability};
+use crate::workflow::{Definition, Reachability};
 
 /// Whether backends are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -195,7 +195,7 @@ pub fn percent(part: Micros, all: Micros) -> u64 {
 mod tests {
     use super::*;
     use crate::budget::Cost;
-    use crate::run::tests::play::{Play, usd, workflow};
+    use crate::decide::tests::play::{Play, usd, workflow};
 
     /// Two paid states and a script; one turn is estimated and one cannot be priced.
     fn play() -> Play {

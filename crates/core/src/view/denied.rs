@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::quoted;
-use super::why::counted;
+use crate::text::counted;
+use crate::text::quoted;
 
 /// What a run was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]

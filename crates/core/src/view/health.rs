@@ -8,7 +8,7 @@ use std::fmt;
 use crate::capability::BackendCatalog;
 use crate::ids::BackendName;
 
-use super::{bytes, counted};
+use crate::text::{bytes, counted};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
-use crate::run::event::Warning;
+use crate::run::warning::Warning;
 use crate::scheduler::Lane;
 use crate::time::Timestamp;
 use crate::value::Value;

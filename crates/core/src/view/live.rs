@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::agent::{Agent, AgentStatus};
 use crate::budget::{Charge, Micros};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::machine::{Agent, AgentStatus};
-use crate::run::event::Hold;
 use crate::run::{Event, Phase, Run, Settings};
+use crate::scheduler::Hold;
 use crate::scheduler::{self, Lane, Prompt, Scheduler};
 use crate::time::Timestamp;
 
@@ -352,9 +352,9 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use crate::budget::Cost;
+    use crate::decide::tests::play::{Play, usd, workflow};
     use crate::failure::TurnFailure;
-    use crate::run::input::StopMode;
-    use crate::run::tests::play::{Play, usd, workflow};
+    use crate::run::stop::StopMode;
     use crate::time::Span;
 
     use super::*;

@@ -6,12 +6,15 @@ use std::fmt;
 use crate::budget::{Charge, Micros};
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
-use crate::crayfish::state::{StepEvent, Stored};
+use crate::crayfish::state::StepEvent;
+use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
-use crate::run::event::{Ending, Hold, Warning};
-use crate::run::input::{Interruption, StopMode};
+use crate::run::event::Ending;
+use crate::run::stop::{Interruption, StopMode};
+use crate::run::warning::Warning;
 use crate::run::{Event, Program, Run, Settings};
+use crate::scheduler::Hold;
 use crate::scheduler::Lane;
 use crate::value::Value;
 

@@ -1,12 +1,14 @@
 //! The command that leads out of a status, ready to be pasted.
 
-use crate::crayfish::{ErrorCode, decide};
+use crate::agent::AgentStatus;
+use crate::crayfish::ErrorCode;
 use crate::failure::{Clock, Failure, TurnFailure};
-use crate::machine::AgentStatus;
 use crate::run::permissions::Permissions;
 use crate::run::program::Answers;
 use crate::run::start_flags::StartFlags;
 use crate::run::{Ending, Phase, Program, Ralph, Run, Settings};
+use crate::steps::decide;
+use crate::text::quoted;
 use crate::time::Span;
 use crate::value::Value;
 
@@ -248,29 +250,5 @@ pub const fn next_command(status: Status) -> Command {
         | Status::Interrupted => Command::Resume,
         Status::OverBudget => Command::ResumeWithBudget,
         Status::Cancelled => Command::Run,
-    }
-}
-
-/// The word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_words_that_need_it_are_quoted() {
-        let check = |word: &str, expected: &str| assert_eq!(quoted(word), expected);
-        check("/a/b-c_d.zip", "/a/b-c_d.zip");
-        check("/my flow", "'/my flow'");
-        check("it's", r"'it'\''s'");
-        check("", "''");
-        check("$HOME", "'$HOME'");
     }
 }

@@ -1,7 +1,7 @@
 //! Where an agent is, by name.
 
+use crate::agent::Agent;
 use crate::crayfish::state::Position;
-use crate::machine::Agent;
 use crate::run::Run;
 
 /// The state that an agent is in. In a run of steps it is the key of its step; where it is at something

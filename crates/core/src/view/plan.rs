@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
+use crate::decide::resume::{adoptable, beyond};
+use crate::extension::Extension;
 use crate::ids::{BackendName, TurnId};
-use crate::machine::{Agent, AgentStatus};
 use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
-use crate::run::resume::{adoptable, beyond};
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Run, Settings, TranscriptCost};
 use crate::scheduler::{Lane, Phase, Turn};
-use crate::workflow::Extension;
 
 use super::backend_labels::BackendLabels;
 use super::ledger::Ledger;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::run::event::{Ending, Hold};
+use crate::run::event::Ending;
 use crate::run::{Phase, Run};
+use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
 /// Whether a process drives the run.

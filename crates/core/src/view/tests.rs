@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 
 use crate::budget::Cost;
+use crate::decide::tests::play::{Play, prompts, turn, usd, workflow};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::protocol::Fault;
-use crate::run::event::{Ending, Hold};
-use crate::run::input::{Input, StopMode};
-use crate::run::tests::play::{Play, prompts, turn, usd, workflow};
+use crate::protocol::Notice;
+use crate::run::event::Ending;
+use crate::run::input::Input;
+use crate::run::stop::StopMode;
 use crate::run::{Event, Program, Ralph, Run, Settings, apply};
-use crate::scheduler::Notice;
+use crate::scheduler::Hold;
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
@@ -489,7 +491,7 @@ fn whoever_stopped_a_run_is_named() {
     let stop = |mode, key: &str| {
         let mut play = started();
         play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
-        let cut = play.cut_off(crate::run::input::Interruption::Stop, false);
+        let cut = play.cut_off(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
         let asked = told(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))

@@ -4,19 +4,21 @@
 //! A fold of the same events. What was said in a turn is not here: that stands in its transcript, or
 //! in the cause of its end.
 
+pub mod answers;
+
 use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
-use crate::run::input::Interruption;
+use crate::run::stop::Interruption;
 use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 
-use super::answers::{Answer, Answers};
 use super::backend_labels::BackendLabels;
+use crate::view::turns::answers::{Answer, Answers};
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -273,8 +275,8 @@ pub fn elapsed(from: Timestamp, to: Timestamp) -> String {
 mod tests {
     use super::*;
     use crate::budget::Cost;
-    use crate::run::input::StopMode;
-    use crate::run::tests::play::{Play, USUAL, prompts, usd, workflow};
+    use crate::decide::tests::play::{Play, USUAL, prompts, usd, workflow};
+    use crate::run::stop::StopMode;
 
     /// The turns of the story so far, an event each second; a mark for those that are over.
     fn titles(play: &Play) -> Vec<String> {

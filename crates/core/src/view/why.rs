@@ -1,24 +1,25 @@
 //! One sentence: why a run is where it is.
 
+use crate::text::counted;
 use std::collections::BTreeSet;
 
+use crate::agent::{Agent, AgentStatus};
 use crate::crayfish::ErrorCode;
 use crate::crayfish::key::RequestId;
-use crate::crayfish::program::key_of;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName};
-use crate::machine::{Agent, AgentStatus};
 use crate::run::effect::in_flight;
-use crate::run::event::Hold;
 use crate::run::program::without_result;
 use crate::run::{Ending, Phase, Ralph, Run};
+use crate::scheduler::Hold;
 use crate::scheduler::Lane;
 
 use super::backend_labels::{BackendLabels, answering};
 use super::ledger::{Ledger, Stopper};
-use super::next_command::{is_of_caller, quoted};
+use super::next_command::is_of_caller;
 use super::place::place;
 use super::status::{Status, Waiting};
+use crate::text::quoted;
 
 /// The cause of a status, in one sentence without a full stop.
 pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
@@ -145,7 +146,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
 fn owed(run: &Run) -> String {
     let attempts = run.flow.as_deref().map(|flow| &flow.attempts);
     let asked = run.scheduler.asks.keys().filter_map(|ask| {
-        let key = key_of(run.agents.get(&ask.agent)?)?;
+        let key = run.agents.get(&ask.agent)?.step_key()?;
         let attempt = attempts?.get(&key).copied().unwrap_or(1);
         Some(RequestId { run: Some(run.id.clone()), key, attempt })
     });
@@ -277,14 +278,6 @@ fn interrupted(run: &Run, naming: BackendLabels) -> String {
             let turns = counted(n as u64, "turn");
             format!("its process is gone with {turns} in flight{backends}")
         }
-    }
-}
-
-/// `1 turn`, `3 turns`
-pub fn counted(count: impl Into<u64>, noun: &str) -> String {
-    match count.into() {
-        1 => format!("1 {noun}"),
-        n => format!("{n} {noun}s"),
     }
 }
 

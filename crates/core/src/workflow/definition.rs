@@ -3,6 +3,7 @@
 //! [`Definition::parse`] takes every file of the scope at once and names every mistake at once. What
 //! no policy and no entry reaches cannot hurt a run: mistakes there are warnings.
 
+use crate::extension::{Kind, Platform};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ mod parse;
 mod ralph;
 mod reach;
 mod reachability;
+mod resolve;
 pub mod steps;
 
 pub use reachability::{Mark, Reachability};
@@ -31,15 +33,6 @@ pub struct SourceFile {
     pub bytes: Arc<[u8]>,
     /// Whether it may be executed by its own interpreter.
     pub executable: bool,
-}
-
-/// Which scripts can be run here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Platform {
-    /// `.md` and `.sh`
-    Unix,
-    /// `.md`, `.bat` and `.ps1`
-    Windows,
 }
 
 /// The states that a run may refer to.
@@ -72,15 +65,6 @@ pub struct State {
     pub source: SourceFile,
     /// Of the whole file.
     pub hash: Hash,
-}
-
-/// What a state is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A text for an agent.
-    Prompt,
-    /// A program.
-    Script,
 }
 
 /// Where a run starts.

@@ -83,8 +83,9 @@ impl Definition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{Platform, SourceFile, Start};
+    use super::super::definition::{SourceFile, Start};
     use super::*;
+    use crate::extension::Platform;
 
     fn manifest(files: &[(&str, &str, bool)]) -> Manifest {
         let files = files.iter().map(|(name, text, executable)| SourceFile {

@@ -1,7 +1,7 @@
 use super::*;
+use crate::decide::tests::play::Play;
+use crate::decide::tests::steps::{call, exec, steps, wrong};
 use crate::run::program::Answers;
-use crate::run::tests::play::Play;
-use crate::run::tests::steps::{call, exec, steps, wrong};
 
 /// What a model is told of a step.
 fn told(play: &Play, key: &str) -> Option<String> {

@@ -1,6 +1,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::crayfish::stored::written;
+use crate::value::Hash;
 
 fn key(text: &str) -> Key {
     text.parse().unwrap()

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::walk::UnfinishedStep;
 use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
+use crate::crayfish::validate::unfinished::UnfinishedStep;
 
 /// A step that another one reads.
 pub(super) struct Wanted {

@@ -1,5 +1,6 @@
 //! Visits every step of a document with an explicit stack, and puts the document together.
 
+use super::unfinished::UnfinishedStep;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -12,13 +13,6 @@ use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
 use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
-
-/// A step as far as it could be read.
-pub(super) struct UnfinishedStep {
-    pub(super) place: Place,
-    pub(super) id: Option<StepId>,
-    pub(super) kind: Option<Kind>,
-}
 
 /// What is left to visit.
 enum Task<'a> {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::crayfish::key::Iteration;
 use crate::crayfish::render;
-use crate::crayfish::state::Stored;
+use crate::crayfish::stored::Stored;
 
 /// A walk without a scheduler: every step is done at once, in the order in which branches come to theirs.
 struct Walk {

@@ -223,8 +223,8 @@ fn long_lists_are_cut() {
 
 #[test]
 fn what_a_reminder_shows_can_be_written_back() {
-    use crate::protocol::reading::Source;
     use crate::protocol::scan::scan;
+    use crate::protocol::source::Source;
     for allowed in [anything(), strict(), single()] {
         for (tag, route) in allowed.choices.iter().flat_map(routes) {
             let text = written(tag, route);

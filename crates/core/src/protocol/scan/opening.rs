@@ -9,7 +9,7 @@
 use memchr::memchr;
 
 use super::tag_problem::TagProblem;
-use crate::protocol::reading::Source;
+use crate::protocol::source::Source;
 use crate::protocol::tag::TagName;
 
 /// An opening that ends with `>`.

@@ -12,7 +12,7 @@ use memchr::memmem::Finder;
 
 use super::code::Code;
 use super::opening;
-use crate::protocol::reading::Source;
+use crate::protocol::source::Source;
 
 /// Which tags count: those outside code, or (when there are none) all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::protocol::excerpt::excerpt;
 use crate::protocol::tag::TagName;
+use crate::text::excerpt;
 
 /// Why a tag cannot be read. Names in it are borrowed from the text: words are made only for those
 /// that are shown.

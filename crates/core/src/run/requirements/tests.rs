@@ -1,6 +1,7 @@
 use super::*;
 use crate::capability::Capability;
-use crate::workflow::{Definition, Platform, SourceFile, Start};
+use crate::extension::Platform;
+use crate::workflow::{Definition, SourceFile, Start};
 
 const FEW: &[Capability] = &[Capability::Fresh, Capability::Resume];
 

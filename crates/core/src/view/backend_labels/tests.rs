@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::budget::Cost;
-use crate::run::input::{Interruption, StopMode};
-use crate::run::tests::play::{Play, usd, workflow};
+use crate::decide::tests::play::{Play, usd, workflow};
+use crate::run::stop::{Interruption, StopMode};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
 use crate::view::live::{Doing, Live, Work};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::budget::Cost;
+use crate::decide::tests::play::{Play, prompts, turn, workflow};
 use crate::failure::TurnFailure;
-use crate::run::tests::play::{Play, prompts, turn, workflow};
 use crate::time::Timestamp;
 
 fn plan(play: &Play) -> Plan {

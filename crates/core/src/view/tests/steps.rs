@@ -7,13 +7,14 @@ use serde_json::{Value as Json, json};
 
 use super::{ledger, shown, told};
 use crate::crayfish::call::Output;
-use crate::crayfish::state::{Read, Stored};
+use crate::crayfish::stored::{Read, Stored};
+use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Call, Document, Problem, StepsProgram};
+use crate::decide::tests::play::{Play, prompts};
 use crate::failure::TurnFailure;
-use crate::run::input::{StopMode, Verdict};
 use crate::run::program::Answers;
 use crate::run::start_flags::StartFlags;
-use crate::run::tests::play::{Play, prompts};
+use crate::run::stop::StopMode;
 use crate::run::{Input, Program};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;

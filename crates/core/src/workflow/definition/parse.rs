@@ -7,12 +7,11 @@ use crate::diagnostic::{Diagnostic, LocationFinder, Severity};
 use crate::ids::StateName;
 use crate::value::Hash;
 
-use super::super::extension::{Extension, is_state};
 use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{
-    Definition, Kind, Parsed, Platform, Reachability, SourceFile, Start, State, ralph, steps,
-};
+use super::{Definition, Parsed, Reachability, SourceFile, Start, State, ralph, steps};
+use crate::extension::{Extension, is_state};
+use crate::extension::{Kind, Platform};
 
 /// What is known of a state beside the state itself.
 #[derive(Default)]

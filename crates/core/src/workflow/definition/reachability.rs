@@ -9,7 +9,8 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::ids::StateName;
 
 use super::super::frontmatter::{self, Role};
-use super::{Definition, Kind, State};
+use super::{Definition, State};
+use crate::extension::Kind;
 
 /// A definition, which of its states a run can come to, and which could not be read.
 #[derive(Debug)]

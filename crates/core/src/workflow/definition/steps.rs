@@ -11,7 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
 
-use super::{Definition, Kind, Parsed, Platform, SourceFile, State};
+use super::{Definition, Parsed, SourceFile, State};
+use crate::extension::{Kind, Platform};
 
 /// The name of the one file.
 pub const FILE: &str = "flow.json";

@@ -7,10 +7,10 @@ use crate::diagnostic::{Diagnostic, yaml_hint};
 use crate::ids::BackendName;
 use crate::time::Span;
 
-use super::super::nearest::nearest;
 use super::reader::{Entry, Reader};
 use super::yaml::{self, Content, Node};
 use super::{Frontmatter, Key, OnDenied, Role};
+use crate::text::nearest;
 
 /// A longer frontmatter is refused before it is read.
 pub(super) const LARGEST: usize = 64 * 1024;

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use crate::protocol::TagName;
 
-use super::super::nearest::nearest;
 use super::Role;
 use super::reader::{Entry, Reader};
 use super::yaml::{Content, Node};
 use crate::protocol::Route;
+use crate::text::nearest;
 
 /// More entries than this in one list are refused: no agent could be told of them.
 const MOST_ENTRIES: usize = 1_000;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use crate::diagnostic::{Diagnostic, LocationFinder};
 
 use super::super::name::{Unresolved, check_name};
-use super::super::nearest::nearest;
 use super::yaml::{Content, Node};
 use super::{Key, Mention, Role};
+use crate::text::nearest;
 
 /// Where mistakes and names are collected while a frontmatter is read.
 pub(super) struct Reader<'t> {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::protocol::{Allowance, Choice, Route, Routes, TagName};
 
-use super::super::extension::Extension;
 use super::Policy;
+use crate::extension::Extension;
 
 impl Policy {
     /// What a reminder lists where this policy holds in a scope of these states.

@@ -1,0 +1,52 @@
+//! Who passes a gate, and who waits at one.
+
+use crate::crayfish::gate::{Gate, Passage};
+use crate::ids::AgentId;
+
+use super::StepsState;
+
+impl StepsState {
+    /// Whether a branch may pass.
+    pub fn is_open(&self, gate: &Gate) -> bool {
+        self.gates.get(gate).is_none_or(Passage::is_open)
+    }
+
+    /// The oldest branch that waits at a gate which is open again, and may go on.
+    pub fn next_admitted(&self) -> Option<&AgentId> {
+        let open = self.gates.values().filter(|passage| passage.is_open());
+        let mut waiting = open.flat_map(|passage| &passage.waiting).map(|(_, agent)| agent);
+        waiting.find(|agent| self.may_go_on(agent))
+    }
+
+    /// Where a branch is parked, it has nothing to do by itself.
+    pub(super) fn is_parked(&self, place: &(u64, AgentId)) -> bool {
+        self.gates.values().any(|passage| passage.waiting.contains(place))
+    }
+
+    pub(super) fn park(&mut self, agent: &AgentId, gate: &Gate, most: u32) {
+        let Some(branch) = self.branches.get(agent) else { return };
+        let place = (branch.number, agent.clone());
+        let passage = self.gates.entry(gate.clone()).or_default();
+        passage.most = most;
+        passage.waiting.insert(place);
+    }
+
+    pub(super) fn pass(&mut self, agent: &AgentId, gate: &Gate, most: u32) {
+        let Some(branch) = self.branches.get(agent) else { return };
+        let place = (branch.number, agent.clone());
+        let passage = self.gates.entry(gate.clone()).or_default();
+        passage.most = most;
+        passage.waiting.remove(&place);
+        passage.inside.insert(agent.clone());
+    }
+
+    /// A branch leaves the gate it has passed, or waits at.
+    pub(super) fn leave(&mut self, number: u64, agent: &AgentId) {
+        let place = (number, agent.clone());
+        self.gates.retain(|_, passage| {
+            passage.inside.remove(agent);
+            passage.waiting.remove(&place);
+            !(passage.inside.is_empty() && passage.waiting.is_empty())
+        });
+    }
+}

@@ -1,0 +1,227 @@
+//! Weighs an input against a run, and names what follows from it.
+
+pub mod advance;
+pub mod backend_change;
+pub mod batch;
+mod caller_session;
+pub mod refusal;
+pub mod replay;
+pub(crate) mod resume;
+mod settle;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use advance::advance;
+pub use batch::{Batch, batch};
+pub use refusal::Refusal;
+
+use crate::agent::{Session, SessionPlan};
+use crate::budget::{Basis, Charge, Micros};
+use crate::failure::Failure;
+use crate::few::Few;
+use crate::ids::{AgentId, Nonce, TurnId};
+use crate::protocol::Notice;
+use crate::scheduler::Phase as TurnPhase;
+use crate::steps::decide;
+use crate::time::Timestamp;
+use crate::value::Value;
+use crate::workflow::Definition;
+
+use crate::run::decision::{Decision, Entry};
+use crate::run::event::{Ending, Event};
+use crate::run::input::Input;
+use crate::run::settings::Pinning;
+use crate::run::start::Start;
+use crate::run::state::{Phase, Run};
+use crate::run::stop::{Interruption, StopMode};
+use crate::scheduler::Hold;
+
+/// What follows from `input`. Nothing at all is a good answer; a refusal is one, too.
+pub fn decide(
+    run: &Run,
+    definition: &Definition,
+    at: Timestamp,
+    input: &Input,
+) -> Result<Vec<Event>, Refusal> {
+    match (run.phase, input) {
+        (Phase::Unborn, Input::Start(start)) => Ok(begin(run, definition, at, start)),
+        (Phase::Unborn, _) => Err(Refusal::NotStarted),
+        (_, Input::Start(_)) => Err(Refusal::AlreadyStarted),
+        (_, Input::Settled { turn, attempt, outcome }) => {
+            settle::settled(run, definition, at, (turn, *attempt), outcome)
+        }
+        (
+            Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)),
+            Input::Resume(_) | Input::Adopt { .. },
+        ) => Err(Refusal::Ended(ending)),
+        // The request to cancel is recorded: only the turns in flight are still to be reported.
+        (Phase::Stopping(StopMode::Cancel), Input::Resume(_)) => {
+            Err(Refusal::Ended(Ending::Cancelled))
+        }
+        (_, Input::Resume(resumed)) => {
+            if resumed.settings.backend != run.settings.backend {
+                backend_change::check(run, definition, &resumed.settings)?;
+            }
+            Ok(resume::resume(run, definition, at, &resumed.settings))
+        }
+        (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
+        (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
+        (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
+        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
+        (_, Input::Call(call)) => Ok(decide::called(Decision::new(run, definition, at), call)),
+        (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
+        (_, Input::Rewind { kept, nonce, discarded, again, governed }) => {
+            let (kept, discarded, governed) = (*kept, discarded.clone(), governed.clone());
+            let rewound = Event::RunRewound { kept, nonce: nonce.clone(), discarded, governed };
+            Ok(rewind(run, rewound, nonce, again))
+        }
+    }
+}
+
+fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Vec<Event> {
+    let main = AgentId::main();
+    // The first visit is drafted for the run that the first event makes.
+    let mut begun = run.clone();
+    let started = Event::RunStarted(Box::new(start.clone()));
+    crate::run::apply(&mut begun, &started);
+    let mut decision = Decision::new(&begun, definition, at);
+    decision.push(started);
+    decision.push(Event::AgentSpawned {
+        agent: main.clone(),
+        parent: None,
+        cwd: start.cwd.clone(),
+        attributes: Few::default(),
+    });
+    if definition.work.is_some() {
+        decide::begin(&mut decision, &main);
+        return decision.events;
+    }
+    decision.enter(Entry {
+        agent: &main,
+        state: &definition.entry,
+        visit: 1,
+        count: 1,
+        input: start.input.clone(),
+        session: &Session::Fresh,
+    });
+    decision.events
+}
+
+/// Durable waits that are over by now.
+fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
+    let mut decision = Decision::new(run, definition, at);
+    for (backend, hold) in &run.scheduler.holds {
+        if matches!(hold, Hold::Quota { until, .. } if *until <= at) {
+            decision.push(Event::BackendReleased { backend: backend.clone() });
+        }
+    }
+    for (_, agent) in run.scheduler.retries.iter().take_while(|(until, _)| *until <= at) {
+        if let Some(turn) = run.scheduler.turns.get(agent) {
+            decision.requeue(&turn.id, Notice::Retried);
+        }
+    }
+    for (_, ask) in run.scheduler.expiries.iter().take_while(|(due, _)| *due <= at) {
+        decision.push(Event::AskExpired { ask: ask.clone() });
+        let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+        decision.push(Event::AgentFailed { agent, failure, kept: None });
+    }
+    decision.events
+}
+
+fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
+    let request = Event::StopRequested { mode, key: key.to_owned() };
+    match phase {
+        _ if run.keys.contains(key) => Ok(Vec::new()),
+        Phase::Stopping(earlier) if earlier >= mode => {
+            Ok(vec![Event::StopRequested { mode: earlier, key: key.to_owned() }])
+        }
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) => Ok(vec![request]),
+        Phase::Ended(Ending::Completed | Ending::Cancelled) => Err(ended(phase)),
+        Phase::Ended(_) if mode == StopMode::Cancel => {
+            Ok(vec![request, Event::RunEnded { ending: Ending::Cancelled }])
+        }
+        Phase::Ended(_) => Err(ended(phase)),
+    }
+}
+
+fn ended(phase: Phase) -> Refusal {
+    match phase {
+        Phase::Ended(ending) => Refusal::Ended(ending),
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) => Refusal::NotStarted,
+    }
+}
+
+fn answer(
+    run: &Run,
+    ask: &TurnId,
+    value: &Value,
+    (by, key): (&str, &str),
+) -> Result<Vec<Event>, Refusal> {
+    if run.keys.contains(key) {
+        return Ok(Vec::new());
+    }
+    if !run.scheduler.asks.contains_key(ask) {
+        return Err(Refusal::NoSuchQuestion(ask.clone()));
+    }
+    let (ask, value) = (ask.clone(), value.clone());
+    Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
+}
+
+/// `definition` is the edited one: every agent must find its state and its returns there, and its
+/// conversations with the backends that hold them.
+fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Event>, Refusal> {
+    if run.manifest == *manifest {
+        return Ok(Vec::new());
+    }
+    check_adoption(run, definition)?;
+    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
+}
+
+/// Whether every agent finds its states in another definition, and its conversations with their backends.
+pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
+    for agent in run.agents.values() {
+        let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
+        for state in needed {
+            if !definition.states.contains_key(state) {
+                let (agent, state) = (agent.id.clone(), state.clone());
+                return Err(Refusal::StateGone { agent, state });
+            }
+        }
+    }
+    match run.settings.definition {
+        Pinning::Pinned => backend_change::check(run, definition, &run.settings),
+        Pinning::Unpinned => backend_change::check_returns(run, definition, &run.settings),
+    }
+}
+
+/// Turns that would open a session open another one: the abandoned future may have written there. One
+/// that is in flight all the time has written there itself, and is gone on with as after any crash.
+fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Event> {
+    let mut events = vec![rewound];
+    for turn in run.scheduler.turns.values() {
+        if matches!(turn.phase, TurnPhase::Running { .. }) {
+            if !again.contains(&turn.id) {
+                continue;
+            }
+            events.push(Event::TurnInterrupted {
+                turn: turn.id.clone(),
+                attempt: turn.attempt,
+                // What it cost has just been counted.
+                charge: Charge { amount: Micros::ZERO, basis: Basis::Free },
+                by: Interruption::Stop,
+                crashes: turn.stalls,
+                session: None,
+            });
+        }
+        let new = turn.id.session(nonce, 0);
+        let (lost, plan) = match &turn.plan {
+            SessionPlan::Fresh(lost) => (lost, SessionPlan::Fresh(new)),
+            SessionPlan::Branch { from, to: lost } => {
+                (lost, SessionPlan::Branch { from: from.clone(), to: new })
+            }
+            SessionPlan::Resume(_) | SessionPlan::Continue { .. } | SessionPlan::Carry => continue,
+        };
+        events.push(Event::SessionLost { turn: turn.id.clone(), lost: lost.clone(), plan });
+    }
+    events
+}

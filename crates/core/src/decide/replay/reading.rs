@@ -1,0 +1,89 @@
+//! What a cause says and a journal leaves out, because it stands in a text.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use crate::crayfish::reading::{Holds, read_as};
+use crate::crayfish::stored::{Read, Stored};
+use crate::failure::TurnFailure;
+use crate::ids::TurnId;
+use crate::protocol::{Reading, Source};
+use crate::run::input::{Finished, Input, Outcome};
+use crate::run::state::Run;
+use crate::scheduler::Lane;
+use crate::value::{Hash, Value};
+
+use super::Sources;
+
+/// Reads again what whoever observed `cause` had read.
+pub(super) fn complete<S: Sources>(
+    run: &Run,
+    cause: &mut Input,
+    sources: &S,
+) -> Result<(), S::Error> {
+    match cause {
+        Input::Settled { turn, outcome: Outcome::Finished(finished), .. } => {
+            text(run, turn, finished, sources)
+        }
+        Input::Settled {
+            outcome: Outcome::Failed { failure: TurnFailure::Step { result, .. }, .. },
+            ..
+        } => stored(result, sources),
+        Input::Call(call) => {
+            let outputs = call.outputs.values_mut().map(|output| &mut output.stored);
+            let mut brought = call.results.values_mut().chain(outputs);
+            brought.try_for_each(|brought| stored(brought, sources))
+        }
+        Input::Start(_)
+        | Input::Resume(_)
+        | Input::Settled { .. }
+        | Input::Due
+        | Input::Stop { .. }
+        | Input::Answer { .. }
+        | Input::Rewind { .. }
+        | Input::Adopt { .. } => Ok(()),
+    }
+}
+
+/// A final text has tags, or is what a step leaves.
+fn text<S: Sources>(
+    run: &Run,
+    turn: &TurnId,
+    finished: &mut Finished,
+    sources: &S,
+) -> Result<(), S::Error> {
+    let text = whole(&finished.text, sources)?;
+    if run.flow.is_some() {
+        finished.read = json(&text);
+        return Ok(());
+    }
+    let source = match run.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane) {
+        Some(Lane::Script) => Source::Script,
+        Some(Lane::Prompt(_)) | None => run.settings.program.messages(),
+    };
+    // What is large was stored when the text was read for the first time.
+    let known = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
+    match Reading::of(&text, source, known) {
+        Ok(reading) => finished.reading = reading,
+        Err(never) => match never {},
+    }
+    Ok(())
+}
+
+fn stored<S: Sources>(stored: &mut Stored, sources: &S) -> Result<(), S::Error> {
+    stored.read = json(&whole(&stored.value, sources)?);
+    Ok(())
+}
+
+fn whole<'v, S: Sources>(value: &'v Value, sources: &S) -> Result<Cow<'v, str>, S::Error> {
+    match value {
+        Value::Inline(text) => Ok(Cow::Borrowed(text)),
+        Value::Blob(blob) => sources.text(blob).map(Cow::Owned),
+    }
+}
+
+/// A text that is not JSON was not read then either.
+fn json(text: &str) -> Read {
+    Read(read_as(Holds::Record, text.as_bytes()).ok().map(Arc::new))
+}

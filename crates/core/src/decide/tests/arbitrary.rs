@@ -1,0 +1,145 @@
+//! Events out of thin air: any kind, about anybody, with any number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use crate::agent::{PendingTransition, Session, SessionPlan};
+use crate::budget::{Basis, Charge, Micros};
+use crate::failure::{Failure, TurnFailure};
+use crate::few::Few;
+use crate::ids::{AgentId, TurnId};
+use crate::protocol::Notice;
+use crate::protocol::{Fault, Tag, TagName};
+use crate::run::DiscardedCost;
+use crate::run::event::{Ending, Event, StackChange};
+use crate::run::settings::Settings;
+use crate::run::start::Start;
+use crate::run::stop::{Interruption, StopMode};
+use crate::run::warning::Warning;
+use crate::scheduler::Hold;
+use crate::scheduler::{Lane, Prompt};
+use crate::time::Timestamp;
+use crate::value::Value;
+
+/// How many kinds there are.
+pub(super) const KINDS: u8 = 30;
+
+/// Many of them, a few of which make sense.
+pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
+    let number = prop_oneof![6 => 0..6_u64, 1 => Just(u64::MAX), 1 => any::<u64>()];
+    // A run that begins is the exception: it forgets everything before.
+    let kind = prop_oneof![40 => 1..KINDS, 1 => Just(0)];
+    let event = (kind, 0..4_u8, number).prop_map(|(kind, who, n)| event(kind, who, n));
+    prop::collection::vec(event, 1..120)
+}
+
+/// One event of a kind, about an agent, with a number wherever there is one.
+#[expect(clippy::too_many_lines, reason = "one flat table of all events")]
+pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
+    let agent: AgentId = ["main", "main_w1", "main_w2", "main_w1_w1"]
+        .get(usize::from(who))
+        .map_or_else(|| "stranger".into(), |name| (*name).into());
+    let small = u32::try_from(n).unwrap_or(u32::MAX);
+    let turn = TurnId { agent: agent.clone(), visit: small, turn: small };
+    let amount = Micros(n.saturating_mul(50_000));
+    let basis =
+        [Basis::Free, Basis::Reported, Basis::Estimated, Basis::Unpriced][small as usize % 4];
+    let charge = Charge { amount, basis };
+    let lane = if n.is_multiple_of(2) { Lane::Script } else { Lane::Prompt("claude".into()) };
+    let plan = SessionPlan::Fresh("s".into());
+    let attempt = small;
+    let kept = PendingTransition { tags: vec![goto()], directories: BTreeMap::new() };
+    let fault = Fault::NoTag;
+    match kind {
+        0 => Event::RunStarted(start()),
+        1 => Event::RunResumed {
+            settings: Box::new(Settings { max_parallel: small, ..Settings::default() }),
+        },
+        2 => Event::DefinitionAdopted { manifest: "v".into() },
+        3 => Event::RunRewound {
+            kept: n,
+            nonce: "n".into(),
+            discarded: DiscardedCost { amount, unpriced: n, visits: [(agent, amount)].into() },
+            governed: None,
+        },
+        4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },
+        5 => Event::RunEnded { ending: Ending::Failed },
+        6 => Event::TurnQueued { turn, lane, prompt: Prompt::Body, plan, order: n, notice: None },
+        7 => Event::TurnRequeued { turn, order: n, notice: Notice::Retried },
+        8 => Event::TurnStarted { turn, attempt, share: Some(amount), plan },
+        9 => Event::TurnSettled { turn, attempt, charge, session: Session::Fresh, model: None },
+        10 => Event::TurnContinues { turn, attempt, charge, stalls: small, session: None },
+        11 => Event::TurnFailed { turn, attempt, charge, failure: transient(), session: None },
+        12 => Event::TurnInterrupted {
+            turn,
+            attempt,
+            charge,
+            by: Interruption::Crash,
+            crashes: small,
+            session: None,
+        },
+        13 => Event::RetryAt { turn, until: Timestamp(n), retry: small, of: None },
+        14 => {
+            let hold = Hold::Quota { until: Timestamp(n), why: "limit".into() };
+            Event::BackendHeld { backend: "claude".into(), hold }
+        }
+        15 => Event::BackendReleased { backend: "claude".into() },
+        16 => Event::SessionLost { turn, lost: "s".into(), plan },
+        17 => Event::CostAdjusted { turn, spent: amount },
+        18 => Event::Asked { ask: turn, question: "?".into(), due: Some(Timestamp(n)) },
+        19 => {
+            Event::AskAnswered { ask: turn, value: "!".into(), by: "ann".into(), key: "k".into() }
+        }
+        20 => Event::AskExpired { ask: turn },
+        21 => {
+            Event::AgentSpawned { agent, parent: None, cwd: "/".into(), attributes: Few::default() }
+        }
+        22 => Event::VisitEntered {
+            agent,
+            state: "A.md".into(),
+            visit: small,
+            count: small,
+            input: None,
+        },
+        23 => Event::Reminded { agent, fault, reminder: small },
+        24 => Event::Moved {
+            agent,
+            tag: TagName::Result,
+            stack: StackChange::Pop,
+            session: Session::Fresh,
+            cwd: None,
+            model: None,
+            model_of: None,
+            forks: small,
+            instead_of: None,
+        },
+        25 => Event::AgentEnded { agent, result: Value::from("x") },
+        26 => Event::AgentFailed { agent, failure: Failure::Unanswered, kept: Some(kept) },
+        27 => Event::AgentHeld { agent, kept },
+        28 => Event::AgentRevived { agent },
+        _ => Event::Warned { agent: Some(agent), warning: Warning::Spent { percent: small } },
+    }
+}
+
+fn goto() -> Tag {
+    Tag::Goto { target: "A".into(), input: None }
+}
+
+fn transient() -> TurnFailure {
+    TurnFailure::Transient { why: "x".into() }
+}
+
+fn start() -> Box<Start> {
+    Box::new(Start {
+        run: "r".into(),
+        nonce: "n".into(),
+        workflow: "/f".into(),
+        scope: "/f".into(),
+        manifest: "[]".into(),
+        cwd: "/".into(),
+        input: None,
+        settings: Settings::default(),
+        backends: BTreeSet::new(),
+    })
+}

@@ -1,0 +1,427 @@
+//! Several backends in one run: a conversation stays with the one whose turn opened it.
+
+use insta::assert_snapshot;
+
+use super::play::{Play, workflow};
+use crate::agent::{Agent, AgentStatus};
+use crate::failure::{Failure, TurnFailure};
+use crate::ids::BackendName;
+use crate::run::Settings;
+use crate::run::settings::Pinning;
+
+const CODEX: &str = "---\nbackend: codex\n---\ntext";
+
+/// `A` and `B` are answered by claude, `X` and `Y` by codex; `S` is a script.
+fn stage() -> Play {
+    staged(&[])
+}
+
+fn staged(more: &[(&str, &str)]) -> Play {
+    let files =
+        [("A.md", "text"), ("B.md", "text"), ("X.md", CODEX), ("Y.md", CODEX), ("S.sh", "true")];
+    let others = files.into_iter().filter(|(name, _)| more.iter().all(|other| other.0 != *name));
+    let mut files: Vec<_> = others.chain(more.iter().copied()).collect();
+    files.sort_unstable();
+    Play::new(workflow(&files)).with(|s| s.max_parallel = 1).started()
+}
+
+/// What became of `main`, in one line.
+fn outcome(events: &str) -> &str {
+    let told = |line: &&str| line.starts_with("remind") || line.starts_with("main fails");
+    events.lines().find(told).unwrap_or("taken")
+}
+
+#[test]
+fn only_a_fresh_conversation_may_change_its_backend() {
+    let check = |text: &str, expected: &str| {
+        let events = stage().says("main", text);
+        assert_eq!(outcome(&events), expected, "{text}");
+    };
+    let crosses = |tag: &str, state: &str| {
+        format!(
+            "remind main (1): <{tag}>: {state} is answered by codex, and claude holds the conversation"
+        )
+    };
+    check("<goto>B</goto>", "taken");
+    check("<goto>X</goto>", &crosses("goto", "X.md"));
+    check("<goto>S</goto>", "taken");
+    check("<reset>X</reset>", "taken");
+    check(r#"<call return="A">B</call>"#, "taken");
+    check(r#"<call return="A">X</call>"#, &crosses("call", "X.md"));
+    check(r#"<call return="A">S</call>"#, "taken");
+    check(r#"<call return="X">B</call>"#, &crosses("call", "X.md"));
+    check(r#"<function return="A">X</function>"#, "taken");
+    check(r#"<function return="Y">X</function>"#, &crosses("function", "Y.md"));
+    check(r#"<function return="S">X</function>"#, "taken");
+    check(r#"<fork next="B">X</fork>"#, "taken");
+    check(r#"<fork next="X">B</fork>"#, &crosses("fork", "X.md"));
+    check(r#"<fork next="X">B</fork><fork next="X">Y</fork>"#, &crosses("fork", "X.md"));
+    check("<fork>X</fork><fork>X</fork><goto>B</goto>", "taken");
+    check("<fork>B</fork><fork>B</fork><goto>Y</goto>", &crosses("fork", "Y.md"));
+    check("<result>done</result>", "taken");
+}
+
+#[test]
+fn a_function_of_another_backend_returns_into_its_callers_conversation() {
+    let mut play = stage();
+    play.says("main", r#"<function return="B">X</function>"#);
+    assert_eq!(play.plan_of("main"), "fresh main.2.1");
+    assert_eq!(play.agent("main").holder, None);
+    // Within the function everything is the other way round.
+    let events = play.says("main", "<goto>A</goto>");
+    assert_eq!(
+        outcome(&events),
+        "remind main (1): <goto>: A.md is answered by claude, and codex holds the conversation"
+    );
+    play.says("main", "<goto>Y</goto>");
+    assert_snapshot!(play.says("main", "<result>fine</result>"), @r#"
+    settle main.3.1 #1 $0.10: at main.2.1
+    main result: at main.1.1, pop, in /home
+    main enters B.md (1) as visit 4 with "fine"
+    queue main.4.1 at 3 for claude: resume main.1.1
+    start main.4.1 #1 with $9.60: resume main.1.1
+    "#);
+    assert_eq!(play.agent("main").holder, Some(BackendName::new("claude")));
+}
+
+/// So journals that were written before anybody asked tell it, too.
+#[test]
+fn who_holds_a_conversation_follows_from_the_turns_and_stands_in_no_event() {
+    let mut play = stage();
+    play.says("main", r#"<function return="B">X</function>"#);
+    let holder = |play: &Play| play.agent("main").stack[0].holder.clone();
+    assert_eq!(holder(&play), Some(BackendName::new("claude")));
+    assert!(!serde_json::to_string(&play.story).unwrap().contains("holder"));
+}
+
+#[test]
+fn a_reset_within_a_function_does_not_touch_what_the_caller_gets_back() {
+    let mut play = stage();
+    play.says("main", r#"<function return="B">X</function>"#);
+    play.says("main", "<reset>A</reset>");
+    play.says("main", r#"<function return="A">Y</function>"#);
+    play.says("main", "<result>in</result>");
+    assert_eq!(play.plan_of("main"), "resume main.3.1");
+    play.says("main", "<result>out</result>");
+    assert_eq!(play.plan_of("main"), "resume main.1.1");
+}
+
+#[test]
+fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
+    let mut play = stage();
+    play.says("main", "<goto>S</goto>");
+    assert_snapshot!(play.says("main", "<goto>X</goto>"), @"
+    settle main.2.1 #1: at main.1.1
+    main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it by <reset>, <function> or <fork>, or name a state that claude answers
+    ended: Failed
+    ");
+    // Without a conversation there is nothing to hold.
+    let files = [("S.sh", "true"), ("A.md", "text"), ("X.md", CODEX)];
+    let mut play = Play::new(workflow(&files)).started();
+    play.says("main", "<goto>X</goto>");
+    assert_eq!(play.plan_of("main"), "fresh main.2.1");
+    // A script of a call carries a branch.
+    let mut play = stage();
+    play.says("main", r#"<call return="A">S</call>"#);
+    let events = play.says("main", "<goto>X</goto>");
+    assert_eq!(
+        outcome(&events),
+        "main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it \
+         by <reset>, <function> or <fork>, or name a state that claude answers"
+    );
+}
+
+#[test]
+fn a_limit_that_leads_to_another_backend_fails_the_agent_whose_conversation_cannot_go_there() {
+    let limited = ("B.md", "---\nmax_visits: 1\nthen: X\n---\ntext");
+    let check = |text: &str, expected: &str| {
+        let mut play = staged(&[limited]);
+        play.says("main", "<goto>B</goto>");
+        assert_eq!(outcome(&play.says("main", text)), expected, "{text}");
+        play
+    };
+    // Nothing that the agent could say instead is told to it: it did nothing wrong.
+    let fails = "main fails: B.md has had its visits, and its `then`, X.md, is answered by \
+                 codex, and claude holds the conversation, kept";
+    check("<goto>B</goto>", fails);
+    check(r#"<call return="A">B</call>"#, fails);
+    check(r#"<fork next="B">A</fork>"#, fails);
+    // A conversation that begins there can.
+    let play = check("<reset>B</reset>", "taken");
+    assert_eq!(play.agent("main").visit.state.as_str(), "X.md");
+    check(r#"<function return="A">B</function>"#, "taken");
+}
+
+#[test]
+fn a_limit_that_led_nowhere_is_mended_without_another_turn() {
+    let limited = |front: &str| staged(&[("B.md", &format!("---\n{front}\n---\ntext"))]);
+    let mut play = limited("max_visits: 1\nthen: X");
+    play.says("main", "<goto>B</goto>");
+    play.says("main", "<goto>B</goto>");
+    play.adopt(limited("max_visits: 1\nthen: A").definition);
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    main goto: at main.1.1, instead of B.md
+    main enters A.md (2) as visit 3
+    queue main.3.1 at 2 for claude: resume main.1.1
+    start main.3.1 #1 with $9.80: resume main.1.1
+    ");
+}
+
+#[test]
+fn a_state_that_the_agent_itself_names_across_backends_is_its_own_mistake() {
+    let mut play = staged(&[("X.md", "---\nbackend: codex\nmax_visits: 1\nthen: Y\n---\ntext")]);
+    play.says("main", "<reset>X</reset>");
+    play.says("main", "<reset>A</reset>");
+    assert_eq!(
+        outcome(&play.says("main", "<goto>X</goto>")),
+        "remind main (1): <goto>: X.md is answered by codex, and claude holds the conversation"
+    );
+}
+
+#[test]
+fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
+    let limited = ("B.md", "---\nmax_visits: 1\nthen: X\n---\ntext");
+    let mut play = staged(&[limited]);
+    play.says("main", "<goto>B</goto>");
+    play.says("main", r#"<function return="B">Y</function>"#);
+    assert_snapshot!(play.says("main", "<result>paid</result>"), @"
+    settle main.3.1 #1 $0.10: at main.3.1
+    main fails: B.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation, kept
+    ended: Failed
+    ");
+    let AgentStatus::Failed { failure, kept: Some(_) } = &play.agent("main").status else {
+        panic!("the result is not kept");
+    };
+    let expected = Failure::OtherBackend {
+        state: "X.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+        instead_of: Some("B.md".into()),
+    };
+    assert_eq!(*failure, expected);
+    // Once the limit is gone the kept result is delivered, and nothing is paid again.
+    play.adopt(staged(&[]).definition);
+    assert_snapshot!(play.resume(), @r#"
+    resumed
+    revive main
+    main result: at main.1.1, pop, in /home
+    main enters B.md (2) as visit 4 with "paid"
+    queue main.4.1 at 3 for claude: resume main.1.1
+    start main.4.1 #1 with $9.70: resume main.1.1
+    "#);
+}
+
+#[test]
+fn a_backend_that_cannot_branch_refuses_a_call() {
+    let mut play = stage();
+    play.run.settings.no_branch.insert("claude".into());
+    let events = play.says("main", r#"<call return="A">B</call>"#);
+    assert_eq!(outcome(&events), "remind main (1): <call>: claude cannot branch a conversation");
+    assert_eq!(outcome(&play.says("main", r#"<function return="A">X</function>"#)), "taken");
+    assert_eq!(outcome(&play.says("main", r#"<call return="X">Y</call>"#)), "taken");
+}
+
+#[test]
+fn edits_that_move_a_conversation_to_another_backend_are_refused() {
+    let moved = |name: &str| staged(&[(name, CODEX)]).definition;
+    let check = |play: &mut Play, name: &str, expected: &str| {
+        assert_eq!(play.adopt(moved(name)), expected, "{name}");
+    };
+    let mut play = stage();
+    play.says("main", "<goto>B</goto>");
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    let refused = |state: &str| {
+        format!(
+            "refused: main has a conversation of claude for {state}, which codex would answer now"
+        )
+    };
+    check(&mut play, "B.md", &refused("B.md"));
+    check(&mut play, "A.md", "adopted v2");
+
+    let mut play = stage();
+    play.says("main", r#"<function return="A">X</function>"#);
+    play.halt();
+    check(&mut play, "A.md", &refused("A.md"));
+
+    // A settled turn has left its conversation with the agent.
+    let mut play = stage().with(|s| s.reminders = 0);
+    play.resume();
+    play.says("main", "no tag");
+    check(&mut play, "A.md", &refused("A.md"));
+}
+
+#[test]
+fn a_turn_that_only_opens_a_conversation_may_move_while_the_run_is_at_rest() {
+    let moved = || staged(&[("A.md", CODEX)]).definition;
+    let mut play = stage();
+    assert_eq!(
+        play.adopt(moved()),
+        "refused: main has a conversation of claude for A.md, which codex would answer now"
+    );
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    play.adopt(moved());
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    warn main: A.md begins anew with codex: claude was to answer it before
+    queue main.1.2 Revived at 1 for codex: fresh main.1.2
+    start main.1.2 #1 with $9.90: fresh main.1.2
+    ");
+
+    let mut play = stage();
+    play.halt();
+    play.adopt(moved());
+    assert_snapshot!(play.resume(), @"
+    resumed
+    warn main: A.md begins anew with codex: claude was to answer it before
+    queue main.1.2 Revived at 1 for codex: fresh main.1.2
+    start main.1.2 #1 with $9.90: fresh main.1.2
+    ");
+}
+
+#[test]
+fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
+    let moved = || staged(&[("B.md", CODEX)]).definition;
+    let unpinned = || {
+        let mut play = stage();
+        play.settings.definition = Pinning::Unpinned;
+        play.run.settings.definition = Pinning::Unpinned;
+        play
+    };
+    // A turn in flight goes on where it is.
+    let mut play = unpinned();
+    play.adopt(staged(&[("A.md", CODEX)]).definition);
+    assert_snapshot!(play.resume(), @"resumed");
+
+    let mut play = unpinned();
+    play.says("main", "<goto>B</goto>");
+    assert_eq!(play.adopt(moved()), "adopted v2");
+    play.says("main", "no tag");
+    assert_eq!(play.plan_of("main"), "resume main.1.1");
+    play.halt();
+    assert_snapshot!(play.resume(), @"
+    resumed
+    queue main.2.2 again at 2: Interrupted
+    start main.2.2 #2 with $9.70: resume main.1.1
+    ");
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.2.3 Revived at 3 for claude: resume main.1.1
+    start main.2.3 #1 with $9.60: resume main.1.1
+    ");
+    assert_eq!(
+        outcome(&play.says("main", "<goto>B</goto>")),
+        "remind main (1): <goto>: B.md is answered by codex, and claude holds the conversation"
+    );
+
+    // Also when its turns are settled, and only the conversation is left.
+    let mut play = unpinned();
+    play.settings.reminders = 0;
+    play.run.settings.reminders = 0;
+    play.says("main", "<goto>B</goto>");
+    assert_eq!(play.adopt(moved()), "adopted v2");
+    play.says("main", "no tag");
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.2.2 Revived at 2 for claude: resume main.1.1
+    start main.2.2 #1 with $9.80: resume main.1.1
+    ");
+
+    let mut play = unpinned();
+    play.says("main", r#"<function return="B">X</function>"#);
+    assert_eq!(
+        play.adopt(moved()),
+        "refused: main has a conversation of claude for B.md, which codex would answer now"
+    );
+}
+
+#[test]
+fn settings_that_move_a_conversation_are_refused_like_edits() {
+    let mut play = stage();
+    play.says("main", "<goto>B</goto>");
+    play.halt();
+    play.settings.backend = "codex".into();
+    assert_eq!(
+        play.resume(),
+        "refused: main has a conversation of claude for B.md, which codex would answer now"
+    );
+    let mut play = stage();
+    play.halt();
+    play.settings.backend = "codex".into();
+    assert_snapshot!(play.resume(), @"
+    resumed
+    warn main: A.md begins anew with codex: claude was to answer it before
+    queue main.1.2 Revived at 1 for codex: fresh main.1.2
+    start main.1.2 #1 with $9.90: fresh main.1.2
+    ");
+    assert_eq!(play.prompt().backend.as_str(), "codex");
+}
+
+#[test]
+fn what_is_played_stands_for_one_backend_only() {
+    let check = |replayed_backend: Option<&str>, backend: &str, expected: &str| {
+        let settings = Settings {
+            backend: "scripted".into(),
+            replayed_backend: replayed_backend.map(BackendName::new),
+            ..Settings::default()
+        };
+        assert_eq!(settings.real_backend(&backend.into()).as_str(), expected);
+    };
+    check(Some("claude"), "scripted", "claude");
+    check(Some("claude"), "codex", "codex");
+    check(None, "scripted", "scripted");
+}
+
+#[test]
+fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
+    let check = |texts: &[&str], expected: &[&str]| {
+        let mut play = stage().with(|s| s.model = Some("usual".into()));
+        play.run.settings.model = Some("usual".into());
+        let told = |play: &Play| {
+            let prompt = play.prompt();
+            format!("{} {}", prompt.state, prompt.model.as_deref().unwrap_or("-"))
+        };
+        let mut seen = Vec::new();
+        for text in texts {
+            play.says("main", text);
+            if play.agent("main").visit.state.as_str() != "S.sh" {
+                seen.push(told(&play));
+            }
+        }
+        assert_eq!(seen, expected, "{texts:?}");
+    };
+    let haiku = r#"<function return="A" model="haiku">B</function>"#;
+    let codex = r#"<function return="B">X</function>"#;
+    let done = "<result>x</result>";
+    // It is inherited, but not by states of another backend, nor lost on the way through them.
+    check(&[haiku, codex, done, done], &["B.md haiku", "X.md usual", "B.md haiku", "A.md usual"]);
+    let within = r#"<function return="Y">A</function>"#;
+    check(&[haiku, codex, within], &["B.md haiku", "X.md usual", "A.md haiku"]);
+    check(
+        &[haiku, "<reset>X</reset>", "<reset>A</reset>"],
+        &["B.md haiku", "X.md usual", "A.md haiku"],
+    );
+    let gpt = r#"<function return="A" model="gpt">X</function>"#;
+    check(&[gpt, "<goto>Y</goto>", "<reset>B</reset>"], &["X.md gpt", "Y.md gpt", "B.md usual"]);
+    // A script asks nobody: the model is for the first who is asked.
+    let script = r#"<function return="A" model="gpt">S</function>"#;
+    check(&[script, "<goto>X</goto>", "<reset>B</reset>"], &["X.md gpt", "B.md usual"]);
+    check(&[script, "<goto>B</goto>", "<reset>X</reset>"], &["B.md gpt", "X.md usual"]);
+}
+
+/// Journals of before do not say it.
+#[test]
+fn a_model_that_is_named_for_nobody_is_for_anybody() {
+    let mut play = stage();
+    play.says("main", r#"<function return="A" model="haiku">X</function>"#);
+    let agent = play.run.agents.get_mut(&"main".into()).unwrap();
+    let model = |agent: &Agent| agent.model_for(&"claude".into()).cloned();
+    assert_eq!(model(agent), None);
+    agent.model_of = None;
+    assert_eq!(model(agent), Some("haiku".to_owned()));
+}

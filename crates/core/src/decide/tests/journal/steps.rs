@@ -1,0 +1,119 @@
+//! Samples of runs of steps.
+
+use serde_json::json;
+
+use crate::budget::Cost;
+use crate::crayfish::call::Output;
+use crate::crayfish::gate::Gate;
+use crate::crayfish::key::Iteration;
+use crate::crayfish::state::LoopFrame;
+use crate::crayfish::stored::Stored;
+use crate::crayfish::verdict::Verdict;
+use crate::crayfish::{Call, Key, Problem, StepEvent};
+use crate::failure::{Failure, TurnFailure};
+use crate::run::event::Ending;
+use crate::run::input::{Finished, Outcome};
+use crate::run::program::Answers;
+use crate::run::{Event, Input, Program, Settings};
+use crate::time::Timestamp;
+
+use super::super::play::turn;
+
+fn key(text: &str) -> Key {
+    text.parse().unwrap()
+}
+
+fn stored(ok: bool) -> Stored {
+    Stored::inline(json!({ "ok": ok }), ok)
+}
+
+fn invalid() -> Verdict {
+    Verdict::Invalid(vec![Problem::of_value("/foo", "is missing")])
+}
+
+fn call() -> Call {
+    let output = |verdict| Output { stored: stored(true), verdict };
+    Call {
+        results: [(key("a"), stored(true))].into(),
+        attempts: [(key("l[0].v"), 2)].into(),
+        alone: false,
+        outputs: [
+            ("l[0].v:2".to_owned(), output(Verdict::Valid)),
+            ("v".to_owned(), output(invalid())),
+        ]
+        .into(),
+    }
+}
+
+/// Added later: runs of steps.
+pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
+    let settled = |outcome| Input::Settled { turn: turn("main.1.1"), attempt: 1, outcome };
+    let judged = |verdict| {
+        let finished = Finished::new(r#"{"ok":true,"json":1}"#.into(), Cost::Free);
+        settled(Outcome::Finished(Box::new(Finished { verdict: Some(verdict), ..finished })))
+    };
+    let failure =
+        || TurnFailure::Step { why: "exit status 1".into(), result: stored(false), again: true };
+    let failed =
+        Outcome::Failed { failure: failure(), cost: Cost::Free, denied: Vec::new(), session: None };
+    let causes = vec![
+        Input::Call(Box::new(call())),
+        judged(Verdict::Valid),
+        judged(invalid()),
+        settled(failed),
+    ];
+    let settings = |answers| {
+        let program = Program::Crayfish { answers };
+        Event::RunResumed { settings: Box::new(Settings { program, ..Settings::default() }) }
+    };
+    let code = "exec_failed".to_owned();
+    let step_failed = Failure::Step { code, message: "exit status 1".into() };
+    let mut events = vec![settings(Answers::Backend), settings(Answers::Caller)];
+    events.extend(facts().into_iter().map(|fact| Event::Stepped { agent: "main".into(), fact }));
+    events.extend([
+        Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(7), retry: 1, of: Some(2) },
+        Event::AgentFailed { agent: "main".into(), failure: step_failed, kept: None },
+        Event::RunEnded { ending: Ending::NeedsCaller },
+    ]);
+    (causes, events)
+}
+
+fn facts() -> Vec<StepEvent> {
+    let turning =
+        |list: Option<Key>, count| LoopFrame { of: "l".parse().unwrap(), list, count, number: 0 };
+    let born = vec![Iteration { of: "l".parse().unwrap(), number: 3 }];
+    vec![
+        StepEvent::Begun { born: Vec::new(), parent: None },
+        StepEvent::Begun { born, parent: Some("main".into()) },
+        StepEvent::Entered { step: "a".parse().unwrap(), gate: None },
+        StepEvent::Entered {
+            step: "a".parse().unwrap(),
+            gate: Some((Gate::of_loop(&"main".into()), 4)),
+        },
+        StepEvent::Parked { gate: Gate::of_label("wf:x:main"), most: 1 },
+        StepEvent::Called(Box::new(call())),
+        StepEvent::Takes { name: "v".into() },
+        StepEvent::Ignores { name: "v".into() },
+        StepEvent::Asks { key: key("v"), attempt: 1, errors: Vec::new() },
+        StepEvent::Asks {
+            key: key("l[3].v"),
+            attempt: 2,
+            errors: vec![Problem::of_value("/a", "no")],
+        },
+        StepEvent::Keeps { label: "wf:x:main".into(), session: "s1".into() },
+        StepEvent::Done { key: key("a"), stored: stored(true) },
+        StepEvent::Met { key: key("a") },
+        StepEvent::Loops { turning: turning(None, None), hides: Vec::new() },
+        StepEvent::Loops {
+            turning: turning(Some(key("a")), Some(2)),
+            hides: vec!["b".parse().unwrap()],
+        },
+        StepEvent::Turns { number: 1 },
+        StepEvent::Splits,
+        StepEvent::Leaves,
+        StepEvent::Fails { key: key("a"), stored: Some(stored(false)), contained: false },
+        StepEvent::Fails { key: key("a"), stored: None, contained: true },
+        StepEvent::Revived,
+        StepEvent::Ended,
+    ]
+}

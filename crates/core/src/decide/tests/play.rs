@@ -1,0 +1,334 @@
+//! A stage: a small workflow, a run of it, and somebody who speaks for its agents.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use crate::agent::Agent;
+use crate::budget::{Cost, Micros};
+use crate::decide::batch;
+use crate::decide::replay::{Replay, Sources};
+use crate::extension::Platform;
+use crate::failure::TurnFailure;
+use crate::ids::{AgentId, TurnId};
+use crate::protocol::{Reading, Source};
+use crate::run::effect::{Effect, PromptEffect, effects};
+use crate::run::input::{Finished, Outcome, Resume};
+use crate::run::start::Start;
+use crate::run::stop::{Interruption, StopMode};
+use crate::run::{Event, Input, Record, Run, Settings};
+use crate::scheduler::{Lane, Phase as TurnPhase};
+use crate::time::{Span, Timestamp};
+use crate::value::{BlobRef, Hash, Value};
+use crate::view::asked;
+use crate::workflow::{Definition, SourceFile, Start as Entry};
+
+use super::show::Names;
+
+/// What a prompt costs unless a test says otherwise.
+pub(crate) const USUAL: Cost = Cost::Reported(Micros(100_000));
+
+/// A run on a stage.
+pub(crate) struct Play {
+    pub(crate) run: Run,
+    pub(crate) definition: Definition,
+    pub(crate) settings: Settings,
+    /// Everything that happened.
+    pub(crate) story: Vec<Event>,
+    /// The events of the last input.
+    pub(crate) last: Vec<Event>,
+    pub(crate) at: Timestamp,
+    cost: Cost,
+    names: Names,
+    stops: u32,
+    /// Everything that happened, as it would be journalled.
+    pub(crate) records: Vec<Record>,
+    /// The same, decided again as it happens; none once a test has changed the run by hand.
+    replay: Option<Replay>,
+}
+
+/// What a stage is decided with again: it has one definition at a time, and a large text
+/// says nothing.
+impl Sources for Play {
+    type Error = Infallible;
+
+    fn text(&self, _: &BlobRef) -> Result<String, Infallible> {
+        Ok(String::new())
+    }
+
+    fn definition(&self, _: &Value) -> Result<Definition, Infallible> {
+        Ok(self.definition.clone())
+    }
+}
+
+/// A definition of files, which starts at the first of them.
+pub(crate) fn workflow(files: &[(&str, &str)]) -> Definition {
+    let file = |&(name, text): &(&str, &str)| SourceFile {
+        name: name.to_owned(),
+        bytes: text.as_bytes().into(),
+        executable: false,
+    };
+    let start = Entry::State(files[0].0.to_owned());
+    let parsed = Definition::parse(files.iter().map(file).collect(), &start, Platform::Unix);
+    parsed.unwrap().definition
+}
+
+/// Prompts that say nothing.
+pub(crate) fn prompts(names: &[&str]) -> Definition {
+    workflow(&names.iter().map(|name| (*name, "text")).collect::<Vec<_>>())
+}
+
+impl Play {
+    /// A run of a workflow under its usual settings, about to start.
+    pub(crate) fn new(definition: Definition) -> Self {
+        Self {
+            run: Run::default(),
+            definition,
+            settings: Settings::default(),
+            story: Vec::new(),
+            last: Vec::new(),
+            at: Timestamp(0),
+            cost: USUAL,
+            names: Names::default(),
+            stops: 0,
+            records: Vec::new(),
+            replay: Some(Replay::default()),
+        }
+    }
+
+    /// Changes what governs the run from its start or its next resume on.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    pub(crate) fn started(mut self) -> Self {
+        self.start();
+        self
+    }
+
+    pub(crate) fn start(&mut self) -> String {
+        let begin = self.begin();
+        self.feed(vec![begin])
+    }
+
+    /// The input that begins it.
+    pub(crate) fn begin(&self) -> Input {
+        let start = Start {
+            run: "play".into(),
+            nonce: "nonce".into(),
+            workflow: "/flow".into(),
+            scope: "/flow".into(),
+            manifest: Value::from("v1"),
+            cwd: "/home".into(),
+            input: None,
+            settings: self.settings.clone(),
+            backends: asked(&self.settings, &self.definition),
+        };
+        Input::Start(Box::new(start))
+    }
+
+    /// Hands inputs to the run, and shows what follows.
+    pub(crate) fn feed(&mut self, inputs: Vec<Input>) -> String {
+        let mut replay = self.replay.take().filter(|replay| *replay.run() == self.run);
+        let batch = batch(&mut self.run, &self.definition, self.at, inputs);
+        let record = Record { seq: 1 + self.records.len() as u64, at: self.at, steps: batch.steps };
+        if let Some(replay) = &mut replay {
+            self.decide_again(&record, replay);
+        }
+        self.replay = replay;
+        self.last = record.steps.iter().flat_map(|step| step.events.clone()).collect();
+        self.records.push(record);
+        self.names.learn(&self.run.nonce, &self.last);
+        self.story.extend(self.last.iter().cloned());
+        let events = self.last.iter().map(|event| self.names.event(event));
+        let refusals = batch.verdicts.into_iter().filter_map(Result::err);
+        let refusals = refusals.map(|refusal| format!("refused: {refusal}"));
+        events.chain(refusals).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whatever is recorded is decided again in the same way.
+    fn decide_again(&self, record: &Record, replay: &mut Replay) {
+        let line = serde_json::to_string(record).unwrap();
+        let Ok(difference) = replay.record(&serde_json::from_str(&line).unwrap(), self);
+        assert_eq!(difference, None);
+        assert_eq!(*replay.run(), self.run);
+    }
+
+    /// What the next prompts cost.
+    pub(crate) fn costs(&mut self, cost: Cost) -> &mut Self {
+        self.cost = cost;
+        self
+    }
+
+    /// The agent's turn, or the script's, ends with this text.
+    pub(crate) fn says(&mut self, agent: &str, text: &str) -> String {
+        self.says_so(agent, text, |_| {})
+    }
+
+    /// The same, with something special about it.
+    pub(crate) fn says_so(
+        &mut self,
+        agent: &str,
+        text: &str,
+        change: impl FnOnce(&mut Finished),
+    ) -> String {
+        let input = self.finished(agent, text, change);
+        self.feed(vec![input])
+    }
+
+    /// The same, as an input that is not handed over yet.
+    pub(crate) fn finished(
+        &self,
+        agent: &str,
+        text: &str,
+        change: impl FnOnce(&mut Finished),
+    ) -> Input {
+        let source = match self.run.scheduler.turns[&AgentId::from(agent)].lane {
+            Lane::Script => Source::Script,
+            Lane::Prompt(_) => self.run.settings.program.messages(),
+        };
+        let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
+        let mut finished = Finished {
+            reading: Reading::of(text, source, store).unwrap(),
+            directories: BTreeMap::from([
+                ("sub".to_owned(), "/home/sub".to_owned()),
+                ("/tmp".to_owned(), "/tmp".to_owned()),
+            ]),
+            ..Finished::new(Value::from(text), self.cost_of(agent))
+        };
+        change(&mut finished);
+        self.settled(agent, Outcome::Finished(Box::new(finished)))
+    }
+
+    pub(crate) fn fails(&mut self, agent: &str, failure: TurnFailure) -> String {
+        let cost = self.cost_of(agent);
+        let input = self
+            .settled(agent, Outcome::Failed { failure, cost, denied: Vec::new(), session: None });
+        self.feed(vec![input])
+    }
+
+    /// A failure that is worth another try.
+    pub(crate) fn stumbles(&mut self, agent: &str) -> String {
+        self.fails(agent, TurnFailure::Transient { why: "overloaded".into() })
+    }
+
+    /// The turn has used up its share.
+    pub(crate) fn is_capped(&mut self, agent: &str) -> String {
+        self.is_capped_after(agent, true)
+    }
+
+    /// The turn has used up its share, and may have written nothing at all.
+    pub(crate) fn is_capped_after(&mut self, agent: &str, progressed: bool) -> String {
+        let cost = self.cost_of(agent);
+        let input = self.settled(
+            agent,
+            Outcome::Capped { cost, progressed, denied: Vec::new(), session: None },
+        );
+        self.feed(vec![input])
+    }
+
+    /// The owner dies; a new one finds nothing of the turns in flight, and goes on.
+    pub(crate) fn crashes(&mut self, progressed: bool) -> String {
+        let mut inputs = self.cut_off(Interruption::Crash, progressed);
+        inputs.push(self.resume_input());
+        self.feed(inputs)
+    }
+
+    /// The turns in flight, cut off.
+    pub(crate) fn cut_off(&self, by: Interruption, progressed: bool) -> Vec<Input> {
+        let cut = |agent: &AgentId| {
+            let cost = self.cost_of(agent.as_str());
+            self.settled(
+                agent.as_str(),
+                Outcome::Interrupted { by, cost, progressed, session: None },
+            )
+        };
+        self.run.scheduler.in_flight.iter().map(cut).collect()
+    }
+
+    /// Somebody asks the run to end, each time anew.
+    pub(crate) fn stop(&mut self, mode: StopMode) -> String {
+        self.stops += 1;
+        let key = format!("k{}", self.stops);
+        self.feed(vec![Input::Stop { mode, key }])
+    }
+
+    /// The run is stopped, and its turns in flight are cut off.
+    pub(crate) fn halt(&mut self) -> String {
+        let request = self.stop(StopMode::Now);
+        let cut = self.cut_off(Interruption::Stop, false);
+        let cut = self.feed(cut);
+        [request, cut].join("\n")
+    }
+
+    /// The run goes on under the settings of the stage.
+    pub(crate) fn resume(&mut self) -> String {
+        let input = self.resume_input();
+        self.feed(vec![input])
+    }
+
+    pub(crate) fn resume_input(&self) -> Input {
+        Input::Resume(Box::new(Resume { settings: self.settings.clone() }))
+    }
+
+    /// The states were edited, and the run uses them.
+    pub(crate) fn adopt(&mut self, definition: Definition) -> String {
+        let earlier = std::mem::replace(&mut self.definition, definition);
+        let verdict = self.feed(vec![Input::Adopt { manifest: Value::from("v2") }]);
+        if verdict.starts_with("refused") {
+            self.definition = earlier;
+        }
+        verdict
+    }
+
+    /// Time passes.
+    pub(crate) fn after(&mut self, span: Span) -> String {
+        self.at = self.at + span;
+        self.feed(vec![Input::Due])
+    }
+
+    /// What the last input asks the world to do.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
+        effects(&self.run, &self.definition, &self.last)
+    }
+
+    /// The prompt that the last input sends.
+    pub(crate) fn prompt(&self) -> PromptEffect {
+        match self.effects().as_slice() {
+            [Effect::Prompt(prompt)] => (**prompt).clone(),
+            other => panic!("one prompt is due, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn agent(&self, id: &str) -> &Agent {
+        &self.run.agents[&AgentId::from(id)]
+    }
+
+    /// The names of sessions, for texts.
+    pub(crate) const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// An outcome of the turn that the agent has in flight.
+    pub(crate) fn settled(&self, agent: &str, outcome: Outcome) -> Input {
+        let turn = &self.run.scheduler.turns[&AgentId::from(agent)];
+        assert!(matches!(turn.phase, TurnPhase::Running { .. }), "{} is not in flight", turn.id);
+        Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome }
+    }
+
+    fn cost_of(&self, agent: &str) -> Cost {
+        match self.run.scheduler.turns[&AgentId::from(agent)].lane {
+            Lane::Script => Cost::Free,
+            Lane::Prompt(_) => self.cost,
+        }
+    }
+}
+
+/// Dollars and cents.
+pub(crate) fn usd(text: &str) -> Micros {
+    text.parse().unwrap()
+}
+
+pub(crate) fn turn(id: &str) -> TurnId {
+    id.parse().unwrap()
+}

@@ -1,0 +1,548 @@
+//! Runs of steps: what waits at the scheduler, and what follows.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::play::{Play, prompts, turn};
+use crate::agent::SessionPlan;
+use crate::crayfish::call::Output;
+use crate::crayfish::state::MOST_KEPT;
+use crate::crayfish::stored::{Read, Stored};
+use crate::crayfish::verdict::Verdict;
+use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsProgram};
+use crate::failure::TurnFailure;
+use crate::run::effect::{Effect, StepEffect};
+use crate::run::event::Ending;
+use crate::run::input::Resume;
+use crate::run::program::Answers;
+use crate::run::{Event, Input, Phase, Program};
+use crate::value::{BlobRef, Hash, Value};
+
+pub(crate) fn steps(answers: Answers, steps: &Json) -> Play {
+    let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
+    let document = document.unwrap();
+    let vars = document.vars.clone();
+    let mut definition = prompts(&["NONE.md"]);
+    definition.states.clear();
+    definition.work = Some(Box::new(StepsProgram { document, vars }));
+    let mut play = Play::new(definition);
+    play.settings.program = Program::Crayfish { answers };
+    play
+}
+
+pub(crate) fn exec(id: &str) -> Json {
+    json!({ "id": id, "kind": "exec", "shell": "true", "retries": 2 })
+}
+
+pub(crate) fn leaves(play: &mut Play, agent: &str, result: &Json) {
+    let text = result.to_string();
+    play.says_so(agent, &text, |finished| finished.read = Read(Some(Arc::new(result.clone()))));
+}
+
+pub(crate) fn fails(play: &mut Play, agent: &str) {
+    let result = Stored::inline(json!({ "ok": false }), false);
+    play.fails(agent, TurnFailure::Step { why: "exit status 1".into(), result, again: true });
+}
+
+#[test]
+fn steps_wait_at_the_desk_one_after_the_other() {
+    let mut play = steps(Answers::Caller, &json!([exec("a"), exec("b")]));
+    play.start();
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "b");
+    fails(&mut play, "main");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn the_program_of_a_step_is_run_with_the_attempt_that_its_step_counts() {
+    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let step = |attempt: u32, counted: u32| {
+        let (turn, key) = (turn("main.1.1"), "a".parse().unwrap());
+        let effect =
+            StepEffect { turn, attempt, counted, key, cwd: "/home".into(), environment: None };
+        [Effect::Step(Box::new(effect))]
+    };
+    play.start();
+    assert_eq!(play.effects(), step(1, 1));
+    play.crashes(true);
+    assert_eq!(play.effects(), step(2, 1), "what was cut off does not count");
+    fails(&mut play, "main");
+    assert_eq!(play.effects(), step(3, 2));
+}
+
+#[test]
+fn a_program_that_fails_too_often_fails_the_run() {
+    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    play.start();
+    fails(&mut play, "main");
+    assert_eq!(play.run.phase, Phase::Open);
+    fails(&mut play, "main");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+}
+
+#[test]
+fn an_output_that_is_not_valid_is_asked_for_again() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
+    let mut play = steps(Answers::Backend, &json!([asks]));
+    play.start();
+    assert_eq!(play.prompt().count, 1);
+    let wrong = || Some(Verdict::Invalid(Vec::new()));
+    play.says_so("main", "1", |finished| finished.verdict = wrong());
+    assert_eq!(play.prompt().count, 2);
+    assert_eq!(play.run.flow.as_ref().unwrap().attempts[&"v".parse().unwrap()], 2);
+    play.says_so("main", "1", |finished| finished.verdict = wrong());
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+}
+
+#[test]
+fn a_caller_is_waited_for() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([asks]));
+    play.start();
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+}
+
+#[test]
+fn iterations_at_the_same_time_are_agents() {
+    let each = json!({
+        "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
+        "body": [exec("a")],
+    });
+    let mut play = steps(Answers::Caller, &json!([each, exec("z")]));
+    play.start();
+    let agents: Vec<String> = play.run.agents.keys().map(ToString::to_string).collect();
+    assert_eq!(agents.len(), 4, "{agents:?}");
+    for agent in &agents[1..] {
+        leaves(&mut play, agent, &json!({ "ok": true }));
+    }
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+pub(crate) fn valid() -> Output {
+    let stored = Stored::inline(json!({ "ok": true, "json": 1 }), true);
+    Output { stored, verdict: Verdict::Valid }
+}
+
+pub(crate) fn wrong() -> Output {
+    Output { verdict: Verdict::Invalid(vec![Problem::of_value("/a", "no")]), ..valid() }
+}
+
+/// A call: its attempts, and its outputs.
+pub(crate) fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
+    let attempts = attempts.iter().map(|(key, attempt)| (key.parse().unwrap(), *attempt)).collect();
+    let outputs =
+        outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
+    let alone = play.run.phase == Phase::Unborn;
+    let call = Input::Call(Box::new(Call { attempts, alone, outputs, ..Call::default() }));
+    let begin = if alone {
+        play.begin()
+    } else {
+        Input::Resume(Box::new(Resume { settings: play.settings.clone() }))
+    };
+    play.feed(vec![begin, call]);
+}
+
+fn attempt(play: &Play, key: &str) -> u32 {
+    play.run.flow.as_ref().unwrap().attempts[&key.parse().unwrap()]
+}
+
+fn stale(play: &Play) -> Vec<&str> {
+    play.run.flow.as_ref().unwrap().stale.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn only_the_output_that_was_asked_for_last_is_taken() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([asks]));
+    play.start();
+    call(&mut play, &[("v", 1)], &[("v", wrong())]);
+    let flow = play.run.flow.as_ref().unwrap();
+    assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::of_value("/a", "no")]);
+    // The same again: nothing is used up, whatever name it comes under.
+    call(&mut play, &[("v", 1)], &[("v", wrong())]);
+    assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));
+    call(&mut play, &[], &[("v", wrong())]);
+    assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));
+    call(&mut play, &[], &[("v:1", wrong())]);
+    assert_eq!(attempt(&play, "v"), 2);
+    call(&mut play, &[], &[("v:2", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn outputs_for_attempts_that_follow_from_each_other_are_taken_together() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 3 });
+    let all = [("v:1", wrong()), ("v:2", wrong()), ("v:3", valid()), ("v:4", valid())];
+    let check = |is_asked: bool, brought: &[(&str, Output)], expected: (Ending, u32)| {
+        let mut play = steps(Answers::Caller, &json!([asks]));
+        if is_asked {
+            play.start();
+        }
+        call(&mut play, &[], brought);
+        assert_eq!((play.run.phase, attempt(&play, "v")), (Phase::Ended(expected.0), expected.1));
+    };
+    for is_asked in [false, true] {
+        check(is_asked, &all, (Ending::Completed, 3));
+        check(is_asked, &all[..2], (Ending::NeedsCaller, 3));
+        check(is_asked, &[("v:1", wrong()), ("v:3", valid())], (Ending::NeedsCaller, 2));
+        let wrong = [("v:1", wrong()), ("v:2", wrong()), ("v:3", wrong()), ("v:4", valid())];
+        check(is_asked, &wrong, (Ending::Failed, 3));
+    }
+}
+
+#[test]
+fn what_a_caller_brings_is_taken_when_its_step_is_reached() {
+    let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));
+    call(&mut play, &[], &[("u", valid()), ("v", wrong())]);
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+    assert_eq!((attempt(&play, "u"), attempt(&play, "v")), (1, 2));
+}
+
+#[test]
+fn an_output_under_the_name_of_a_step_is_for_its_first_iteration_that_waits() {
+    let each = json!({
+        "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
+        "body": [{ "id": "v", "kind": "agent", "prompt": "?", "schema": {} }],
+    });
+    let mut play = steps(Answers::Caller, &json!([each]));
+    play.start();
+    let done = |play: &Play| -> Vec<String> {
+        play.run.flow.as_ref().unwrap().results.keys().map(ToString::to_string).collect()
+    };
+    call(&mut play, &[], &[("v", valid())]);
+    assert_eq!(done(&play), ["l[0].v"]);
+    call(&mut play, &[], &[("l[2].v", valid()), ("v", wrong())]);
+    assert_eq!(done(&play), ["l[0].v", "l[2].v"]);
+    assert_eq!(attempt(&play, "l[1].v"), 2);
+    call(&mut play, &[], &[("v", valid())]);
+    assert_eq!(stale(&play), ["v"], "the first that waits is at another attempt");
+    call(&mut play, &[("l[1].v", 2)], &[("v", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn a_caller_that_claims_more_attempts_than_there_are_gets_none() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
+    let mut play = steps(Answers::Caller, &json!([asks]));
+    call(&mut play, &[("v", 3)], &[("v", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+}
+
+#[test]
+fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
+    let mut play = steps(Answers::Backend, &json!([asks]));
+    play.start();
+    let huge = Value::Blob(BlobRef { hash: Hash::of(b"huge"), length: MOST_KEPT + 1 });
+    play.says_so("main", "", |finished| {
+        finished.verdict = Some(Verdict::Valid);
+        finished.text = huge;
+    });
+    let flow = play.run.flow.as_ref().unwrap();
+    let message = "the results of a run would have more than 24 MiB";
+    let complaint = Problem::new("", ProblemCode::TooLarge, message);
+    assert_eq!(flow.complaints[&"v".parse().unwrap()], [complaint]);
+    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn steps_that_share_a_conversation_wait_for_each_other() {
+    let asks = json!({
+        "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" },
+    });
+    let each = parallel(&json!({ "body": [asks] }));
+    let mut play = steps(Answers::Backend, &json!([each]));
+    play.start();
+    for _ in 0..3 {
+        let [agent] = running(&play).try_into().unwrap();
+        play.says_so(&agent, "1", |finished| finished.verdict = Some(Verdict::Valid));
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+    assert_eq!(play.run.flow.as_ref().unwrap().sessions.len(), 1);
+}
+
+#[test]
+fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
+    let asks = |id: &str, session: Json| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "session": session });
+    let sticky = || json!({ "mode": "sticky" });
+    let reset = json!({ "mode": "sticky", "reset": true });
+    let all =
+        json!([asks("a", sticky()), asks("b", sticky()), asks("c", reset), asks("d", sticky())]);
+    let mut play = steps(Answers::Backend, &all);
+    play.start();
+    let mut sessions = Vec::new();
+    while let Some(turn) = play.run.scheduler.turns.values().next() {
+        sessions.push(turn.plan.clone());
+        play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    }
+    let [
+        SessionPlan::Fresh(first),
+        SessionPlan::Resume(on),
+        SessionPlan::Fresh(second),
+        SessionPlan::Resume(last),
+    ] = &sessions[..]
+    else {
+        panic!("{sessions:?}");
+    };
+    assert_eq!((on, last), (first, second));
+    assert_ne!(first, second);
+}
+
+#[test]
+fn a_shared_conversation_goes_by_its_label() {
+    let asks = |id: &str, assignee: &str, session: Json| {
+        json!({
+            "id": id, "kind": "agent", "prompt": "?", "schema": {}, "assigneeAgentId": assignee,
+            "session": session,
+        })
+    };
+    let all = json!([
+        { "id": "a", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" } },
+        asks("b", "musk", json!({ "mode": "sticky" })),
+        asks("c", "musk", json!({ "mode": "sticky", "label": "own" })),
+        asks("d", "musk", json!({ "mode": "ephemeral", "label": "alone" })),
+        asks("e", "musk", json!({ "label": "without" })),
+    ]);
+    let check = |name: Option<&str>, expected: [&str; 3]| {
+        let mut play = steps(Answers::Backend, &all);
+        let work = play.definition.work.as_mut().unwrap();
+        work.document.name = name.map(str::to_owned);
+        play.start();
+        while play.run.phase == Phase::Open {
+            play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+        }
+        let labels: Vec<&String> = play.run.flow.as_ref().unwrap().sessions.keys().collect();
+        assert_eq!(labels, expected);
+    };
+    check(None, ["own", "wf:workflow:main", "wf:workflow:musk"]);
+    check(Some("digest"), ["own", "wf:digest:main", "wf:digest:musk"]);
+}
+
+#[test]
+fn what_fails_before_it_is_begun_is_where_its_strand_is() {
+    let asks = |retries: u32| json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": retries });
+    let unknown = json!({ "id": "s", "kind": "exec", "shell": "{{vars.gone}}" });
+    let no_list = |list: &str| json!({ "id": "m", "kind": "forEach", "listPath": list, "itemVar": "y", "body": [] });
+    let failed =
+        |error: &str, message: &str| json!({ "ok": false, "error": error, "message": message });
+    let check = |step: &Json, key: &str, stored: Option<Json>| {
+        let mut play = steps(Answers::Caller, &json!([exec("a"), step]));
+        let attempts = [("v".parse().unwrap(), 9)].into();
+        let call = Input::Call(Box::new(Call { attempts, alone: true, ..Call::default() }));
+        let begin = play.begin();
+        play.feed(vec![begin, call]);
+        leaves(&mut play, "main", &json!({ "ok": true }));
+        assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+        let visit = &play.run.agents[&"main".into()].visit;
+        assert_eq!((visit.state.as_str(), visit.number), (key, 2));
+        let visits = play.last.iter().filter(|event| matches!(event, Event::VisitEntered { .. }));
+        assert_eq!(visits.count(), 1);
+        let results = &play.run.flow.as_ref().unwrap().results;
+        let left = results.get(&key.parse().unwrap()).map(|stored| stored.json().unwrap().clone());
+        assert_eq!(left, stored);
+    };
+    let message = "at /steps/1/shell: `{{vars.gone}}` has no value here";
+    check(&unknown, "s", Some(failed("unknown_name", message)));
+    // Nothing is stored for a loop.
+    check(&no_list("$.vars.gone"), "m", None);
+    let message = "`attempts` says 9 for v, which has 2 at most";
+    let mut left = failed("agent_output_schema_failed", message);
+    let error = json!({ "path": "/attempts/v", "code": "out_of_range", "message": message });
+    left["errors"] = json!([error]);
+    check(&asks(2), "v", Some(left));
+}
+
+#[test]
+fn a_loop_that_fails_leaves_something_where_failures_are_collected() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.locals.x", "itemVar": "y", "body": [],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    play.start();
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    let results = &play.run.flow.as_ref().unwrap().results;
+    let message = "$.locals.x is a number, not a list";
+    let left = json!({ "ok": false, "error": "not_an_array", "message": message });
+    let expected = [0, 1, 2].map(|n| (format!("l[{n}].m"), left.clone()));
+    let told =
+        results.iter().map(|(key, stored)| (key.to_string(), stored.json().unwrap().clone()));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_an_earlier_call_brought_is_not_taken_by_a_later_one() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([exec("a"), asks]));
+    call(&mut play, &[], &[("v", valid())]);
+    fails(&mut play, "main");
+    fails(&mut play, "main");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+}
+
+#[test]
+fn what_is_said_of_the_attempts_of_a_step_is_said_of_its_first_key_that_asks() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
+    call(&mut play, &[("v", 2)], &[]);
+    let attempts = &play.run.flow.as_ref().unwrap().attempts;
+    let told: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
+    assert_eq!(told, ["l[0].v:2", "l[1].v:1", "l[2].v:1"]);
+}
+
+#[test]
+fn no_iteration_begins_after_a_failure_and_what_failed_in_a_collected_one_stays_there() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "maxParallel": 2, "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "maxParallel": 1, "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    play.start();
+    assert_eq!(running(&play).len(), 4, "the most of a run at a time");
+    let mut begun = 0;
+    while let Some(agent) = running(&play).first().cloned().filter(|agent| agent != "main") {
+        begun += 1;
+        fails(&mut play, &agent);
+    }
+    assert_eq!(begun, 6, "two of each three");
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    assert_eq!(play.run.agents.len(), 1, "no strand is left behind");
+}
+
+#[test]
+fn a_failure_deep_inside_begins_no_other_iteration_outside() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
+    });
+    let outer = parallel(&json!({ "maxParallel": 1, "body": [exec("first"), inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer]));
+    play.start();
+    let [first] = running(&play).try_into().unwrap();
+    play.settings.max_parallel = 1;
+    leaves(&mut play, &first, &json!({ "ok": true }));
+    let deep = running(&play).into_iter().find(|agent| agent.contains("_m")).unwrap();
+    fails(&mut play, &deep);
+    while let Some(agent) = running(&play).first().cloned() {
+        leaves(&mut play, &agent, &json!({ "ok": true }));
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    let results = &play.run.flow.as_ref().unwrap().results;
+    let firsts = results.keys().filter(|key| key.step.as_str() == "first").count();
+    assert_eq!(firsts, 2, "{:?}", results.keys().map(ToString::to_string).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_agent_step_whose_backend_fails_is_asked_again_by_a_resume() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Backend, &json!([asks]));
+    play.start();
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+fn parallel(more: &Json) -> Json {
+    let mut each = json!({
+        "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
+        "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
+    });
+    each.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    each
+}
+
+pub(crate) fn running(play: &Play) -> Vec<String> {
+    play.run.scheduler.in_flight.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_loop_runs_only_so_many_programs_at_a_time() {
+    let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 }))]));
+    play.start();
+    let [first, _] = running(&play).try_into().unwrap();
+    leaves(&mut play, &first, &json!({ "ok": true }));
+    assert_eq!(running(&play).len(), 2);
+}
+
+#[test]
+fn what_failed_is_collected_and_the_loop_goes_on() {
+    let gate = json!({ "op": "eq", "path": "$.results.a.ok", "value": false });
+    let after =
+        json!({ "id": "g", "kind": "if", "cond": gate, "then": [exec("y")], "else": [exec("n")] });
+    let each = parallel(&json!({ "onError": "collect" }));
+    let mut play = steps(Answers::Caller, &json!([each, after]));
+    play.start();
+    let agents = running(&play);
+    leaves(&mut play, &agents[0], &json!({ "ok": true }));
+    leaves(&mut play, &agents[1], &json!({ "ok": true }));
+    fails(&mut play, &agents[2]);
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "y", "the last item's counts");
+}
+
+#[test]
+fn a_failure_lets_the_iterations_that_were_started_end_and_a_resume_does_it_again() {
+    let mut play =
+        steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 })), exec("z")]));
+    play.start();
+    let agents = running(&play);
+    fails(&mut play, &agents[0]);
+    assert_eq!(play.run.phase, Phase::Open);
+    assert_eq!(running(&play), agents[1..], "the third does not begin");
+    leaves(&mut play, &agents[1], &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    assert_eq!(running(&play).len(), 2, "what failed is done again, and the third begins");
+    while let Some(agent) = running(&play).first().cloned().filter(|agent| agent != "main") {
+        leaves(&mut play, &agent, &json!({ "ok": true }));
+    }
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+}
+
+#[test]
+fn a_caller_is_waited_for_beside_a_failure_that_is_collected() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let once = json!({ "id": "x", "kind": "exec", "shell": "true" });
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "body": [once, asks],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer]));
+    play.settings.max_parallel = 20;
+    play.start();
+    let agents = running(&play);
+    assert_eq!(agents.len(), 9);
+    for (n, agent) in agents.iter().enumerate() {
+        if n % 3 == 1 {
+            fails(&mut play, agent);
+        } else {
+            leaves(&mut play, agent, &json!({ "ok": true }));
+        }
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+    assert_eq!(play.run.scheduler.asks.len(), 6);
+    let outputs: Vec<(String, Output)> =
+        (0..3).flat_map(|l| [0, 2].map(|m| (format!("l[{l}].m[{m}].v"), valid()))).collect();
+    let outputs: Vec<(&str, Output)> =
+        outputs.iter().map(|(name, output)| (name.as_str(), output.clone())).collect();
+    call(&mut play, &[], &outputs[..5]);
+    assert_eq!(play.run.scheduler.asks.len(), 1);
+    call(&mut play, &[], &outputs[5..]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}

@@ -1,0 +1,193 @@
+//! Stop, stop after the turns in flight, cancel.
+
+use insta::assert_snapshot;
+
+use super::play::{Play, prompts};
+use crate::failure::TurnFailure;
+use crate::run::Input;
+use crate::run::effect::Effect;
+use crate::run::stop::{Interruption, StopMode};
+
+fn forked() -> Play {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
+    play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
+    play
+}
+
+fn cancelled(play: &Play) -> Vec<String> {
+    let cancelled = |effect| match effect {
+        Effect::Cancel { turn, .. } => Some(turn.to_string()),
+        Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) | Effect::Finish => None,
+    };
+    play.effects().into_iter().filter_map(cancelled).collect()
+}
+
+#[test]
+fn a_stop_cuts_off_what_is_in_flight_and_a_resume_goes_on() {
+    let mut play = forked();
+    assert_eq!(play.stop(StopMode::Now), "stop Now by k1");
+    assert_eq!(cancelled(&play), ["main.2.1", "main_w1.1.1"]);
+    let cut = play.cut_off(Interruption::Stop, false);
+    assert_snapshot!(play.feed(cut), @"
+    cut off main.2.1 #1 $0.10 by Stop, 0 crashes
+    cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
+    ended: Stopped
+    ");
+    assert_eq!(play.effects(), [Effect::Finish]);
+    assert_snapshot!(play.resume(), @"
+    resumed
+    queue main.2.1 again at 4: Interrupted
+    queue main_w1.1.1 again at 5: Interrupted
+    start main_w2.1.1 #1 with $4.85: fresh main_w2.1.1
+    start main.2.1 #2 with $4.85: resume main.1.1
+    ");
+}
+
+#[test]
+fn a_turn_that_finishes_all_the_same_is_not_lost() {
+    let mut play = forked();
+    play.stop(StopMode::Now);
+    assert_snapshot!(play.says("main", "<goto>A</goto>"), @"
+    settle main.2.1 #1 $0.10: at main.1.1
+    main goto: at main.1.1, forks 2
+    main enters A.md (3) as visit 3
+    queue main.3.1 at 4 for claude: resume main.1.1
+    ");
+    assert_snapshot!(play.says("main_w1", "<result>x</result>"), @r#"
+    settle main_w1.1.1 #1 $0.10: at main_w1.1.1
+    main_w1 ends: "x"
+    ended: Stopped
+    "#);
+    assert_snapshot!(play.scene(), @"
+    Ended(Stopped): $0.30 spent
+    main at A.md: queued
+    main_w2 at W.md: queued
+    ");
+}
+
+#[test]
+fn a_stop_after_the_turn_drains() {
+    let mut play = forked();
+    play.stop(StopMode::AfterTurn);
+    assert_eq!(cancelled(&play), Vec::<String>::new());
+    assert!(!play.says("main", "no tag").contains("start"));
+    assert!(play.says("main_w1", "<result>x</result>").ends_with("ended: Stopped"));
+    // The reminder that was due is what a resume begins with.
+    assert_snapshot!(play.resume(), @"
+    resumed
+    start main.2.2 #1 with $4.85: resume main.1.1
+    start main_w2.1.1 #1 with $4.85: fresh main_w2.1.1
+    ");
+}
+
+#[test]
+fn a_stricter_request_wins_and_a_milder_one_changes_nothing() {
+    let mut play = forked();
+    play.stop(StopMode::AfterTurn);
+    assert_eq!(play.stop(StopMode::Now), "stop Now by k2");
+    assert_eq!(cancelled(&play).len(), 2);
+    assert_eq!(play.stop(StopMode::AfterTurn), "stop Now by k3");
+    assert_eq!(play.stop(StopMode::Cancel), "stop Cancel by k4");
+    assert_eq!(play.stop(StopMode::Now), "stop Cancel by k5");
+}
+
+#[test]
+fn the_same_request_again_is_the_same_request() {
+    let mut play = forked();
+    let request = Input::Stop { mode: StopMode::Now, key: "key".into() };
+    assert_eq!(play.feed(vec![request.clone()]), "stop Now by key");
+    assert_eq!(play.feed(vec![request.clone()]), "");
+    let cut = play.cut_off(Interruption::Stop, false);
+    play.feed(cut);
+    play.resume();
+    assert_eq!(play.feed(vec![request]), "");
+}
+
+#[test]
+fn waits_are_no_reason_to_hesitate() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.stumbles("main");
+    assert_eq!(play.stop(StopMode::Now), "stop Now by k1\nended: Stopped");
+    // Nothing falls due in a run that has ended.
+    assert_eq!(play.run.next_due(), None);
+    assert_eq!(play.after("1h".parse().unwrap()), "");
+    play.resume();
+    assert!(play.after("1m".parse().unwrap()).contains("start main.1.1 #2"));
+}
+
+#[test]
+fn what_has_ended_cannot_be_stopped_and_only_what_can_be_resumed_can_be_cancelled() {
+    let completed = || {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.says("main", "<result>x</result>");
+        play
+    };
+    let failed = || {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.fails("main", TurnFailure::Task { why: "no".into() });
+        play
+    };
+    let stopped = || {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.halt();
+        play
+    };
+    let refused = "refused: the run has already ended";
+    for mode in [StopMode::Now, StopMode::AfterTurn, StopMode::Cancel] {
+        assert_eq!(completed().stop(mode), refused);
+    }
+    assert_eq!(failed().stop(StopMode::Now), refused);
+    assert_eq!(stopped().stop(StopMode::AfterTurn), refused);
+    assert_eq!(failed().stop(StopMode::Cancel), "stop Cancel by k1\nended: Cancelled");
+    assert_eq!(stopped().stop(StopMode::Cancel), "stop Cancel by k2\nended: Cancelled");
+}
+
+#[test]
+fn a_cancelled_run_is_over_for_good() {
+    let mut play = forked();
+    play.stop(StopMode::Cancel);
+    assert_eq!(cancelled(&play).len(), 2);
+    let cut = play.cut_off(Interruption::Stop, false);
+    assert!(play.feed(cut).ends_with("ended: Cancelled"));
+    assert_eq!(play.resume(), "refused: the run has already ended");
+    assert_eq!(play.stop(StopMode::Cancel), "refused: the run has already ended");
+    assert_eq!(play.adopt(prompts(&["A.md", "W.md"])), "refused: the run has already ended");
+}
+
+#[test]
+fn a_crash_does_not_undo_a_cancel() {
+    let mut play = forked();
+    play.stop(StopMode::Cancel);
+    assert_snapshot!(play.crashes(false), @"
+    cut off main.2.1 #1 $0.10 by Crash, 1 crashes
+    cut off main_w1.1.1 #1 $0.10 by Crash, 1 crashes
+    ended: Cancelled
+    refused: the run has already ended
+    ");
+}
+
+#[test]
+fn a_run_that_has_not_started_refuses_everything_else_and_one_that_has_refuses_to_start() {
+    let mut play = Play::new(prompts(&["A.md"]));
+    assert_eq!(play.stop(StopMode::Cancel), "refused: the run has not started");
+    assert_eq!(play.resume(), "refused: the run has not started");
+    assert_eq!(play.after("1m".parse().unwrap()), "refused: the run has not started");
+    play.start();
+    assert_eq!(play.start(), "refused: the run has already started");
+}
+
+#[test]
+fn a_run_whose_last_agent_ends_while_it_is_stopped_is_not_stopped() {
+    for mode in [StopMode::AfterTurn, StopMode::Now] {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.stop(mode);
+        assert!(play.says("main", "<result>done</result>").ends_with("ended: Completed"));
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.stop(mode);
+        let no = TurnFailure::Task { why: "no".into() };
+        assert!(play.fails("main", no).ends_with("ended: Failed"));
+    }
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.stop(StopMode::Cancel);
+    assert!(play.says("main", "<result>done</result>").ends_with("ended: Cancelled"));
+}

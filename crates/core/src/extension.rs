@@ -1,0 +1,104 @@
+//! The extensions that make a file a state.
+//!
+//! They are lower case and count as written: `NOTES.MD` is no state. What stands before the
+//! extension is the stem, and is never empty: `.md` is no state either.
+
+/// A supported extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extension {
+    /// `.md`: a prompt.
+    Md,
+    /// `.sh`: a script for Unix.
+    Sh,
+    /// `.bat`: a script for Windows.
+    Bat,
+    /// `.ps1`: a script for Windows.
+    Ps1,
+}
+
+impl Extension {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Md, Self::Sh, Self::Bat, Self::Ps1];
+
+    /// The extension of a file name, where it is a supported one.
+    pub fn of(name: &str) -> Option<Self> {
+        let (stem, extension) = name.rsplit_once('.')?;
+        Self::ALL.into_iter().find(|known| !stem.is_empty() && known.as_str() == extension)
+    }
+
+    /// The extension without its dot.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Md => "md",
+            Self::Sh => "sh",
+            Self::Bat => "bat",
+            Self::Ps1 => "ps1",
+        }
+    }
+
+    /// What such a file is.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Md => Kind::Prompt,
+            Self::Sh | Self::Bat | Self::Ps1 => Kind::Script,
+        }
+    }
+
+    /// Whether the platform can run such a file.
+    pub const fn runs_on(self, platform: Platform) -> bool {
+        match (self, platform) {
+            (Self::Md, _)
+            | (Self::Sh, Platform::Unix)
+            | (Self::Bat | Self::Ps1, Platform::Windows) => true,
+            (Self::Sh, Platform::Windows) | (Self::Bat | Self::Ps1, Platform::Unix) => false,
+        }
+    }
+}
+
+/// Which scripts can be run here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// `.md` and `.sh`
+    Unix,
+    /// `.md`, `.bat` and `.ps1`
+    Windows,
+}
+
+/// What a state is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text for an agent.
+    Prompt,
+    /// A program.
+    Script,
+}
+
+/// Whether a file of this name is a state: it has a supported extension and is no README.
+pub fn is_state(name: &str) -> bool {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    Extension::of(name).is_some() && !stem.eq_ignore_ascii_case("readme")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_a_stem_and_a_supported_extension_and_are_no_readme() {
+        let check = |name: &str, expected| assert_eq!(is_state(name), expected, "{name}");
+        for state in ["START.md", "a.sh", "a.bat", "a.ps1", "v1.2.md", "README2.md"] {
+            check(state, true);
+        }
+        for other in ["README.md", "readme.md", "ReadMe.sh", "a.MD", ".md", "md", "a.txt", "a", ""]
+        {
+            check(other, false);
+        }
+    }
+
+    #[test]
+    fn each_platform_runs_its_own_scripts() {
+        let runs = |platform| Extension::ALL.map(|extension| extension.runs_on(platform));
+        assert_eq!(runs(Platform::Unix), [true, true, false, false]);
+        assert_eq!(runs(Platform::Windows), [true, false, true, true]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Findings that stop nothing.
+
+use std::fmt;
+
+use super::program::without_result;
+use crate::failure::Failure;
+use crate::protocol::{Malformed, TagName};
+use crate::text::counted;
+use serde::{Deserialize, Serialize};
+
+/// Something worth a look that stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// A malformed tag beside a valid one.
+    MalformedTag(Malformed),
+    /// An attribute that means nothing.
+    UnknownAttribute {
+        /// On which tag.
+        tag: TagName,
+        /// Its name.
+        name: String,
+    },
+    /// The output was not UTF-8; the bad bytes became U+FFFD.
+    InvalidUtf8,
+    /// The prompt names a template variable that nothing binds.
+    UnknownVariable {
+        /// Its name.
+        name: String,
+    },
+    /// `stack="clear"` dropped pending returns.
+    ReturnsDropped {
+        /// How many.
+        frames: u32,
+    },
+    /// The client denied a tool.
+    ToolDenied {
+        /// Which.
+        tool: String,
+    },
+    /// The run has spent this much of its cap.
+    Spent {
+        /// 50, 80 or 95.
+        percent: u32,
+    },
+    /// An iteration failed, and the loop goes on.
+    IterationFailed {
+        /// Which, from 1.
+        iteration: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// The result of an iteration does not count, because the command did not pass.
+    ResultRefused {
+        /// Which, from 1.
+        iteration: u32,
+        /// `exit status 1`
+        why: String,
+    },
+    /// The loop ended without a result.
+    Exhausted {
+        /// After how many iterations.
+        iterations: u32,
+        /// The command that no result passed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+    },
+    /// Something else.
+    Other {
+        /// What.
+        message: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MalformedTag(malformed) => write!(f, "ignored {malformed}"),
+            Self::UnknownAttribute { tag, name } => {
+                write!(f, "<{tag}> has no attribute {name:?}; it was ignored")
+            }
+            Self::InvalidUtf8 => write!(f, "the output was not UTF-8; bad bytes were replaced"),
+            Self::UnknownVariable { name } => write!(f, "nothing binds {{{{{name}}}}}"),
+            Self::ReturnsDropped { frames } => {
+                write!(f, "stack=\"clear\" dropped {}", counted(*frames, "pending return"))
+            }
+            Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
+            Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),
+            Self::IterationFailed { iteration, failure } => {
+                write!(f, "iteration {iteration} failed: {failure}")
+            }
+            Self::ResultRefused { iteration, why } => {
+                write!(f, "the result of iteration {iteration} does not count: {why}")
+            }
+            Self::Exhausted { iterations, until } => {
+                f.write_str(&without_result(*iterations, until.as_deref()))
+            }
+            Self::Other { message } => f.write_str(message),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Runs of the step language: the decisions of a document's branches, and the reply to its caller.
+//!
+//! The language itself (documents, expressions, the walk over steps) is in [`crate::crayfish`], which
+//! knows no run.
+
+pub mod answer;
+pub(crate) mod decide;

@@ -1,0 +1,165 @@
+//! The reply that a run comes to at the end of a call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use crate::agent::AgentStatus;
+use crate::failure::Failure;
+use crate::ids::{RunId, TurnId};
+use crate::run::{Ending, Phase, Run};
+
+use crate::crayfish::document::StepIndex;
+use crate::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
+use crate::crayfish::error_code::ErrorCode;
+use crate::crayfish::key::Key;
+use crate::crayfish::problem::Problem;
+use crate::crayfish::program::StepsProgram;
+use crate::crayfish::state::Branch;
+
+#[cfg(test)]
+mod tests;
+
+/// The schema of an agent step, with everything that it names.
+pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
+
+/// What is said of a call that its caller does not want any more.
+pub const GIVEN_UP: &str = "the call was given up";
+
+/// What a run says to its caller.
+pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
+    let outcome = match run.phase {
+        Phase::Ended(Ending::Completed) => Outcome::Done,
+        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, work, schemas, id)),
+        Phase::Ended(Ending::Failed) => Outcome::Failed(failure(&run)),
+        Phase::Ended(Ending::Cancelled) => {
+            given_up("the run was cancelled for good: name another `runId`")
+        }
+        Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => given_up(GIVEN_UP),
+    };
+    let mut attempts = attempts(&run);
+    if id.is_none() {
+        use_up(&mut attempts, &run, work);
+    }
+    Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
+}
+
+/// A failure that a loop collected is not taken from an echo. Where only the echo can know that an
+/// agent step has no attempt left, it says so.
+fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &StepsProgram) {
+    let Some(flow) = &run.flow else { return };
+    let failed: Vec<&Key> = flow.branches.values().filter_map(Branch::failed_at).collect();
+    let collected = flow.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
+    for (key, stored) in collected {
+        let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
+        if error == Some(ErrorCode::AgentOutputSchemaFailed.as_str()) {
+            attempts.insert(key.to_string(), work.tries(key).saturating_add(1));
+        }
+    }
+}
+
+/// A result of every key, and of every id the latest.
+pub fn results(run: Run) -> Map<String, Json> {
+    let Some(flow) = run.flow else { return Map::new() };
+    let mut results = Map::new();
+    for (key, stored) in flow.results {
+        let json = stored.read.0.map(Arc::unwrap_or_clone).unwrap_or_default();
+        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(&key) {
+            results.insert(key.step.to_string(), json.clone());
+        }
+        results.insert(key.to_string(), json);
+    }
+    results
+}
+
+/// Which attempts were asked for last.
+pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
+    let attempts = run.flow.iter().flat_map(|flow| &flow.attempts);
+    attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
+}
+
+fn given_up(message: &str) -> Outcome {
+    let message = message.to_owned();
+    Outcome::Failed(Failed { code: ErrorCode::Cancelled, message, step: None, errors: Vec::new() })
+}
+
+/// How many bytes of questions a reply holds; the others follow when those are answered.
+const MOST_ASKED: usize = 32 * 1024 * 1024;
+
+/// What is asked for, in the order of keys.
+fn requests(
+    run: &Run,
+    work: &StepsProgram,
+    schemas: Bundled<'_>,
+    id: Option<&RunId>,
+) -> Vec<AgentRequest> {
+    let Some(flow) = run.flow.as_deref() else { return Vec::new() };
+    let keyed = run
+        .scheduler
+        .asks
+        .keys()
+        .filter_map(|ask| Some((run.agents.get(&ask.agent)?.step_key()?, ask)));
+    let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
+    let asked = keyed.into_iter().filter_map(|(key, ask)| {
+        let schema = schemas(work.step(&key)?)?;
+        let request = work.request(flow, (&ask.agent, &key), schema)?;
+        Some(AgentRequest { run: id.cloned(), ..request })
+    });
+    fitting(asked, MOST_ASKED)
+}
+
+/// As many of them as have at most so many bytes together.
+fn fitting(asked: impl Iterator<Item = AgentRequest>, most: usize) -> Vec<AgentRequest> {
+    let mut size = 0;
+    asked
+        .take_while(|request| {
+            // The first one is always told: without it nobody could go on.
+            let is_first = size == 0;
+            let input = request.input.as_ref().map_or(0, weight);
+            size += request.prompt.len() + input + weight(&request.schema);
+            is_first || size <= most
+        })
+        .collect()
+}
+
+/// About how many bytes a value takes as text, without writing it.
+fn weight(value: &Json) -> usize {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => 8,
+        Json::String(text) => text.len() + 2,
+        Json::Array(items) => 2 + items.iter().map(weight).sum::<usize>(),
+        Json::Object(fields) => {
+            2 + fields.iter().map(|(name, value)| name.len() + 4 + weight(value)).sum::<usize>()
+        }
+    }
+}
+
+/// The first failure, in the order of keys.
+fn failure(run: &Run) -> Failed {
+    let flow = run.flow.as_deref();
+    let failed = run.failed.iter().filter_map(|agent| {
+        let AgentStatus::Failed { failure, .. } = &run.agents.get(agent)?.status else {
+            return None;
+        };
+        Some((flow?.branches.get(agent)?.failed_at()?, failure))
+    });
+    let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
+        let message = "the run failed, and does not say where".to_owned();
+        return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
+    };
+    let stored = flow.and_then(|flow| flow.results.get(key)?.json());
+    let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
+    let (code, message) = if let Failure::Step { code, message } = failure {
+        (ErrorCode::named(code).unwrap_or(ErrorCode::Internal), message.clone())
+    } else {
+        (ErrorCode::ExecFailed, failure.to_string())
+    };
+    // Which iteration it was, the id of the step does not say.
+    let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };
+    Failed { code, message, step: Some(key.step.clone()), errors }
+}
+
+fn problems(errors: &Json) -> Vec<Problem> {
+    serde_json::from_value(errors.clone()).unwrap_or_default()
+}

@@ -1,0 +1,107 @@
+//! Words in messages: counts, sizes, lists, excerpts of foreign text, and the name that was meant.
+//!
+//! Nothing here knows what the text is about.
+
+mod nearest;
+
+use std::borrow::Cow;
+
+pub use nearest::nearest;
+
+/// At most `most` characters of `text`; an ellipsis says that there was more.
+pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+/// The first of `names`, and how many more there are.
+pub fn listed(names: &[String], most: usize, separator: &str) -> String {
+    let shown = &names[..names.len().min(most)];
+    let text = shown.join(separator);
+    match names.len() - shown.len() {
+        0 => text,
+        more => format!("{text}{separator}… and {more} more"),
+    }
+}
+
+/// `1 turn`, `3 turns`
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}
+
+/// `17 bytes`, `812 KiB`, `1.2 MiB`
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1024 {
+        return counted(n, "byte");
+    }
+    let mut unit = 0;
+    let mut tenths = n.saturating_mul(10) / 1024;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    match (tenths / 10, tenths % 10) {
+        (whole @ 0..10, rest @ 1..) => format!("{whole}.{rest} {}", UNITS[unit]),
+        (whole, _) => format!("{whole} {}", UNITS[unit]),
+    }
+}
+
+/// The word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_cut_and_counted() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(listed(&names, 3, ", "), "a, b, c");
+        assert_eq!(listed(&names, 2, ", "), "a, b, … and 1 more");
+        assert_eq!(listed(&[], 2, ", "), "");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character() {
+        assert_eq!(excerpt("", 3), "");
+        assert_eq!(excerpt("äöü", 3), "äöü");
+        assert_eq!(excerpt("äöüß", 3), "äöü…");
+    }
+
+    #[test]
+    fn only_words_that_need_it_are_quoted() {
+        let check = |word: &str, expected: &str| assert_eq!(quoted(word), expected);
+        check("/a/b-c_d.zip", "/a/b-c_d.zip");
+        check("/my flow", "'/my flow'");
+        check("it's", r"'it'\''s'");
+        check("", "''");
+        check("$HOME", "'$HOME'");
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_keeps_them_short() {
+        let check = |n, expected: &str| assert_eq!(bytes(n), expected);
+        check(0, "0 bytes");
+        check(1, "1 byte");
+        check(1023, "1023 bytes");
+        check(1024, "1 KiB");
+        check(1536, "1.5 KiB");
+        check(812 * 1024, "812 KiB");
+        check(1024 * 1024 - 1, "1023 KiB");
+        check(5 << 30, "5 GiB");
+        check(3000 << 40, "3000 TiB");
+        check(u64::MAX, "1677721 TiB");
+    }
+}
