@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::decide::batch;
+use raymond_core::extension::Platform;
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::{Reading, Source};
-use raymond_core::run::input::{Finished, Outcome, Start};
-use raymond_core::run::{Input, Record, Run, Settings, batch};
+use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::start::Start;
+use raymond_core::run::{Input, Record, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::{Hash, Value};
 use raymond_core::view::asked;
-use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry, template};
+use raymond_core::workflow::{Definition, SourceFile, Start as Entry, template};
 use raymond_store::Journal;
 use raymond_store::disk::Files;
 

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use memchr::memmem;
-use raymond_core::protocol::reading::{Reading, Source};
+use raymond_core::protocol::reading::Reading;
+use raymond_core::protocol::source::Source;
 use raymond_core::protocol::tag::Tag;
 
 use crate::series::Series;

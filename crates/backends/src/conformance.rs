@@ -9,10 +9,10 @@ mod sessions;
 
 use std::time::Duration;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Cost;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::SessionId;
-use raymond_core::machine::SessionPlan;
 use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

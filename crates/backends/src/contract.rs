@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::{Cost, Micros};
 pub use raymond_core::capability::Capability;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{BackendName, Nonce, SessionId, StateName, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 use raymond_core::time::Span;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -28,10 +28,10 @@ mod yaml;
 use std::future::pending;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{BackendName, SessionId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

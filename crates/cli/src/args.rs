@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use deferred::Deferred;
-use raymond_core::workflow::nearest;
+use raymond_core::text::nearest;
 
 pub(crate) use crayfish::{Crayfish, CrayfishCommand, Explain, SchemaKind, Schemas, Validate};
 pub(crate) use init::Init;

@@ -17,11 +17,12 @@ use raymond_backends::scripted::{self, Replies, Scripted};
 use raymond_backends::{claude, codex};
 use raymond_core::capability::BackendCatalog;
 use raymond_core::diagnostic::Diagnostic;
+use raymond_core::extension::Kind;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
-use raymond_core::workflow::{Definition, Kind, Reachability, State};
+use raymond_core::workflow::{Definition, Reachability, State};
 use raymond_engine::project::Project;
 use raymond_engine::runner::Backends;
 

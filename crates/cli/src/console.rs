@@ -20,7 +20,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use raymond_backends::contract::Progress;
 use raymond_core::ids::{AgentId, TurnId};
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::extension::is_state;
 use raymond_core::ids::RunId;
-use raymond_core::workflow::extension::is_state;
 
 /// Exit code: usage error or invalid workflow.
 pub(crate) const USAGE: u8 = 2;

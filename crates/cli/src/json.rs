@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 
+use raymond_core::agent::{Agent, AgentStatus};
 use raymond_core::crayfish::reading::{self, Holds};
-use raymond_core::crayfish::state::{StepsState, written};
+use raymond_core::crayfish::state::StepsState;
+use raymond_core::crayfish::stored::written;
 use raymond_core::ids::{BackendName, RunId};
-use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};

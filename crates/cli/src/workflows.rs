@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use raymond_core::crayfish::reading;
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
 
 use crate::documents::is_document;
 
@@ -109,7 +109,7 @@ fn nearest_of(path: &Path, may_be_meant: fn(&str, &Path) -> bool) -> Option<Path
     });
     let names: Vec<String> = names.collect();
     let wanted = path.file_name()?.to_str()?;
-    let found = raymond_core::workflow::nearest(wanted, names.iter().map(String::as_str))?;
+    let found = raymond_core::text::nearest(wanted, names.iter().map(String::as_str))?;
     Some(folder.join(found))
 }
 

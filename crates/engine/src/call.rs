@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
-use raymond_core::crayfish::answer::{GIVEN_UP, answer, attempts, results};
 use raymond_core::crayfish::{ErrorCode, Problem, Reply, Request, StepsProgram, reading};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
+use raymond_core::steps::answer::{GIVEN_UP, answer, attempts, results};
 use raymond_store::Root;
 use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};

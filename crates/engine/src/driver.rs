@@ -7,7 +7,8 @@
 //!
 //! [`crate::runner`] collects the inputs and runs the effects; the simulator has its own [`World`].
 
-use raymond_core::run::{Effect, Input, Record, Refusal, Run, batch, effect};
+use raymond_core::decide::{Refusal, batch};
+use raymond_core::run::{Effect, Input, Record, Run, effect};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::view::Ledger;

@@ -158,7 +158,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use raymond_core::run::input::Start;
+    use raymond_core::run::start::Start;
     use raymond_core::run::{Event, Input, Settings, Step, record};
     use raymond_core::time::Timestamp;
     use raymond_store::Root;

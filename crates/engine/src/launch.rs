@@ -7,12 +7,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use raymond_core::decide::check_adoption;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{Nonce, RunId};
-use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings, check_adoption};
+use raymond_core::run::start::Start;
+use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::view::{States, asked};
 use raymond_core::workflow::{Definition, Reachability};

@@ -9,9 +9,10 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::state::Stored;
+use raymond_core::crayfish::stored::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
-use raymond_core::run::input::{Finished, Interruption, Outcome};
+use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::stop::Interruption;
 use raymond_core::value::{Hash, Value};
 use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;

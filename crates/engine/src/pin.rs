@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use raymond_core::diagnostic::Diagnostic;
+use raymond_core::extension::Platform;
 use raymond_core::value::Value;
-use raymond_core::workflow::{Definition, Platform, SourceFile, Start};
+use raymond_core::workflow::{Definition, SourceFile, Start};
 use raymond_store::{Blobs, blobs};
 
 use crate::scope::{LoadedScope, Origin};

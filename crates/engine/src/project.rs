@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::ids::RunId;
-use raymond_core::workflow::nearest;
+use raymond_core::text::nearest;
 use raymond_store::disk::{self, Disk, Files};
 use raymond_store::{Blobs, Root, RunPaths};
 

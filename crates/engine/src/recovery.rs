@@ -8,7 +8,8 @@
 use raymond_core::budget::Cost;
 use raymond_core::ids::SessionId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::{Interruption, Outcome, Resume, StopMode};
+use raymond_core::run::input::{Outcome, Resume};
+use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::scheduler::Turn;
 

@@ -1,13 +1,13 @@
 //! Decides the records of a journal again with this release, and reports the first difference.
 //!
 //! This takes no lock and writes nothing, so it is safe while an owner is active and for a journal of
-//! another machine. The comparison is in `raymond_core::run::replay`; this module provides the blobs
+//! another machine. The comparison is in `raymond_core::decide::replay`; this module provides the blobs
 //! and definitions that the records refer to.
 
 use std::path::Path;
 
+use raymond_core::decide::replay::{Difference, Replay, Sources};
 use raymond_core::run::Run;
-use raymond_core::run::replay::{Difference, Replay, Sources};
 use raymond_core::value::{BlobRef, Value};
 use raymond_core::workflow::Definition;
 use raymond_store::disk::Disk;

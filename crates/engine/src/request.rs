@@ -7,9 +7,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use raymond_core::decide::Refusal;
 use raymond_core::ids::RunId;
-use raymond_core::run::input::StopMode;
-use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
+use raymond_core::run::stop::StopMode;
+use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::view;
 use raymond_store::disk::DiskErrorKind;
 use raymond_store::lock::{Life, Owner, Takeover, ThisHost};

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use raymond_core::diagnostic::Diagnostic;
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
 use raymond_core::workflow::{SourceFile, Start};
 
 mod archive;

@@ -75,7 +75,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use raymond_core::run::input::StopMode;
+    use raymond_core::run::stop::StopMode;
     use raymond_core::run::{Event, Input, Record, Step};
     use raymond_core::time::Timestamp;
     use raymond_store::Journal;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use raymond_core::agent::{Agent, AgentStatus, Frame, Session};
 use raymond_core::budget::Micros;
 use raymond_core::crayfish::reading;
 use raymond_core::few::Few;
 use raymond_core::ids::{AgentId, RunId, StateName};
-use raymond_core::machine::{Agent, AgentStatus, Frame, Session};
 use raymond_core::run::Run;
 use raymond_core::value::{BlobRef, Value};
 use raymond_core::view::{Ledger, Status};

@@ -15,7 +15,8 @@ use raymond_backends::contract::{
 use raymond_core::budget::Cost;
 use raymond_core::capability::Capability;
 use raymond_core::ids::{BackendName, Nonce, RunId, TurnId};
-use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::run::input::Outcome;
+use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Input, Record, Run, Settings};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::{Definition, SourceFile, Start};

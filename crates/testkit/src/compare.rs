@@ -8,7 +8,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::time::Timestamp;
 
 use crate::dice::Dice;

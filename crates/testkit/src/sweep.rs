@@ -164,7 +164,7 @@ impl Guide for Sweeper {
         if known || self.stop.is_none_or(|after| heard < after) {
             return Ok(false);
         }
-        host.stop(raymond_core::run::input::StopMode::Now, "stop")?;
+        host.stop(raymond_core::run::stop::StopMode::Now, "stop")?;
         Ok(true)
     }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use raymond_core::extension::is_state;
 use raymond_core::value::Hash;
-use raymond_core::workflow::extension::is_state;
 use raymond_engine::scope::{self, LoadedScope, MOST_BYTES, MOST_ENTRIES, Origin};
 use raymond_testkit::dice::Dice;
 use tempfile::TempDir;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use raymond_core::diagnostic::Diagnostic;
-use raymond_core::workflow::{Definition, Platform, SourceFile, Start, frontmatter, template};
+use raymond_core::extension::Platform;
+use raymond_core::workflow::{Definition, SourceFile, Start, frontmatter, template};
 
 use crate::Target;
 

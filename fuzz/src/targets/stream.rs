@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use raymond_backends::contract::{Answer, AttachResult, Backend, StartedTurn};
 use raymond_backends::process::{StreamEvent, Transcript, read_transcript};
 use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_testkit::dice::Dice;
 use tempfile::TempDir;
 

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 use raymond_core::time::Span;

@@ -5,10 +5,10 @@ use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 use serde_json::json;

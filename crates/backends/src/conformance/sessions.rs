@@ -1,7 +1,7 @@
 //! Rules for conversations: what a resumed or branched turn sees, and what stays unchanged.
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::ids::SessionId;
-use raymond_core::machine::SessionPlan;
 
 use super::{Harness, Situation, Verdict, Violation, ask, check_rule, planned};
 use crate::contract::{Answer, Capability};

@@ -1,8 +1,8 @@
 //! The steps that carry out a session plan: one client per step, until a client finds its session.
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
-use raymond_core::machine::SessionPlan;
 
 /// The way in which one client gets its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]

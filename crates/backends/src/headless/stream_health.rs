@@ -3,7 +3,7 @@
 //! The protocols in `claude` and `codex` interpret lines; this module only counts what could not be
 //! interpreted.
 
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 
 use super::{TranscriptItem, Warnings, shorten};
 use crate::process::StreamEvent;

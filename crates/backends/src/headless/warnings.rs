@@ -1,6 +1,6 @@
 //! The warnings of a turn, each kept once.
 
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 
 /// The warnings of a turn. A client that repeats the same mistake on every line causes one warning.
 #[derive(Debug, Default)]

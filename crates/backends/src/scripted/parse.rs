@@ -9,7 +9,7 @@ use std::ops::Range;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::ids::StateName;
-use raymond_core::workflow::nearest;
+use raymond_core::text::nearest;
 
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
 use super::reply;

@@ -9,9 +9,10 @@ use std::path::Path;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::{Key, StepId};
 use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::extension::Extension;
 use raymond_core::ids::StateName;
+use raymond_core::text::nearest;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::workflow::{Extension, nearest};
 
 use super::parse;
 use super::writes::Write;

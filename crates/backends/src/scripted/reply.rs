@@ -1,8 +1,8 @@
 //! Parsing one reply: a text, or a mapping with more keys.
 
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::text::nearest;
 use raymond_core::time::{BadSpan, Span, Timestamp};
-use raymond_core::workflow::nearest;
 
 use super::parse::{Reader, Rejected};
 use super::replies::{Action, Attempts, Reset, ScriptedFailure, ScriptedReply};

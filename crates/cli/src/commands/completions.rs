@@ -32,6 +32,6 @@ fn program() -> String {
     }
     let path =
         std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
-    let is_plain = |path: &String| raymond_core::view::quoted(path) == *path;
+    let is_plain = |path: &String| raymond_core::text::quoted(path) == *path;
     path.filter(is_plain).unwrap_or_else(|| NAME.to_owned())
 }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use raymond_core::prices::PRICES_AS_OF;
+use raymond_core::text::counted;
 use raymond_core::time::{Span, Timestamp};
+use raymond_core::view::Costs;
 use raymond_core::view::costs::{By, Counter, Row, Tally};
-use raymond_core::view::{Costs, counted};
 use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;

@@ -15,7 +15,7 @@ mod scaffold;
 use std::io::stdout;
 use std::path::Path;
 
-use raymond_core::view::quoted;
+use raymond_core::text::quoted;
 use serde_json::json;
 
 use crate::args::Init;

@@ -15,9 +15,9 @@ use raymond_core::crayfish::Key;
 use raymond_core::ids::RunId;
 use raymond_core::run::input::{Finished, Outcome};
 use raymond_core::run::{Input, Record};
+use raymond_core::text::nearest;
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change, How};
-use raymond_core::workflow::nearest;
 use raymond_engine::inspect::Inspection;
 use raymond_store::{Blobs, RunPaths};
 

@@ -7,7 +7,8 @@ mod plan;
 
 use std::fmt::Write as _;
 
-use raymond_core::view::{bytes, counted, pruning};
+use raymond_core::text::{bytes, counted};
+use raymond_core::view::pruning;
 use raymond_engine::clock;
 use raymond_engine::discard::{DiscardError, discard};
 use raymond_engine::project::Project;

@@ -2,7 +2,7 @@
 //!
 //! It takes no lock and changes nothing, so a running run continues meanwhile.
 
-use raymond_core::run::replay::{Decided, Difference};
+use raymond_core::decide::replay::{Decided, Difference};
 use raymond_engine::inspect::InspectError;
 use raymond_engine::replay::{Replayed, replay as decide_again};
 use raymond_store::journal::{self, Tail};
@@ -38,7 +38,7 @@ pub(crate) fn replay(flags: &RunArgument) -> Result<u8, Failure> {
     } else if let Some(difference) = &difference {
         print_text(&format!("{difference}\n"))?;
     } else {
-        let records = raymond_core::view::counted(records, "record");
+        let records = raymond_core::text::counted(records, "record");
         print_text(&format!("{records}: every decision is the same\n"))?;
     }
     Ok(if difference.is_some() { DIFFERS } else { 0 })

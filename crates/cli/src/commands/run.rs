@@ -14,7 +14,7 @@ use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Input, Permissions, Program, Ralph, Requirements, Settings};
-use raymond_core::view::{counted, quoted};
+use raymond_core::text::{counted, quoted};
 use raymond_core::workflow::{Definition, Reachability, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};

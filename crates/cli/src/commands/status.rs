@@ -1,9 +1,11 @@
 //! `raymond status`: shows the status of a run and the next command.
 
+use raymond_core::agent::{Agent, AgentStatus};
 use raymond_core::ids::BackendName;
-use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::run::Run;
-use raymond_core::view::{self, Ledger, answering, counted};
+use raymond_core::text::counted;
+use raymond_core::view;
+use raymond_core::view::{Ledger, answering};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection as Seen;
 use raymond_engine::observe;

@@ -1,7 +1,7 @@
 //! `raymond stop` and `raymond cancel`: ask a run to end, and wait until it has.
 
 use raymond_core::ids::RunId;
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
 use raymond_engine::owned::{OwnError, end_leftover_processes};

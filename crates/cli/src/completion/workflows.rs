@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::CompletionCandidate;
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
 
 use crate::documents::is_document;
 use crate::workflows::is_prompt;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, LocationFinder};
-use raymond_core::workflow::nearest;
+use raymond_core::text::nearest;
 use raymond_store::TrustedUsers;
 use raymond_store::disk::Files;
 use toml::Spanned;

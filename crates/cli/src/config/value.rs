@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::budget::Micros;
 use raymond_core::prices::Price;
+use raymond_core::text::nearest;
 use raymond_core::time::Span;
-use raymond_core::workflow::nearest;
 use toml::de::{DeTable, DeValue};
 
 use crate::args::Budget;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use raymond_core::ids::RunId;
-use raymond_core::view::quoted;
+use raymond_core::text::quoted;
 use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
 use raymond_engine::git_tracked::GitTracked;

@@ -11,14 +11,13 @@ use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::{push_token, told};
-use raymond_core::crayfish::program::key_of;
 use raymond_core::crayfish::state::{StepsState, accepted};
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
     Call, Document, ErrorCode, Key, Kind, Problem, ProblemCode, Reply, Request,
 };
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
-use raymond_core::run::input::Verdict;
 use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;
 
@@ -303,7 +302,8 @@ fn is_good(result: &Json) -> bool {
 fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let flow = run.flow.as_deref()?;
     let waiting = || {
-        let keys = run.scheduler.asks.keys().filter_map(|ask| key_of(run.agents.get(&ask.agent)?));
+        let keys =
+            run.scheduler.asks.keys().filter_map(|ask| run.agents.get(&ask.agent)?.step_key());
         keys.filter(|key| name.iterations.is_empty() && key.step == name.step).min()
     };
     let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;

@@ -1,6 +1,6 @@
 //! One record for each batch, and nothing after a record that could not be written.
 
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::workflow::{SourceFile, Start};
 
 use super::*;

@@ -14,7 +14,8 @@ use raymond_backends::process::{
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::run::input::Outcome;
+use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;

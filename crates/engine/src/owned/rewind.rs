@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use raymond_backends::process::Leftover;
+use raymond_core::decide::batch;
 use raymond_core::ids::RunId;
-use raymond_core::run::{DiscardedTail, Event, Input, Record, batch};
+use raymond_core::run::{DiscardedTail, Event, Input, Record};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};

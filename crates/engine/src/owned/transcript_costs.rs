@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::restarted_since;
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Cost;
 use raymond_core::ids::{BackendName, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Attempt, Event, Record, Run, TranscriptCost};
 use raymond_core::scheduler::{Lane, Turn};

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::program::key_of;
 use raymond_core::crayfish::state::accepted;
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;
 use raymond_core::run::Run;
-use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
+use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::stop::Interruption;
 use raymond_core::workflow::Definition;
 use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
@@ -59,7 +60,7 @@ impl AgentStep {
         schemas: &Arc<Schemas>,
     ) -> Option<Self> {
         let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
-        let key = key_of(run.agents.get(agent)?)?;
+        let key = run.agents.get(agent)?.step_key()?;
         let index = work.step(&key)?;
         let schema = schemas.bundled(index, SCHEMA)?.clone();
         let message = work.message(flow, (agent, &key), &schema)?;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use raymond_backends::process::{self, Grace};
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Input, Phase};
 use raymond_core::view;
 

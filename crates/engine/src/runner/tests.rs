@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::ConfigHome;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Effect, Ending, Phase, Settings, effect};
 use raymond_core::time::Span;
 use raymond_store::Inbox;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
 use raymond_core::workflow::{SourceFile, Start};
 use zip::CompressionMethod;
 use zip::read::{Config, ZipFileEntry, ZipReadOptions};

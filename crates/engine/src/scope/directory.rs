@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond_core::diagnostic::Diagnostic;
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
 use raymond_core::workflow::{SourceFile, Start};
 
 use super::limited_read::{ByteLimit, Stopped};

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use raymond_core::extension::Extension;
 use raymond_core::run::Ralph;
 use raymond_core::run::program::UNTIL;
-use raymond_core::workflow::{Extension, SourceFile, Start};
+use raymond_core::workflow::{SourceFile, Start};
 
 use super::{LoadedScope, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
 

@@ -49,8 +49,8 @@ pub fn charge(paid: Paid) -> Charge {
 
 #[cfg(test)]
 mod tests {
+    use raymond_core::run::share;
     use raymond_core::run::{Run, Settings};
-    use raymond_core::scheduler::share;
 
     use super::*;
     use crate::dice::Dice;

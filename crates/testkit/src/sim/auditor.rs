@@ -19,9 +19,9 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::agent::{Frame, Session, SessionPlan};
 use raymond_core::budget::{Charge, Micros};
 use raymond_core::ids::{AgentId, SessionId, TurnId};
-use raymond_core::machine::{Frame, Session, SessionPlan};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;

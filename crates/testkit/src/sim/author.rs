@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::budget::Micros;
+use raymond_core::extension::Platform;
 use raymond_core::ids::StateName;
 use raymond_core::protocol::TagName;
 use raymond_core::workflow::definition::Start;
-use raymond_core::workflow::{Definition, Platform, SourceFile};
+use raymond_core::workflow::{Definition, SourceFile};
 
 use crate::dice::Dice;
 use crate::reference::{self, Allowed, Policy, Prompt, State};

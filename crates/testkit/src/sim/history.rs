@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::crayfish::StepEvent;
+use raymond_core::extension::Kind;
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::{self, TagName};
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Record, Run, apply};
 use raymond_core::value::Value;
-use raymond_core::workflow::{Definition, Kind};
+use raymond_core::workflow::Definition;
 
 use crate::reference::{Failure, Fault, Line, Plan, Trouble, TurnName, VisitName};
 

@@ -15,8 +15,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use raymond_core::clock::OwnerClock;
-use raymond_core::run::input::StopMode;
-use raymond_core::run::{Ending, Event, Input, Phase, Refusal, Run, Settings};
+use raymond_core::decide::Refusal;
+use raymond_core::run::stop::StopMode;
+use raymond_core::run::{Ending, Event, Input, Phase, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;

@@ -2,9 +2,10 @@
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::failure::{Failure, TurnFailure};
-use raymond_core::run::event::Hold;
-use raymond_core::run::input::{Outcome, StopMode};
+use raymond_core::run::input::Outcome;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Event, Input, Phase, Record, Run, Step};
+use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 
 use super::clients::Clients;

@@ -2,10 +2,12 @@
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::Problem;
-use raymond_core::crayfish::state::Stored;
+use raymond_core::crayfish::stored::Stored;
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::protocol::Reading;
-use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
+use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::stop::Interruption;
 use raymond_core::time::Span;
 use raymond_core::value::{Hash, Value};
 use raymond_store::Blobs;

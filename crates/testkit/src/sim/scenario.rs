@@ -4,8 +4,9 @@ mod aim;
 mod theme;
 
 use raymond_core::budget::Micros;
-use raymond_core::run::input::StopMode;
-use raymond_core::run::{Ending, Input, Phase, Refusal};
+use raymond_core::decide::Refusal;
+use raymond_core::run::stop::StopMode;
+use raymond_core::run::{Ending, Input, Phase};
 use raymond_core::time::Span;
 
 use crate::dice::Dice;

@@ -3,23 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use raymond_core::agent::Agent;
+use raymond_core::agent::AgentStatus;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::call::{Call as Brought, Output};
-use raymond_core::crayfish::program::key_of;
 use raymond_core::crayfish::render::{Call, Program as Renders};
-use raymond_core::crayfish::state::{Branch, Position, Read, StepsState, Stored};
+use raymond_core::crayfish::state::{Branch, Position, StepsState};
+use raymond_core::crayfish::stored::{Read, Stored};
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Key, Problem, StepsProgram};
+use raymond_core::decide::batch;
+use raymond_core::extension::Platform;
 use raymond_core::failure::{Failure, TurnFailure};
 use raymond_core::ids::{AgentId, BackendName, TurnId};
-use raymond_core::machine::AgentStatus;
 use raymond_core::run::effect::effects;
-use raymond_core::run::input::{Finished, Outcome, Resume, Start, Verdict};
+use raymond_core::run::input::{Finished, Outcome, Resume};
 use raymond_core::run::program::Answers;
-use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings, batch};
+use raymond_core::run::start::Start;
+use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
-use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
+use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
 use serde_json::{Map, Value as Json, json};
 
 use super::world::{Ran, Told, World};
@@ -182,7 +187,7 @@ impl Drive {
     }
 
     fn key(&self, agent: &AgentId) -> Result<Key, Violation> {
-        let key = self.run.agents.get(agent).and_then(key_of);
+        let key = self.run.agents.get(agent).and_then(Agent::step_key);
         key.ok_or_else(|| Violation(format!("{agent} is at no step")))
     }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use raymond_core::extension::Platform;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::program::Answers;
 use raymond_core::workflow::definition::Start;
-use raymond_core::workflow::{Definition, Platform, SourceFile};
+use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
 
 use crate::sim::Violation;

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use raymond_core::decide::replay::Sources as _;
 use raymond_core::run::record::FORMAT;
-use raymond_core::run::replay::Sources as _;
 use raymond_core::run::{Event, Header, Input, Record};
 use raymond_core::value::{BlobRef, Hash, Value};
 use raymond_core::workflow::{Definition, SourceFile, Start};

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::Extras;
 
 use super::*;

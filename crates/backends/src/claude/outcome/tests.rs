@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::Clock;
 use raymond_core::ids::SessionId;
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 use raymond_core::time::{Span, Timestamp};
 
 use super::super::sample::{self, SESSION, bash, init, success, text};

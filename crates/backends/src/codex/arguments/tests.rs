@@ -1,6 +1,6 @@
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::Extras;
 
 use super::*;

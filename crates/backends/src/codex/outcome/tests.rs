@@ -5,7 +5,7 @@ use std::sync::Arc;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::Clock;
 use raymond_core::prices::Prices;
-use raymond_core::run::event::Warning;
+use raymond_core::run::warning::Warning;
 use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use raymond_core::crayfish::Problem;
-use raymond_core::view::counted;
+use raymond_core::text::counted;
 use serde_json::{Map, Value, json};
 
 use crate::args::Validate;

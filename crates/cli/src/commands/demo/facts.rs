@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::Event;
 use raymond_core::value::Value;
 use raymond_engine::inspect::Inspection;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use raymond_core::view::quoted;
-use raymond_core::workflow::extension::is_state;
+use raymond_core::extension::is_state;
+use raymond_core::text::quoted;
 
 use crate::args::Init;
 use crate::failure::Failure;

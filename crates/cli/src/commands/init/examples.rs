@@ -3,7 +3,7 @@
 //! The build script embeds every folder of `examples/`. The description of an example is the first
 //! sentence of its README, and its commands are those of the first block with `raymond`.
 
-use raymond_core::workflow::nearest;
+use raymond_core::text::nearest;
 
 use crate::failure::Failure;
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::view::quoted;
+use raymond_core::text::quoted;
 
 use super::client::Client;
 use super::detect::{Detected, Git};

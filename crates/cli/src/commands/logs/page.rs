@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 
 use raymond_core::budget::{Basis, Charge, Micros};
 use raymond_core::ids::{RunId, TurnId};
-use raymond_core::run::input::Interruption;
-use raymond_core::view::answers::Answer;
+use raymond_core::run::stop::Interruption;
+use raymond_core::view::turns::answers::Answer;
 use raymond_core::view::turns::{Attempt, End, How, Sent};
 use raymond_core::view::{BackendLabels, Line, Weight};
 use serde_json::json;

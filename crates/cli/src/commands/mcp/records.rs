@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use raymond_core::crayfish::key::Key;
-use raymond_core::crayfish::program::key_of;
 use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
@@ -73,7 +72,7 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
 
 /// Returns the current step of a branch, and its activity.
 fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(Key, &'static str)> {
-    let key = key_of(run.agents.get(id)?)?;
+    let key = run.agents.get(id)?.step_key()?;
     let owed = run.settings.program.answers() == Some(Answers::Caller);
     let state = match &flow.branches.get(id)?.at {
         // Only agent steps count attempts here.

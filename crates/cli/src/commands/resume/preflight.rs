@@ -1,8 +1,9 @@
 //! Checks before a resume: the budget, the backends and the conversations.
 
+use raymond_core::decide::{Refusal, backend_change};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Ending, Phase, Refusal, Requirements, Run, Settings, backend_change};
+use raymond_core::run::{Ending, Phase, Requirements, Run, Settings};
 use raymond_core::view::Status;
 use raymond_core::workflow::{Definition, Reachability};
 use raymond_engine::driver::Head;

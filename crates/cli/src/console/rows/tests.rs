@@ -1,12 +1,12 @@
 //! Rows for each activity and each size of the terminal.
 
+use raymond_core::agent::{Session, SessionPlan};
 use raymond_core::budget::{Basis, Charge};
 use raymond_core::few::Few;
 use raymond_core::ids::TurnId;
-use raymond_core::machine::{Session, SessionPlan};
 use raymond_core::run::Event;
-use raymond_core::run::event::Hold;
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
+use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::{Lane, Prompt};
 
 use super::*;

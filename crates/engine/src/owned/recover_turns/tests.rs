@@ -6,8 +6,8 @@ use raymond_backends::contract::{
     AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver,
 };
 use raymond_core::capability::Capability;
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::BackendName;
-use raymond_core::run::input::Verdict;
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Program, Settings};
 use raymond_core::workflow::definition::steps::{FILE, pinned};

@@ -1,10 +1,11 @@
 //! Books on agents: who lives, where each of them is, and what it may do next.
 
+use raymond_core::agent::{Agent, Frame, Session};
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
-use raymond_core::machine::{Agent, Frame, Session};
 use raymond_core::run::Event;
-use raymond_core::run::event::{StackChange, Warning};
+use raymond_core::run::event::StackChange;
+use raymond_core::run::warning::Warning;
 
 use super::{Auditor, Violation, steps};
 

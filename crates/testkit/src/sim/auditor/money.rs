@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::ids::TurnId;
-use raymond_core::run::event::Warning;
 use raymond_core::run::input::Outcome;
+use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Input, Settings, Step};
 
 use super::Violation;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::crayfish::document::SessionMode;
 use raymond_core::crayfish::{Key, StepEvent};
 use raymond_core::ids::{AgentId, SessionId};
-use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::workflow::Definition;
 

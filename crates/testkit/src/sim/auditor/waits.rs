@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
-use raymond_core::run::event::Hold;
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input};
+use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 

@@ -2,8 +2,10 @@
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::protocol::{Fault, TagName};
-use raymond_core::run::event::{Hold, StackChange, Warning};
+use raymond_core::run::event::StackChange;
+use raymond_core::run::warning::Warning;
 use raymond_core::run::{Ending, Event};
+use raymond_core::scheduler::Hold;
 
 /// A row that must be met.
 pub(super) struct Row {

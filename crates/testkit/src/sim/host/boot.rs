@@ -5,10 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use raymond_core::clock::OwnerClock;
+use raymond_core::decide::Refusal;
 use raymond_core::ids::{RunId, StateName};
-use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
-use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run};
+use raymond_core::run::start::Start;
+use raymond_core::run::{Ending, Header, Input, Phase, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, Head};

@@ -1,12 +1,13 @@
 //! A caller who answers what a run of steps asks, whenever it is called again.
 
+use raymond_core::agent::Agent;
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::call::{Call, Output};
-use raymond_core::crayfish::program::key_of;
-use raymond_core::crayfish::state::Stored;
+use raymond_core::crayfish::stored::Stored;
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
-use raymond_core::run::input::{Finished, Outcome, Verdict};
+use raymond_core::run::input::{Finished, Outcome};
 use raymond_core::run::{Input, Run};
 use raymond_core::time::Timestamp;
 use serde_json::Value as Json;
@@ -99,7 +100,7 @@ impl Host {
 
 /// The key and the attempt that a question is about.
 fn asked(run: &Run, ask: &TurnId) -> Option<(Key, u32)> {
-    let key = run.agents.get(&ask.agent).and_then(key_of)?;
+    let key = run.agents.get(&ask.agent).and_then(Agent::step_key)?;
     let attempt = run.flow.as_ref()?.attempts.get(&key).copied()?;
     Some((key, attempt))
 }

@@ -1,8 +1,8 @@
 //! The whole journal decided again: what was decided in the middle of trouble follows from what was
 //! recorded, and from nothing else.
 
+use raymond_core::decide::replay::{Replay, Sources};
 use raymond_core::run::Record;
-use raymond_core::run::replay::{Replay, Sources};
 use raymond_core::value::{BlobRef, Value};
 use raymond_core::workflow::Definition;
 

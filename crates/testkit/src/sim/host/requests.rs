@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use raymond_core::run::input::StopMode;
+use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Input, Phase};
 use raymond_engine::recovery;
 use raymond_store::disk::DiskErrorKind;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use raymond_core::agent::SessionPlan;
 use raymond_core::ids::StateName;
-use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::Source;
 use raymond_core::run::effect::{PromptEffect, StepEffect};
 use raymond_core::run::{Effect, Record, Run};

@@ -1,7 +1,7 @@
 //! Lists failed agents, with reasons unless the console has printed them.
 
+use raymond_core::agent::{Agent, AgentStatus};
 use raymond_core::ids::AgentId;
-use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::view::{Status, place};
 
 use super::Summary;

@@ -3,8 +3,9 @@
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{AgentId, BackendName};
-use raymond_core::run::input::{Interruption, Outcome, StopMode};
+use raymond_core::run::input::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
+use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::run::{Event, Input, Record, Step};
 use raymond_core::time::Span;
 use raymond_core::value::Value;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::call::{Call, Output};
-use raymond_core::crayfish::state::Stored;
+use raymond_core::crayfish::stored::Stored;
+use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Key, Problem, ProblemCode};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::AgentId;
 use raymond_core::run::Input;
-use raymond_core::run::input::{Outcome, Verdict};
+use raymond_core::run::input::Outcome;
 use raymond_core::run::program::Answers;
 use raymond_core::value::Value;
 use serde_json::{Value as Json, json};
