@@ -19,9 +19,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Host;
-use crate::load::BUSY;
 
 pub(crate) use telling::Listener;
+
+/// The code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to servers;
+/// this one is used by neither the protocol nor its libraries.
+pub(crate) const BUSY: rmcp::model::ErrorCode = rmcp::model::ErrorCode(-32050);
 
 /// How many calls run at a time. A call takes a thread, a runtime, up to ten descriptors and about 3 MB,
 /// beside its programs. So 32 of them take 100 MB, and a third of the 1,024 descriptors that a process

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::ErrorData;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::calls;
@@ -22,10 +22,6 @@ pub(crate) const REQUESTS: usize = calls::RUNNING + calls::WAITING + 32;
 /// message, 64 MiB, if that consists of texts and long numbers; see [`needed`]. A call copies its request
 /// about seven times on its way (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
 const MEMORY: usize = 256 << 10;
-
-/// The code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to servers;
-/// this one is used by neither the protocol nor its libraries.
-pub(crate) const BUSY: ErrorCode = ErrorCode(-32050);
 
 /// The requests that one carrier holds.
 #[derive(Debug, Clone)]
@@ -49,7 +45,7 @@ pub(crate) struct Busy;
 
 impl From<Busy> for ErrorData {
     fn from(busy: Busy) -> Self {
-        Self::new(BUSY, busy.to_string(), None)
+        Self::new(calls::BUSY, busy.to_string(), None)
     }
 }
 

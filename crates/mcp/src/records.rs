@@ -1,6 +1,7 @@
 //! Run records as resources: `raymond://runs/RUN`, listed in pages.
 
 use raymond_core::ids::RunId;
+use raymond_core::text::excerpt;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -8,7 +9,6 @@ use rmcp::model::{
 use serde_json::json;
 
 use crate::Host;
-use crate::server::shortened;
 
 const PREFIX: &str = "raymond://runs/";
 const JSON: &str = "application/json";
@@ -60,7 +60,7 @@ pub(crate) fn template() -> ResourceTemplate {
 /// One record.
 pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
-        let uri = shortened(uri);
+        let uri = excerpt(uri, 100);
         let message = format!("there is no resource {uri:?}; resources/list has those there are");
         ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };

@@ -1,6 +1,7 @@
 //! What the protocol asks, answered. Both eras come here: what a client can do is asked of each
 //! request, which falls back to what was said once where there was a handshake.
 
+use raymond_core::text::excerpt;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -107,7 +108,7 @@ impl ServerHandler for Server {
         if request.name != tool::NAME {
             let message = format!(
                 "there is no tool {:?}; the only one is {:?}",
-                shortened(&request.name),
+                excerpt(&request.name, 100),
                 tool::NAME
             );
             return Err(ErrorData::invalid_params(message, None));
@@ -187,7 +188,7 @@ impl ServerHandler for Server {
             let message = format!("{method} takes other params: {}", params(&method));
             return Err(ErrorData::invalid_params(message, None));
         }
-        let message = format!("there is no method {:?}", shortened(&method));
+        let message = format!("there is no method {:?}", excerpt(&method, 100));
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }
@@ -198,11 +199,6 @@ fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> 
         None => Ok(()),
         Some(_) => Err(records::unknown_cursor()),
     }
-}
-
-/// The beginning of a name that is repeated in an error: a name may be as long as its message.
-pub(crate) fn shortened(name: &str) -> String {
-    name.chars().take(100).collect()
 }
 
 /// What a method takes, for whoever sent something else.

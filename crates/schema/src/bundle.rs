@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::document::{self, Keyword, ProblemCode, Survey, Target};
+use crate::document::{self, Flaw, Keyword, Survey, Target};
 use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
@@ -172,14 +172,14 @@ impl Gatherer<'_> {
                 bundle.documents.push(Document { value, survey, place, origin });
             }
             Err(flaws) => {
-                let fault = |(at, kind, why): ProblemCode| origin.fault(&at, kind, why);
+                let fault = |(at, kind, why): Flaw| origin.fault(&at, kind, why);
                 self.faults.extend(flaws.into_iter().map(fault));
             }
         }
     }
 }
 
-fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<ProblemCode>> {
+fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
     let flaw = |at: &str, kind, message: String| Err(vec![(at.to_owned(), kind, message)]);
     if !is_schema(value) {
         return flaw("", Kind::Invalid, "a schema is an object or a boolean".to_owned());

@@ -58,7 +58,7 @@ pub(crate) enum Target {
 }
 
 /// What is wrong, and where in the document.
-pub(crate) type ProblemCode = (String, Kind, String);
+pub(crate) type Flaw = (String, Kind, String);
 
 impl Keyword {
     pub(crate) fn text(&self) -> &'static str {
@@ -71,7 +71,7 @@ impl Keyword {
 }
 
 /// Reads a document.
-pub(crate) fn survey(document: &Value, dialect: Dialect) -> Result<Survey, Vec<ProblemCode>> {
+pub(crate) fn survey(document: &Value, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
     let mut reader =
         Reader { document, dialect, found: Survey::default(), flaws: Vec::new(), open: Vec::new() };
     reader.walk(String::new(), String::new());
@@ -99,7 +99,7 @@ struct Reader<'a> {
     document: &'a Value,
     dialect: Dialect,
     found: Survey,
-    flaws: Vec<ProblemCode>,
+    flaws: Vec<Flaw>,
     open: Vec<Open>,
 }
 

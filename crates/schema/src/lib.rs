@@ -7,6 +7,7 @@
 //! regular expressions have limits, and each is a fault, never a crash. `format` is not asserted.
 
 mod bundle;
+mod compile;
 mod dialect;
 mod document;
 mod graph;
@@ -114,7 +115,7 @@ impl Schema {
     pub fn compile(source: &Value, library: &dyn Library) -> Result<Self, Vec<Fault>> {
         let bundle = bundle::gather(source, library)?;
         let room = graph::measure(&bundle)?;
-        let validator = validation::build(&bundle)?;
+        let validator = compile::compile(&bundle)?;
         let Bundle { value: bundled, .. } = bundle;
         Ok(Self { bundled, validator, room })
     }

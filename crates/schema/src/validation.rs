@@ -1,27 +1,16 @@
 //! The validator underneath: how it is set up, and what it finds.
 
-use jsonschema::{
-    PatternOptions, ValidationError, Validator, draft4, draft6, draft7, draft201909, draft202012,
-};
+use jsonschema::{ValidationError, Validator, draft4, draft6, draft7, draft201909, draft202012};
 use serde_json::Value;
 
-use crate::bundle::Bundle;
 use crate::dialect::Dialect;
-use crate::document::ProblemCode;
+use crate::document::Flaw;
 use crate::message::{cut, describe};
 use crate::room::{NoRoom, Room};
 use crate::{FAULTS_MAX, Fault, Kind};
 
-/// How often a regular expression with lookaround or backreferences may go back before it is given
-/// up, which takes a few milliseconds; a text of as many characters can be looked at one by one. All
-/// other expressions are matched in linear time.
-const BACKTRACKS_MAX: usize = 100_000;
-
-/// The most bytes that a regular expression may take.
-const PATTERN_MAX: usize = 4 * 1024 * 1024;
-
 /// What is wrong with a document as a schema of its draft.
-pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<ProblemCode> {
+pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Flaw> {
     let found = Room::compile(nesting, || {
         let validator = match dialect {
             Dialect::Draft4 => draft4::meta::validator(),
@@ -37,21 +26,6 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<P
         errors.into_iter().map(flaw).collect()
     });
     found.unwrap_or_else(|NoRoom| vec![(String::new(), Kind::TooDeep, no_room())])
-}
-
-/// Compiles a bundle.
-pub(crate) fn build(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
-    let built = Room::compile(bundle.nesting, || {
-        let patterns = PatternOptions::fancy_regex();
-        let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
-        let options = jsonschema::options().with_draft(bundle.dialect.draft());
-        let options = options.should_validate_formats(false).with_pattern_options(patterns);
-        options.offline().build(&bundle.value).map_err(|error| {
-            let place = error.schema_path().to_string();
-            vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]
-        })
-    });
-    built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", Kind::TooDeep, no_room())]))
 }
 
 /// What is wrong with a value.
@@ -121,7 +95,7 @@ fn told<'v>(validator: &'v Validator, value: &'v Value, schema: &Size) -> Vec<Va
     }
 }
 
-fn no_room() -> String {
+pub(crate) fn no_room() -> String {
     "there is not enough memory for a schema this deep".to_owned()
 }
 

@@ -4,24 +4,23 @@
 //! out, because the reference knows no time: no cap, no bound on agents that is ever reached, and in
 //! disturbed runs no budget of a visit (an interrupted attempt is charged).
 
+use crate::sim::disturber::Disturber;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
-use raymond_core::run::stop::StopMode;
 use raymond_core::time::Timestamp;
 
 use crate::dice::Dice;
 use crate::reference::{self, Answer, Attempt, Outcome, Trouble, interpret};
-use crate::sim::Violation;
 use crate::sim::author::Workflow;
 use crate::sim::cast::{Cast, Repertoire};
 use crate::sim::history::History;
 use crate::sim::host::{Host, Leftovers, Patience, Seeds};
-use crate::sim::passage::{Guide, drive};
-use crate::sim::plan;
+use crate::sim::passage::drive;
 use crate::sim::speech::{Place, Speech, Voice as _};
 use crate::sim::weather::Weather;
+use crate::violation::Violation;
 
 /// Compares the run of a seed; how many lines were compared.
 pub fn compare(seed: u64) -> Result<usize, Violation> {
@@ -195,37 +194,4 @@ fn shown(line: Option<&String>) -> String {
         Some(line) => line.chars().take(200).collect(),
         None => "nothing more".to_owned(),
     }
-}
-
-/// Makes things go wrong now and then.
-pub(crate) struct Disturber {
-    pub(crate) dice: Dice,
-    /// How often, in percent.
-    pub(crate) chance: u64,
-    /// How often the run was asked to stop.
-    pub(crate) stops: u32,
-}
-
-impl Guide for Disturber {
-    fn interferes(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        if self.dice.percent(self.chance) {
-            let (call, trouble) = (self.dice.below(8), *self.dice.pick(&plan::Trouble::ALL));
-            host.plan.arm(call, trouble);
-        }
-        if self.stops < 3 && self.dice.percent(self.chance / 3) {
-            self.stops += 1;
-            let mode = *self.dice.pick(&[StopMode::AfterTurn, StopMode::Now]);
-            host.stop(mode, &format!("stop {}", self.stops))?;
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    fn before_boot(&mut self, host: &mut Host) {
-        if self.dice.percent(self.chance * 4) {
-            host.plan.arm(self.dice.below(20), plan::Trouble::PowerCut);
-        }
-    }
-
-    fn after_boot(&mut self, _: &mut Host) {}
 }

@@ -10,11 +10,13 @@ pub mod journals;
 pub mod model;
 pub mod reference;
 pub mod sim;
+pub mod step_trace;
 pub mod steps;
 #[cfg(target_os = "linux")]
 pub mod strike;
 pub mod sweep;
 pub mod tally;
+pub mod violation;
 
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,7 @@ mod answer;
 mod api;
 mod conversation;
 mod directive;
+mod event;
 mod http;
 mod messages;
 mod record;

@@ -10,6 +10,7 @@ pub mod bill;
 pub mod cast;
 pub mod clients;
 pub mod coverage;
+pub mod disturber;
 pub mod history;
 pub mod host;
 pub mod observer;
@@ -22,6 +23,5 @@ pub mod speech;
 pub mod story;
 pub mod weather;
 
-pub use auditor::Violation;
 pub use coverage::Coverage;
 pub use scenario::{machine, simulate, tell};

@@ -11,11 +11,11 @@ mod replies;
 use std::fmt;
 
 use crate::compare::same;
-use crate::sim::Violation;
 use crate::sim::history::History;
 use crate::sim::host::{Host, Seeds};
 use crate::sim::passage::{Guide, drive};
 use crate::sim::plan::{Point, Trouble};
+use crate::violation::Violation;
 
 pub use case::{Case, Strictness};
 pub use corpus::corpus;

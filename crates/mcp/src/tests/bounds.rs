@@ -6,8 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::client::{Client, ERAS, Era};
 use super::fake::Fake;
+use crate::calls::BUSY;
 use crate::calls::{RUNNING, WAITING};
-use crate::load::{BUSY, REQUESTS};
+use crate::load::REQUESTS;
 
 /// Starts a call that never ends by itself, with a progress token of its own.
 async fn begin(client: &mut Client) -> u64 {

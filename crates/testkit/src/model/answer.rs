@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use raymond_core::prices::Usage;
 use serde_json::Value;
 
-use super::api::{Api, Event, Stamp};
+use super::api::Api;
 use super::conversation::{Asked, Form};
 use super::http::Request;
 use super::record::{Fate, Seen};
 use super::reply::{Act, Failure, Message, Pause, Reply};
 use super::script;
 use super::weather::Blow;
+use crate::model::event::{Event, Stamp};
 
 /// What is sent, and after what.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::conversation::Asked;
+use super::event::{Event, Stamp};
 use super::reply::{Failure, Message};
 use super::{messages, responses};
 
@@ -19,22 +20,6 @@ pub enum Api {
     Responses,
     /// Something that is not here.
     Unknown,
-}
-
-/// One server-sent event.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Event {
-    pub(super) name: &'static str,
-    pub(super) data: Value,
-}
-
-/// What tells one reply from the others: derived from the request, so that the same request always
-/// gets the same reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
-    /// Sixteen hexadecimal digits.
-    pub(super) id: String,
-    pub(super) model: String,
 }
 
 impl Api {

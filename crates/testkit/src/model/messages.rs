@@ -3,9 +3,9 @@
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
 
-use super::api::{Event, Stamp};
 use super::conversation::{Asked, Form, Role, Said, without_reminders};
 use super::reply::{Block, Failure, Message, Stop};
+use crate::model::event::{Event, Stamp};
 
 /// The longest text of one delta, in characters.
 const DELTA: usize = 2048;

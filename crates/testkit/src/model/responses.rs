@@ -6,9 +6,9 @@
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
 
-use super::api::{Event, Stamp};
 use super::conversation::{Asked, Form, Role, Said};
 use super::reply::{Block, Failure, Message, Stop};
+use crate::model::event::{Event, Stamp};
 
 /// The tags of what the client adds as a user.
 const ADDED: [&str; 4] =

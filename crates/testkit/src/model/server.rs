@@ -16,11 +16,11 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::answer::{Answer, Delivery, answer};
-use super::api::Event;
 use super::http::{Connection, Part, Request, Whole};
 use super::record::{Entry, Fate, Record};
 use super::reply::Pause;
 use super::weather::Weather;
+use crate::model::event::Event;
 
 const CONNECTIONS: usize = 128;
 const BACKLOG: u32 = 256;

@@ -17,6 +17,7 @@ mod money;
 mod steps;
 mod waits;
 
+use crate::violation::Violation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::agent::{Frame, Session, SessionPlan};
@@ -32,11 +33,6 @@ use super::clients::Attempt;
 use agents::Books;
 use money::{Landed, Money, Told};
 use waits::{Moment, Waits};
-
-/// Something that must never happen, happened.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Violation(pub String);
 
 /// An attempt in flight.
 #[derive(Debug, Clone, Copy)]

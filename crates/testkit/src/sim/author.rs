@@ -17,8 +17,8 @@ use raymond_core::workflow::{Definition, SourceFile};
 use crate::dice::Dice;
 use crate::reference::{self, Allowed, Policy, Prompt, State};
 
-use super::auditor::Violation;
 use super::speech::is_prompt;
+use crate::violation::Violation;
 
 /// The states that a random workflow draws from. `START` is always one of them.
 const NAMES: [&str; 8] = ["START", "PLAN", "REVIEW", "FIX", "WORKER", "CHECK", "T2", "DONE"];

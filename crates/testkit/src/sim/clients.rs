@@ -10,9 +10,9 @@ use raymond_core::ids::{SessionId, TurnId};
 use raymond_core::protocol::Source;
 use raymond_core::time::Timestamp;
 
-use super::auditor::Violation;
 use super::bill::Bill;
 use super::speech::Speech;
+use crate::violation::Violation;
 
 /// One attempt at one turn.
 pub type Attempt = (TurnId, u32);

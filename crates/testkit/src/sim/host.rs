@@ -28,14 +28,14 @@ use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 
 pub use ticking::Ticked;
 
-use super::auditor::Violation;
 use super::coverage::Column;
 use super::history::{History, history};
 use super::plan::{Plan, Point, Trouble};
 use super::reality::{Reality, Window};
 use super::speech::Voice;
-use crate::steps::drive::outcome;
-use crate::steps::world::Told;
+use crate::step_trace::Told;
+use crate::step_trace::outcome;
+use crate::violation::Violation;
 
 type Verdicts = Vec<Result<(), Refusal>>;
 

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::author::DIRECTORIES;
 use super::clients::Client;
 use super::speech::{Speech, Valid};
-use crate::steps::world::Ran;
+use crate::step_trace::Ran;
 
 /// How long a client may be silent.
 pub const IDLE: Span = Span::minutes(30);

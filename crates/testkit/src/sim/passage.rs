@@ -4,8 +4,8 @@ use raymond_core::budget::Micros;
 use raymond_core::run::{Ending, Input, Phase};
 use raymond_core::time::Span;
 
-use super::auditor::Violation;
 use super::host::{Host, Ticked};
+use crate::violation::Violation;
 
 /// More steps than any of these runs takes.
 const MOST_STEPS: u32 = 4_000;

@@ -17,7 +17,7 @@ use raymond_store::Blobs;
 
 use crate::dice::Dice;
 
-use super::auditor::{Auditor, Violation};
+use super::auditor::Auditor;
 use super::clients::{Attempt, Clients};
 use super::coverage::{Column, Coverage, Situation};
 use super::observer::Observed;
@@ -25,6 +25,7 @@ use super::outcome;
 use super::plan::{Plan, Point, Trouble};
 use super::speech::Voice;
 use super::story::Story;
+use crate::violation::Violation;
 
 pub use window::Window;
 

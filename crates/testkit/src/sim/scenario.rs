@@ -11,10 +11,10 @@ use raymond_core::time::Span;
 
 use crate::dice::Dice;
 
-use super::auditor::Violation;
 use super::author::Workflow;
 use super::coverage::Coverage;
 use super::host::{Host, Seeds, Ticked};
+use crate::violation::Violation;
 use theme::Theme;
 
 /// More steps than any of these runs takes.

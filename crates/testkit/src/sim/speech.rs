@@ -5,7 +5,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::time::Timestamp;
 use serde_json::Value as Json;
 
-use crate::steps::world::Ran;
+use crate::step_trace::Ran;
 
 /// The place of a turn in the program. Interruptions do not change it, so a run that is killed and
 /// resumed hears the same as one that was left alone.

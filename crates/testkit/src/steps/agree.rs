@@ -8,9 +8,10 @@ use serde_json::{Map, Value as Json};
 use super::drive::{definition, drive};
 use super::random;
 use super::reference::interpret;
-use super::world::{Told, World};
+use super::world::World;
 use crate::dice::Dice;
-use crate::sim::Violation;
+use crate::step_trace::Told;
+use crate::violation::Violation;
 
 /// Compares what both make of the document of a seed; how many programs and questions there were.
 pub fn agree(seed: u64) -> Result<usize, Violation> {

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::agree::compare;
 use super::random;
 use super::reference::interpret;
-use super::world::{Told, World};
+use super::world::World;
 use crate::dice::Dice;
+use crate::step_trace::Told;
 
 /// More calls than any of these documents needs.
 const MOST_CALLS: usize = 120;

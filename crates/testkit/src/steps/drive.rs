@@ -1,20 +1,18 @@
 //! The real core through a document, with nothing around it: what starts is settled, in any order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::step_trace::{call_of, outcome, question_of};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use raymond_core::agent::Agent;
-use raymond_core::agent::AgentStatus;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::call::{Call as Brought, Output};
-use raymond_core::crayfish::render::{Call, Program as Renders};
-use raymond_core::crayfish::state::{Branch, Position, StepsState};
 use raymond_core::crayfish::stored::{Read, Stored};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Key, Problem, StepsProgram};
 use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
-use raymond_core::failure::{Failure, TurnFailure};
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
 use raymond_core::run::effect::effects;
 use raymond_core::run::input::{Finished, Outcome, Resume};
@@ -27,9 +25,10 @@ use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
 use serde_json::{Map, Value as Json, json};
 
-use super::world::{Ran, Told, World};
+use super::world::World;
 use crate::dice::Dice;
-use crate::sim::Violation;
+use crate::step_trace::{Ran, Told};
+use crate::violation::Violation;
 
 /// More things than happen in any of these runs.
 const MOST: usize = 100_000;
@@ -237,70 +236,4 @@ impl Drive {
         let json = json!({ "ok": true, "json": answer });
         Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
     }
-}
-
-/// What a run came to, beside what was run and asked.
-pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
-    let (mut told, none) = (Told::default(), StepsState::default());
-    let flow = run.flow.as_deref().unwrap_or(&none);
-    for (key, stored) in &flow.results {
-        let mut json = stored.json().cloned().unwrap_or_default();
-        if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
-            // The words of a failure are free.
-            result.remove("message");
-            result.remove("errors");
-        }
-        told.results.insert(key.to_string(), json);
-    }
-    let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
-    told.attempts = attempts.collect();
-    let mut failures = BTreeMap::new();
-    for agent in &run.failed {
-        let status = run.agents.get(agent).map(|agent| &agent.status);
-        let Some(AgentStatus::Failed { failure: Failure::Step { code, .. }, .. }) = status else {
-            return Err(Violation(format!("{agent} failed otherwise: {status:?}")));
-        };
-        let Some(Branch { at: Position::Failed(key), born, .. }) = flow.branches.get(agent) else {
-            return Err(Violation(format!("{agent} failed, and its branch did not")));
-        };
-        let place: Vec<u32> = born.iter().map(|born| born.number).collect();
-        let step = key.step.to_string();
-        failures.insert((place, step.clone()), (step, code.clone()));
-    }
-    told.failures = failures.into_values().collect();
-    let completed = run.phase == Phase::Ended(Ending::Completed);
-    if completed != told.failures.is_empty() {
-        return Err(Violation(format!("{:?} with {:?}", run.phase, told.failures)));
-    }
-    Ok(told)
-}
-
-/// A program with everything that it is handed, in the words of the reference.
-pub(crate) fn call_of(call: &Call) -> Json {
-    let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
-    match &call.program {
-        Renders::Shell(text) => told["shell"] = json!(text),
-        Renders::Cmd { cmd, args } => {
-            told["cmd"] = json!(cmd);
-            told["args"] = json!(args);
-        }
-    }
-    if let Some(stdin) = &call.input {
-        told["stdin"] = stdin.clone();
-    }
-    told
-}
-
-/// The question in a message.
-pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
-    let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
-    let Some(Ok(envelope)) = envelope else {
-        return Err(Violation(format!("{message:?} has no envelope")));
-    };
-    let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
-    if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
-        return Err(Violation(format!("attempt {attempt} is told {envelope}")));
-    }
-    let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
-    Ok(json!([envelope["instructions"], input]))
 }

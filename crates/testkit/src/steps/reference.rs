@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::world::{Ran, Told, World};
+use super::world::World;
+use crate::step_trace::{Ran, Told};
 
 mod text;
 

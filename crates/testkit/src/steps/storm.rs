@@ -10,11 +10,11 @@ use super::drive::{definition, settings};
 use super::random;
 use super::reference::interpret;
 use super::world::World;
-use crate::compare::Disturber;
 use crate::dice::Dice;
-use crate::sim::Violation;
+use crate::sim::disturber::Disturber;
 use crate::sim::host::{Host, Leftovers, Patience, Seeds};
 use crate::sim::passage::drive;
+use crate::violation::Violation;
 
 /// Takes the document of a seed through trouble; how many programs and questions there were.
 pub fn weather(seed: u64) -> Result<usize, Violation> {

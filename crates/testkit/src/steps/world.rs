@@ -3,7 +3,7 @@
 //! So it does not matter in which order things happen, how often a run is taken up again, or which of
 //! the interpreters asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::step_trace::Ran;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
@@ -27,35 +27,6 @@ pub struct World {
     pub nonsense: u64,
     /// How often something is more than fits into a record, in percent.
     pub large: u64,
-}
-
-/// How a program ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ran {
-    /// Well.
-    Well(Json),
-    /// Badly, and another attempt may help.
-    Badly(Json),
-    /// Its inputs are not what they must be: nothing was run.
-    NotAtAll(Json),
-}
-
-/// What was done, by whichever interpreter.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
-    /// Programs that ran: key, attempt and call.
-    pub ran: BTreeSet<String>,
-    /// Questions that were asked: key, attempt, prompt and input.
-    pub asked: BTreeSet<String>,
-    /// What steps left, by key.
-    pub results: BTreeMap<String, Json>,
-    /// The attempt that was asked for last, by key.
-    pub attempts: BTreeMap<String, u32>,
-    /// What failed, in list order: the step and the code. Nothing when all is done.
-    pub failures: Vec<(String, String)>,
-    /// Whether iterations at the same time failed inside an iteration whose failure is collected: how
-    /// far the others come, and what is seen of them afterwards, is not said.
-    pub vague: bool,
 }
 
 impl World {

@@ -11,9 +11,9 @@ use raymond_core::workflow::definition::Start;
 use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
 
-use crate::sim::Violation;
 use crate::sim::history::History;
 use crate::sim::host::{Host, Patience, Seeds};
+use crate::violation::Violation;
 
 use super::replies::Replies;
 use crate::steps::drive;

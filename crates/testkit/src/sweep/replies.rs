@@ -12,8 +12,8 @@ use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::SessionId;
 use raymond_core::time::{Span, Timestamp};
 
-use crate::sim::Violation;
 use crate::sim::speech::{Place, Speech, Voice};
+use crate::violation::Violation;
 
 /// What every prompt costs.
 const COST: Cost = Cost::Reported(Micros(40_000));

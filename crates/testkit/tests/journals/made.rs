@@ -52,7 +52,7 @@ enum Maker {
 
 impl Maker {
     fn make(&self, name: &str) -> Result<(), String> {
-        let told = |why: raymond_testkit::sim::Violation| why.to_string();
+        let told = |why: raymond_testkit::violation::Violation| why.to_string();
         match self {
             Self::Case(case) => {
                 let document = case.steps.map(|(text, ..)| serde_json::from_str(text));

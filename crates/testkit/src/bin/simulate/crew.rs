@@ -5,7 +5,7 @@ use std::panic::{UnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use raymond_testkit::sim::Violation;
+use raymond_testkit::violation::Violation;
 
 use crate::say;
 

@@ -5,9 +5,11 @@ mod crew;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use raymond_testkit::sim;
+use raymond_testkit::sim::Coverage;
 use raymond_testkit::sim::plan::Trouble;
-use raymond_testkit::sim::{self, Coverage, Violation};
 use raymond_testkit::sweep::{self, Case, Spot, Tally, corpus};
+use raymond_testkit::violation::Violation;
 use raymond_testkit::{compare, sim::simulate, steps, steps::storm, tally};
 
 use crew::{Failures, share};

@@ -7,7 +7,8 @@ use raymond_core::run::Event;
 use raymond_core::run::event::StackChange;
 use raymond_core::run::warning::Warning;
 
-use super::{Auditor, Violation, steps};
+use super::{Auditor, steps};
+use crate::violation::Violation;
 
 /// Books on one agent.
 #[derive(Debug, Clone, Default)]

@@ -8,9 +8,9 @@ use raymond_core::run::input::Outcome;
 use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Input, Settings, Step};
 
-use super::Violation;
 use crate::reference::money::{Paid, charge};
 use crate::sim::bill::{REQUEST, WITHOUT_SHARE};
+use crate::violation::Violation;
 
 /// The purse.
 #[derive(Debug, Clone, Default)]

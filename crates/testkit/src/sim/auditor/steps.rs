@@ -9,7 +9,8 @@ use raymond_core::ids::{AgentId, SessionId};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::workflow::Definition;
 
-use super::{Auditor, Violation};
+use super::Auditor;
+use crate::violation::Violation;
 
 /// The most often that a program is tried again.
 pub(super) const MOST_RETRIES: u32 = 4;

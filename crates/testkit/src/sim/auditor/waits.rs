@@ -10,8 +10,8 @@ use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 
-use super::Violation;
 use super::money::Told;
+use crate::violation::Violation;
 
 /// The longest backoff, with all of its jitter.
 const LONGEST_BACKOFF: Span = Span::seconds(375);

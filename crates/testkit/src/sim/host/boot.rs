@@ -17,11 +17,11 @@ use raymond_engine::recovery;
 use raymond_store::disk::{Disk, DiskErrorKind};
 use raymond_store::{Journal, journal, lock};
 
-use super::super::auditor::Violation;
 use super::super::author::HOME;
 use super::super::reality::Window;
 use super::leftovers::{Found, Survivors};
 use super::{Host, Patience, Pen, claim};
+use crate::violation::Violation;
 
 impl Host {
     /// Creates the run, or goes on with it.

@@ -17,7 +17,7 @@ use super::super::clients::Client;
 use super::super::outcome::outcome;
 use super::super::speech::Place;
 use super::{Host, Violation};
-use crate::steps::drive::question_of;
+use crate::step_trace::question_of;
 
 impl Host {
     /// A call with outputs for some of the questions that wait, at least one. Now and then it repeats

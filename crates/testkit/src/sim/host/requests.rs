@@ -8,10 +8,10 @@ use raymond_engine::recovery;
 use raymond_store::disk::DiskErrorKind;
 use raymond_store::{Inbox, Journal, inbox};
 
-use super::super::auditor::Violation;
 use super::super::coverage::Situation;
 use super::leftovers::Survivors;
 use super::{Host, Verdicts};
+use crate::violation::Violation;
 
 impl Host {
     /// Somebody posts a request; another process does it, and the machine stays up.

@@ -10,7 +10,7 @@ use super::super::coverage::Column;
 use super::super::reality::Jump;
 use super::super::speech::Speech;
 use super::Host;
-use crate::steps::world::Ran;
+use crate::step_trace::Ran;
 
 /// What happened in a tick.
 #[derive(Debug)]

@@ -14,13 +14,13 @@ use raymond_core::workflow::Definition;
 use raymond_engine::driver::World;
 use serde_json::Value as Json;
 
-use super::super::auditor::Violation;
 use super::super::bill::Bill;
 use super::super::clients::{Attempt, Client};
 use super::super::outcome::IDLE;
 use super::super::speech::{Place, Speech};
 use super::Reality;
-use crate::steps::drive::{call_of, question_of};
+use crate::step_trace::{call_of, question_of};
+use crate::violation::Violation;
 
 /// Through this the driver acts.
 #[derive(Debug, Clone)]

@@ -1,0 +1,19 @@
+//! Events of a streamed reply.
+
+use serde_json::Value;
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Event {
+    pub(super) name: &'static str,
+    pub(super) data: Value,
+}
+
+/// What tells one reply from the others: derived from the request, so that the same request always
+/// gets the same reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Sixteen hexadecimal digits.
+    pub(super) id: String,
+    pub(super) model: String,
+}
