@@ -6,6 +6,7 @@
 
 mod bench;
 mod book;
+mod check;
 mod clients;
 mod commands;
 mod deny;
@@ -26,6 +27,7 @@ mod words;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
+cargo xtask check               the inner loop: format, lints and words of what changed, tests of core, store and engine
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, instructions, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
+        ["check"] => check::check(),
         ["test", lanes @ ..] => test::test(lanes),
         ["torture", words @ ..] => torture::parse(words),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
 use crate::torture::{self, Length};
-use crate::{clients, deny, instructions, mcp, openclaw};
+use crate::{clients, deny, instructions, mcp, openclaw, words};
 
 /// A named part of the tests.
 struct Lane {
@@ -97,12 +97,20 @@ fn has_nextest() -> bool {
 }
 
 fn rules() -> Result<()> {
-    if has_nextest() {
-        run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
-    } else {
-        run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
-    }
+    words::words(&[])?;
+    run(&mut tests(&["--workspace"]))?;
     run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))
+}
+
+/// Runs the tests of some packages.
+pub(crate) fn packages(names: &[&str]) -> Result<()> {
+    let chosen: Vec<&str> = names.iter().flat_map(|name| ["-p", *name]).collect();
+    run(&mut tests(&chosen))
+}
+
+fn tests(chosen: &[&str]) -> Command {
+    let runner: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
+    cargo(&[runner, chosen, &["--no-fail-fast"]].concat())
 }
 
 /// Every client is a second of work for a core, and some tests run four.

@@ -46,11 +46,12 @@ fn readable_files(paths: &[&str]) -> Result<Vec<PathBuf>> {
     let mut git = program("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"]).args(paths);
     let listed = String::from_utf8(git.output()?.stdout)?;
-    let is_readable = |path: &&str| {
-        let extension = Path::new(path).extension();
-        extension.is_some_and(|extension| extension == "rs" || extension == "md")
-    };
-    Ok(listed.lines().filter(is_readable).map(PathBuf::from).collect())
+    Ok(listed.lines().filter(|path| is_readable(path)).map(PathBuf::from).collect())
+}
+
+pub(crate) fn is_readable(path: &str) -> bool {
+    let extension = Path::new(path).extension();
+    extension.is_some_and(|extension| extension == "rs" || extension == "md")
 }
 
 fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Vec<String> {
