@@ -1,4 +1,7 @@
-//! A thread of control: where it is, whom it returns to, what it carries.
+//! Agents: one thread of control each, with its state, its return stack and its conversation.
+//!
+//! This is data; transitions are decided in [`crate::machine`]. An agent that ended is removed from
+//! the run, and only the journal has its result.
 
 mod session;
 
@@ -16,47 +19,45 @@ use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::Tag;
 use crate::value::Value;
 
-/// A live or failed agent. One that ended is gone from the run; its result is in the journal.
+/// A live or failed agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its name.
+    /// The name, unique in the run.
     pub id: AgentId,
-    /// Its place in the order of creation.
+    /// The position in the order of creation.
     pub born: u64,
-    /// The conversation it carries.
+    /// The conversation that its next prompt continues.
     pub session: Session,
-    /// The backend that holds it: the one whose turn opened it.
+    /// The backend that has the conversation: the one whose turn opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<BackendName>,
     /// Pending returns, outermost first.
     pub stack: Vec<Frame>,
-    /// Its working directory.
     pub cwd: String,
-    /// The model of the innermost call or function that named one.
+    /// The model that the innermost call or function named.
     pub model: Option<String>,
-    /// The backend that it was named for; none as long as no prompt was entered with it.
+    /// The backend that `model` is meant for; `None` until a prompt is entered with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_of: Option<BackendName>,
-    /// Fork attributes: template variables for its whole life.
+    /// Fork attributes, which are template variables as long as the agent lives.
     pub attributes: Few<String, Value>,
-    /// How often it entered each state.
+    /// How often the agent entered each state.
     pub visits: BTreeMap<StateName, u32>,
-    /// How many workers it has forked; never reused.
+    /// How many workers the agent has forked. Numbers are never reused, because worker names
+    /// contain them.
     pub forks: u32,
-    /// The visit it is in.
     pub visit: Visit,
-    /// Whether it can go on.
+    /// Whether the agent can continue.
     pub status: AgentStatus,
 }
 
 /// One execution of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    /// The state.
     pub state: StateName,
-    /// Agent-wide, from 1.
+    /// The number of the visit, from 1, counted over all states of the agent.
     pub number: u32,
-    /// The result or input that it was entered with.
+    /// The result or input that the visit started with.
     pub input: Option<Value>,
     /// The number of the current, or last, turn; 0 before the first.
     pub turn: u32,
@@ -64,53 +65,50 @@ pub struct Visit {
     pub reminders: u32,
     /// Retries made since the visit began or was revived.
     pub retries: u32,
-    /// What its turns cost so far.
+    /// The cost of its turns so far.
     pub spent: Micros,
 }
 
-/// One entry of a return stack: what the caller gets back.
+/// One entry of a return stack: what the caller gets back after the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Where it goes on.
+    /// The state in which the caller continues.
     pub state: StateName,
-    /// Its conversation.
+    /// The conversation of the caller.
     pub session: Session,
-    /// The backend that holds it. It follows from the turns of the caller: events do not name it.
+    /// The backend that has the conversation. `apply` fills it in; events do not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<BackendName>,
-    /// Its working directory.
     pub cwd: String,
-    /// Its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The backend that it was named for.
+    /// The backend that `model` is meant for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_of: Option<BackendName>,
 }
 
-/// Whether an agent can go on.
+/// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
-    /// It has a turn at the scheduler.
+    /// The agent has a turn at the scheduler.
     Live,
-    /// Its fork waits until workers end.
+    /// The agent's fork waits until workers end.
     Held(PendingTransition),
-    /// It failed; a kept transition is decided again when it is revived.
+    /// The agent failed. A kept transition is decided again when the agent is revived.
     Failed {
-        /// Why.
         failure: Failure,
-        /// The transition of the paid turn, where there is one.
+        /// The transition of the last paid turn, if there is one.
         kept: Option<PendingTransition>,
     },
 }
 
-/// A transition that was read but not taken: deciding it again costs nothing.
+/// A transition that was read but not taken. Deciding it again costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingTransition {
     /// The tags, as written.
     pub tags: Vec<Tag>,
-    /// The directories they name, as they were found: as written, and absolute.
+    /// The existing directories that the tags name: the name as written, and the absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, String>,
 }
@@ -121,12 +119,13 @@ impl Agent {
         self.visit.state.as_str().parse().ok()
     }
 
-    /// The model that a tag named for states of this backend: others do not know it.
+    /// Returns the model that a tag named, if it is meant for this backend: other backends do not
+    /// know its name.
     pub fn model_for(&self, backend: &BackendName) -> Option<&String> {
         self.model.as_ref().filter(|_| self.model_of.as_ref().is_none_or(|of| of == backend))
     }
 
-    /// Whether it still takes part in the run.
+    /// Returns whether the agent still takes part in the run; a held agent does.
     pub const fn is_live(&self) -> bool {
         match self.status {
             AgentStatus::Live | AgentStatus::Held(_) => true,

@@ -1,4 +1,8 @@
-//! Money, in whole micro-dollars, and what a turn cost.
+//! Money in whole micro-dollars, and the cost of a turn.
+//!
+//! Integers, because sums of floating-point amounts would depend on their order. A [`Cost`] is what
+//! an executor knows; a [`Charge`] is what the run counts. The rules between them are in
+//! [`crate::run::share`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,26 +17,26 @@ use serde::{Deserialize, Serialize};
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// Nothing.
     pub const ZERO: Self = Self(0);
-    /// The cap of a run that names none.
+    /// Default cap of a run: 10 dollars.
     pub const DEFAULT_CAP: Self = Self(10_000_000);
-    /// The least that a turn is started with while more is left.
+    /// Smallest share of a turn while more is left: 5 cents. A smaller share would end most turns
+    /// before they achieve anything.
     pub const LEAST_SHARE: Self = Self(50_000);
 
-    /// The sum, which stops at the largest amount.
+    /// Adds, and stops at the largest amount.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, which stops at zero.
+    /// Subtracts, and stops at zero.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The amount in dollars, for JSON that people read.
+    /// Returns the amount in dollars, for JSON that people read.
     #[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e6
@@ -52,13 +56,13 @@ impl fmt::Display for Micros {
     }
 }
 
-/// The text is not an amount of dollars.
+/// The error of a text that is not an amount of dollars.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAmount {
-    /// It is below zero.
+    /// The amount is negative.
     #[error("{0:?} is negative; an amount of dollars is zero or more")]
     Negative(String),
-    /// It is something else.
+    /// The text is not a number of dollars.
     #[error("{0:?} is not an amount of dollars such as 10 or 2.50")]
     Unreadable(String),
 }
@@ -88,19 +92,18 @@ impl FromStr for Micros {
     }
 }
 
-/// What an edge knows about the cost of a turn.
+/// The knowledge of an executor about the cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cost {
-    /// Scripts cost nothing.
+    /// A script, which costs nothing.
     Free,
-    /// The client said so.
+    /// The client reported the amount.
     Reported(Micros),
-    /// Worked out from streamed usage and a price table.
+    /// Computed from token usage and a price table.
     Estimated(Micros),
-    /// This much is known, and the turn spent more that nothing is known about.
+    /// The known part of the cost; the turn spent more.
     AtLeast(Micros),
-    /// Nothing is known.
     Unknown,
 }
 
@@ -141,26 +144,25 @@ impl Cost {
     }
 }
 
-/// What a turn is charged, and on which ground.
+/// The amount that a turn is charged, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// The amount that counts as spent.
     pub amount: Micros,
-    /// How it is known.
     pub basis: Basis,
 }
 
-/// How a charge is known.
+/// How the amount of a charge is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// It cost nothing.
+    /// The turn is free.
     Free,
-    /// The client said so.
+    /// The client reported the amount.
     Reported,
-    /// From usage, or like the most expensive turn of the run.
+    /// Computed from usage, or equal to the most expensive turn of the run.
     Estimated,
-    /// Part of the cost is unknown: only the known part is charged, and every screen says so.
+    /// A part of the cost is unknown. Only the known part is charged, and every screen shows this.
     Unpriced,
 }
 
@@ -200,7 +202,7 @@ mod tests {
 
     // proves: A45
     #[test]
-    fn a_reader_that_misses_a_part_makes_a_lower_bound() {
+    fn incomplete_reader_makes_a_lower_bound() {
         let check = |one: Cost, other: Cost, expected: Cost| {
             assert_eq!((one.or(other), other.or(one)), (expected, expected), "{one:?} {other:?}");
         };
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_a_number_of_dollars_in_json() {
+    fn amounts_are_dollars_in_json() {
         for (amount, expected) in
             [(0, "0.0"), (1, "1e-6"), (2_500_000, "2.5"), (10_000_000, "10.0")]
         {

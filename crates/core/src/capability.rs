@@ -1,7 +1,7 @@
-//! What agent clients can do, as far as they differ.
+//! Capabilities in which agent clients differ.
 //!
-//! A backend declares it, a state needs it, and what is lacking is refused before anything is
-//! spent: [`crate::run::demand`] weighs the one against the other.
+//! A backend declares its capabilities, and a state or a run requires some.
+//! [`crate::run::requirements`] refuses what is missing before anything is spent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,31 +9,31 @@ use std::fmt;
 use crate::ids::BackendName;
 use crate::text::nearest;
 
-/// Something that not every client can do.
+/// An ability that not every client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
     /// Open a conversation.
     Fresh,
-    /// Go on in a conversation.
+    /// Continue a conversation.
     Resume,
     /// Branch a conversation.
     Branch,
     /// Open a conversation under an id that was chosen in advance.
     ChosenIds,
-    /// Answer in JSON that a schema describes.
+    /// Answer in JSON according to a schema.
     Schema,
-    /// Say what a turn cost.
+    /// Report the cost of a turn.
     Cost,
-    /// Stop when a turn has cost so much.
+    /// Stop a turn at a cost limit.
     Cap,
     /// Work with more or less effort.
     Effort,
-    /// Keep to lists of tools that are allowed and denied.
+    /// Respect lists of allowed and denied tools.
     Permissions,
 }
 
 impl Capability {
-    /// All of them, in the order in which they are explained.
+    /// All capabilities, in the order in which they are explained.
     pub const ALL: [Self; 9] = [
         Self::Fresh,
         Self::Resume,
@@ -63,29 +63,28 @@ impl fmt::Display for Capability {
     }
 }
 
-/// The backends that there are, and what each of them can do.
+/// The available backends with their capabilities.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackendCatalog(BTreeMap<BackendName, &'static [Capability]>);
 
 impl BackendCatalog {
-    /// What a backend can do; none when there is no such backend.
+    /// Returns the capabilities of a backend; `None` if it does not exist.
     pub fn of(&self, backend: &BackendName) -> Option<&'static [Capability]> {
         self.0.get(backend).copied()
     }
 
-    /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &BackendName> {
         self.0.keys()
     }
 
-    /// The backends that cannot do it.
+    /// Returns the backends that lack a capability.
     pub fn without(&self, capability: Capability) -> impl Iterator<Item = &BackendName> {
         let lacks =
             move |(name, can): (_, &&[Capability])| (!can.contains(&capability)).then_some(name);
         self.0.iter().filter_map(lacks)
     }
 
-    /// What to do about a name that no backend has.
+    /// Returns a hint for an unknown name.
     pub fn advice(&self, unknown: &BackendName) -> String {
         let names: Vec<&str> = self.0.keys().map(BackendName::as_str).collect();
         match (nearest(unknown.as_str(), names.iter().copied()), names.split_last()) {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_backend_has_is_answered_with_those_that_there_are() {
+    fn unknown_backend_hint_lists_known_backends() {
         check(&[], "codex", "there is none");
         check(&["claude"], "x", "there is only claude");
         check(&["scripted", "claude", "codex"], "x", "there are claude, codex and scripted");
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lacks_what_is_known() {
+    fn backends_without_a_capability_are_listed() {
         let catalog: BackendCatalog = [
             ("full".into(), Capability::ALL.as_slice()),
             ("linear".into(), [Capability::Fresh, Capability::Resume].as_slice()),

@@ -1,18 +1,18 @@
-//! The clock by which the owner of a run waits.
+//! The clock of the process that owns a run.
 //!
-//! Waits end at a time of the wall clock, because they outlast their owner and the machine's sleep. But a person
-//! or a time server may set the wall clock back while the owner waits. The owner's clock therefore never runs
-//! slower than the machine's uptime as long as something waits: no wait takes longer than planned. Once nothing
-//! waits, it shows the wall clock again. A wait that a later owner finds is bounded by `resume`.
+//! Waits end at a time of the wall clock, because they outlast the owner and the sleep of the
+//! machine. But a user or a time server may set the wall clock back while the owner waits.
+//! Therefore the owner's clock never runs slower than the machine's uptime while something waits,
+//! so that no wait takes longer than planned. When nothing waits, it shows the wall clock again. A
+//! wait that a later owner finds is bounded by `resume`.
 
 use crate::time::{Span, Timestamp};
 
 /// The clocks of the machine at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// The wall clock.
     pub wall: Timestamp,
-    /// A clock that nobody can set. It may stand still while the machine sleeps.
+    /// A clock that cannot be set. It may stop while the machine sleeps.
     pub uptime: Span,
 }
 
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn clock_set_ahead_and_sleep_end_waits() {
         check(&[(1000, 0, Some(1500), 1000), (5000, 10, Some(1500), 5000)]);
-        // The clock was wrong, and is put right while another wait goes on.
+        // The clock was wrong, and is corrected while another wait continues.
         check(&[
             (9000, 0, Some(9500), 9000),
             (1000, 100, Some(9500), 9100),

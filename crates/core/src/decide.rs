@@ -1,4 +1,9 @@
-//! Weighs an input against a run, and names what follows from it.
+//! Decides which events follow from an input.
+//!
+//! [`decide()`] is the only place where an input meets the state of a run. It changes nothing: the
+//! caller records the events and folds them with [`crate::run::apply()`]. The outcome of a turn is
+//! decided in `settle`, a resume in `resume`, and the events that need no input in [`advance()`].
+//! Start reading at the `match` in [`decide()`], then [`batch()`].
 
 pub mod advance;
 pub mod backend_change;
@@ -35,8 +40,9 @@ use crate::run::start::Start;
 use crate::run::state::{Phase, Run};
 use crate::run::stop::{Interruption, StopMode};
 use crate::scheduler::Hold;
+use settle::AttemptId;
 
-/// What follows from `input`. Nothing at all is a good answer; a refusal is one, too.
+/// Returns the events that follow from `input`. An empty list is a valid decision.
 pub fn decide(
     run: &Run,
     definition: &Definition,
@@ -47,8 +53,9 @@ pub fn decide(
         (Phase::Unborn, Input::Start(start)) => Ok(begin(run, definition, at, start)),
         (Phase::Unborn, _) => Err(Refusal::NotStarted),
         (_, Input::Start(_)) => Err(Refusal::AlreadyStarted),
+        // Accepted in every phase: a stopping or ended run still has to charge the turns in flight.
         (_, Input::Settled { turn, attempt, outcome }) => {
-            settle::settled(run, definition, at, (turn, *attempt), outcome)
+            settle::settled(run, definition, at, AttemptId { turn, attempt: *attempt }, outcome)
         }
         (
             Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)),
@@ -67,7 +74,7 @@ pub fn decide(
         (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
-        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
+        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, by, key),
         (_, Input::Call(call)) => Ok(decide::called(Decision::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
         (_, Input::Rewind { kept, nonce, discarded, again, governed }) => {
@@ -80,7 +87,7 @@ pub fn decide(
 
 fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Vec<Event> {
     let main = AgentId::main();
-    // The first visit is drafted for the run that the first event makes.
+    // The first visit depends on the settings and the nonce, which only the first event brings.
     let mut begun = run.clone();
     let started = Event::RunStarted(Box::new(start.clone()));
     crate::run::apply(&mut begun, &started);
@@ -107,7 +114,7 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
     decision.events
 }
 
-/// Durable waits that are over by now.
+/// Ends the durable waits that are over at `at`: usage limits, retries and questions.
 fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     let mut decision = Decision::new(run, definition, at);
     for (backend, hold) in &run.scheduler.holds {
@@ -131,7 +138,10 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
 fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
     let request = Event::StopRequested { mode, key: key.to_owned() };
     match phase {
+        // A request stays in the inbox until its record is durable, so a crash can deliver it
+        // twice. The key makes it idempotent.
         _ if run.keys.contains(key) => Ok(Vec::new()),
+        // A weaker request never replaces a stronger one, but its key is recorded all the same.
         Phase::Stopping(earlier) if earlier >= mode => {
             Ok(vec![Event::StopRequested { mode: earlier, key: key.to_owned() }])
         }
@@ -155,7 +165,8 @@ fn answer(
     run: &Run,
     ask: &TurnId,
     value: &Value,
-    (by, key): (&str, &str),
+    by: &str,
+    key: &str,
 ) -> Result<Vec<Event>, Refusal> {
     if run.keys.contains(key) {
         return Ok(Vec::new());
@@ -167,8 +178,7 @@ fn answer(
     Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
 }
 
-/// `definition` is the edited one: every agent must find its state and its returns there, and its
-/// conversations with the backends that hold them.
+/// Adopts an edited definition. `definition` is already the edited one.
 fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Event>, Refusal> {
     if run.manifest == *manifest {
         return Ok(Vec::new());
@@ -177,7 +187,8 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
     Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
 }
 
-/// Whether every agent finds its states in another definition, and its conversations with their backends.
+/// Checks that an edited definition still has every state that an agent needs, and that each
+/// conversation stays with its backend.
 pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
     for agent in run.agents.values() {
         let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
@@ -190,12 +201,15 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
     }
     match run.settings.definition {
         Pinning::Pinned => backend_change::check(run, definition, &run.settings),
+        // An unpinned run reads its states at every visit, so the visit under way keeps its
+        // backend.
         Pinning::Unpinned => backend_change::check_returns(run, definition, &run.settings),
     }
 }
 
-/// Turns that would open a session open another one: the abandoned future may have written there. One
-/// that is in flight all the time has written there itself, and is gone on with as after any crash.
+/// Discards the records after a kept one. A turn that would open a session gets another session id,
+/// because the discarded records may have written to the first one. A turn that was in flight all
+/// the time keeps its session, as after a crash.
 fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Event> {
     let mut events = vec![rewound];
     for turn in run.scheduler.turns.values() {
@@ -206,7 +220,7 @@ fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Eve
             events.push(Event::TurnInterrupted {
                 turn: turn.id.clone(),
                 attempt: turn.attempt,
-                // What it cost has just been counted.
+                // Its cost is already part of `discarded`: charging it here would count it twice.
                 charge: Charge { amount: Micros::ZERO, basis: Basis::Free },
                 by: Interruption::Stop,
                 crashes: turn.stalls,

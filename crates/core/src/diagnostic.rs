@@ -1,4 +1,4 @@
-//! Mistakes in a workflow: which file, where in it, what is wrong and what to do.
+//! Diagnostics: mistakes in a workflow, with file, place, message and hint.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,69 +6,66 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-/// One mistake, or one thing worth a look, in a workflow.
+/// One mistake or warning in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// Whether it stops the start.
+    /// Whether it prevents a start.
     pub severity: Severity,
     /// A stable short name, such as `unknown-key`.
     pub code: &'static str,
-    /// The file it stands in; none when it is about the scope as a whole.
+    /// The file; `None` if it is about the whole scope.
     pub file: Option<String>,
-    /// Where in the file; none when it is about the whole file.
+    /// The place in the file; `None` if it is about the whole file.
     pub place: Option<Place>,
-    /// What is wrong: lower case, no full stop.
+    /// The message, in lower case and without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// A hint in the imperative.
     pub hint: Option<String>,
 }
 
-/// Whether a diagnostic stops the start.
+/// Whether a diagnostic prevents a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The workflow cannot run.
     Error,
-    /// It can, but probably not as meant.
+    /// The workflow can run, but probably not as intended.
     Warning,
 }
 
-/// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// Bytes of the whole file.
+    /// The bytes of the file.
     pub span: Range<usize>,
 }
 
 impl Diagnostic {
-    /// An error.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { severity: Severity::Error, code, file: None, place: None, message, hint: None }
     }
 
-    /// A warning.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
-    /// The same, in this file.
+    /// Sets the file.
     #[must_use]
     pub fn in_file(self, file: impl Into<String>) -> Self {
         Self { file: Some(file.into()), ..self }
     }
 
-    /// The same, at these bytes of `text`.
+    /// Sets the place to these bytes of `text`.
     #[must_use]
     pub fn at(self, text: &str, span: Range<usize>) -> Self {
         Self { place: Some(Place::of(text, span)), ..self }
     }
 
-    /// The same, with advice.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -76,7 +73,8 @@ impl Diagnostic {
 }
 
 impl Place {
-    /// The place of `span` in `text`; a span that does not fit is pulled back to a character border.
+    /// Returns the place of `span` in `text`. A span that does not fit is moved back to a character
+    /// border.
     pub fn of(text: &str, span: Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start.min(text.len()));
         let end = text.floor_char_boundary(span.end.clamp(start, text.len()));
@@ -90,26 +88,26 @@ impl Place {
     }
 }
 
-/// The places of one text. Those that are asked for in the order of the text cost no more than to read it
-/// once, however many they are.
+/// A finder of places in one text. Places that are requested in the order of the text cost together
+/// one pass over it.
 #[derive(Debug)]
 pub struct LocationFinder<'t> {
     text: &'t str,
-    /// Where the last one began, with its line and column.
+    /// The start of the last place, with its line and column.
     last: Cell<(usize, usize, usize)>,
 }
 
 impl<'t> LocationFinder<'t> {
-    /// Those of this text.
     pub fn new(text: &'t str) -> Self {
         Self { text, last: Cell::new((0, 1, 1)) }
     }
 
-    /// The place of `span`, as [`Place::of`] finds it.
+    /// Returns the place of `span`, as [`Place::of`] does.
     pub fn of(&self, span: Range<usize>) -> Place {
         let start = self.text.floor_char_boundary(span.start.min(self.text.len()));
         let end = self.text.floor_char_boundary(span.end.clamp(start, self.text.len()));
         let (mut from, mut line, mut column) = self.last.get();
+        // An earlier place than the last one: start again from the top.
         if start < from {
             (from, line, column) = (0, 1, 1);
         }
@@ -121,13 +119,13 @@ impl<'t> LocationFinder<'t> {
     }
 }
 
-/// Advice for the mistake that YAML makes easiest: a text such as `done: yes` without quotes.
+/// Returns a hint for the easiest mistake in YAML: a text such as `done: yes` without quotes.
 pub fn yaml_hint(problem: &str) -> Option<String> {
     let colon = problem.contains("mapping values are not allowed");
     colon.then(|| "a text that holds `: ` needs quotes".to_owned())
 }
 
-/// `START.md:3:7: message`, as compilers write it.
+/// Formats as `START.md:3:7: message`, as compilers do.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
@@ -150,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_the_same_in_whatever_order_they_are_asked_for() {
+    fn places_do_not_depend_on_query_order() {
         let text = "ä\nbc\r\n\n🦀 e";
         let places = LocationFinder::new(text);
         for first in 0..text.len() + 2 {

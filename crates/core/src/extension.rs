@@ -1,7 +1,7 @@
-//! The extensions that make a file a state.
+//! The file extensions that make a file a state.
 //!
-//! They are lower case and count as written: `NOTES.MD` is no state. What stands before the
-//! extension is the stem, and is never empty: `.md` is no state either.
+//! They are lower case and compared as written: `NOTES.MD` is not a state. The part before the
+//! extension is the stem, which must not be empty: `.md` is not a state either.
 
 /// A supported extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +17,14 @@ pub enum Extension {
 }
 
 impl Extension {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Md, Self::Sh, Self::Bat, Self::Ps1];
 
-    /// The extension of a file name, where it is a supported one.
+    /// Returns the extension of a file name, if it is supported.
     pub fn of(name: &str) -> Option<Self> {
         let (stem, extension) = name.rsplit_once('.')?;
         Self::ALL.into_iter().find(|known| !stem.is_empty() && known.as_str() == extension)
     }
 
-    /// The extension without its dot.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Md => "md",
@@ -36,7 +34,6 @@ impl Extension {
         }
     }
 
-    /// What such a file is.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Md => Kind::Prompt,
@@ -44,7 +41,7 @@ impl Extension {
         }
     }
 
-    /// Whether the platform can run such a file.
+    /// Returns whether the platform can run such a file.
     pub const fn runs_on(self, platform: Platform) -> bool {
         match (self, platform) {
             (Self::Md, _)
@@ -55,7 +52,7 @@ impl Extension {
     }
 }
 
-/// Which scripts can be run here.
+/// A platform, which decides which scripts can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     /// `.md` and `.sh`
@@ -64,7 +61,7 @@ pub enum Platform {
     Windows,
 }
 
-/// What a state is.
+/// The kind of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A text for an agent.
@@ -73,7 +70,8 @@ pub enum Kind {
     Script,
 }
 
-/// Whether a file of this name is a state: it has a supported extension and is no README.
+/// Returns whether a file of this name is a state: it has a supported extension and is not a
+/// README.
 pub fn is_state(name: &str) -> bool {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     Extension::of(name).is_some() && !stem.eq_ignore_ascii_case("readme")
@@ -84,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_have_a_stem_and_a_supported_extension_and_are_no_readme() {
+    fn state_names_have_stem_and_supported_extension() {
         let check = |name: &str, expected| assert_eq!(is_state(name), expected, "{name}");
         for state in ["START.md", "a.sh", "a.bat", "a.ps1", "v1.2.md", "README2.md"] {
             check(state, true);

@@ -1,4 +1,7 @@
-//! Why a turn, or an agent, failed. Each kind has its own policy.
+//! Failures of turns and of agents.
+//!
+//! The kind of a turn's failure decides what follows (retry, hold, or failure of the agent) in
+//! `decide::settle`. No wording of a client decides. Names are part of the journal format.
 
 use std::fmt;
 
@@ -11,85 +14,64 @@ use crate::protocol::Fault;
 use crate::text::counted;
 use crate::time::{Span, Timestamp};
 
-/// What an edge saw go wrong in a turn.
+/// The failure of a turn, as its executor saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnFailure {
-    /// Worth another try: network, overload, a client that died without a result.
-    Transient {
-        /// What happened.
-        why: String,
-    },
-    /// One of the clocks ran out. Agents are retried, scripts fail.
-    Timeout {
-        /// Which clock.
-        clock: Clock,
-        /// Its length.
-        after: Span,
-    },
-    /// The usage limit of a backend.
+    /// A failure that a retry may fix: network, overload, a client that died without a result.
+    Transient { why: String },
+    /// A time limit was reached. Agents are retried, scripts fail.
+    Timeout { clock: Clock, after: Span },
+    /// A usage limit of the backend was reached.
     Quota {
-        /// When it is lifted, where the backend said so.
+        /// The end of the limit, if the backend reported it.
         until: Option<Timestamp>,
-        /// What the backend said.
         why: String,
     },
-    /// A person has to log in.
-    Auth {
-        /// What to do.
-        why: String,
-    },
-    /// The client says that the turn failed.
-    Task {
-        /// What it said.
-        why: String,
-    },
-    /// The client knows no such session.
+    /// A user has to log in.
+    Auth { why: String },
+    /// The client reports that the turn failed.
+    Task { why: String },
+    /// The client does not have the session.
     LostSession {
         /// The session that was asked for.
         session: SessionId,
     },
-    /// A script ended badly.
+    /// A script failed.
     Script {
         /// `exit status 1`, `signal 9`.
         status: String,
         /// The end of its standard error.
         stderr: String,
     },
-    /// More output than is kept.
+    /// The output was larger than the limit.
     OutputTooLarge {
         /// The limit in bytes.
         limit: u64,
-        /// How it began.
+        /// The beginning of the output.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         head: String,
-        /// The last of what was kept.
+        /// The end of the part that was kept.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tail: String,
     },
-    /// The machine lacks something that every turn needs, such as room on the disk. Nothing is tried
-    /// again until somebody resumes the run.
-    Environment {
-        /// What is missing.
-        why: String,
-    },
-    /// The turn could not be started: no such client, no such directory.
-    NotStarted {
-        /// Why.
-        why: String,
-    },
-    /// The program of a step did not do what the step says.
+    /// The machine lacks something that every turn needs, such as space on the disk. Nothing is
+    /// tried again until a user resumes the run.
+    Environment { why: String },
+    /// The turn could not be started: the client or the directory does not exist.
+    NotStarted { why: String },
+    /// The program of a step failed.
     Step {
-        /// What it did.
+        /// The reason.
         why: String,
-        /// What it left all the same.
+        /// The result, which is kept although the step failed.
         result: Stored,
-        /// Whether another try may help.
+        /// Whether a retry may help.
         again: bool,
     },
 }
 
-/// The clocks of a turn.
+/// The time limits of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -101,13 +83,13 @@ pub enum Clock {
     Wall,
 }
 
-/// Why an agent failed.
+/// The failure of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// Its turn failed, for good or once too often.
+    /// Its turn failed permanently, or too often.
     Turn(TurnFailure),
-    /// It broke the protocol more often than it may.
+    /// It broke the protocol too often.
     Protocol {
         /// The last fault.
         fault: Fault,
@@ -115,38 +97,36 @@ pub enum Failure {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
     },
-    /// `max_visits` is reached, and there is no way on.
+    /// `max_visits` is reached, and no `then` leads on.
     Visits {
-        /// The state that would have been entered.
+        /// The state that the agent could not enter.
         state: StateName,
         /// Its limit.
         limit: u32,
     },
-    /// A return, or the `then` of a state, leads to a state whose backend does not hold the conversation.
+    /// A return, or the `then` of a state, leads to a state whose backend does not have the
+    /// conversation.
     OtherBackend {
-        /// The state that would have been entered.
+        /// The state that the agent could not enter.
         state: StateName,
-        /// The backend that answers it.
+        /// The backend that answers the state.
         answers: BackendName,
-        /// The backend that holds the conversation.
+        /// The backend that has the conversation.
         holds: BackendName,
-        /// The state whose `then` leads there, once it has had its visits.
+        /// The state whose `then` leads there, because its `max_visits` is reached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead_of: Option<StateName>,
     },
-    /// The budget of the visit is spent, and another turn is needed.
-    VisitBudget {
-        /// The limit.
-        budget: Micros,
-    },
-    /// One message asks for more workers than the run may have.
+    /// The budget of the visit is used up, and another turn is needed.
+    VisitBudget { budget: Micros },
+    /// One message asks for more workers than `--max-agents` allows.
     TooManyAgents {
-        /// How many it asks for.
+        /// The number of workers that it asks for.
         asked: usize,
         /// `--max-agents`
         limit: u32,
     },
-    /// Only held agents are left: nobody will end and make room.
+    /// Only held agents are left, so that none can end and make room.
     HeldForGood {
         /// `--max-agents`
         limit: u32,
@@ -156,30 +136,20 @@ pub enum Failure {
         /// The agent that forked.
         parent: AgentId,
     },
-    /// The turn was interrupted by crashes again and again without any progress.
-    Crashes {
-        /// How often.
-        count: u32,
-    },
-    /// The turn used up its budget share again and again without any output.
-    Stalled {
-        /// How often.
-        count: u32,
-    },
+    /// Crashes interrupted the turn too often without progress.
+    Crashes { count: u32 },
+    /// The turn used up its budget share too often without output.
+    Stalled { count: u32 },
     /// A script was interrupted, and the run does not repeat such scripts.
     InterruptedScript,
-    /// The client was denied a tool, and the state says `on_denied: fail`.
-    Denied {
-        /// The tools.
-        tools: Vec<String>,
-    },
+    /// The client was denied a tool, and the state has `on_denied: fail`.
+    Denied { tools: Vec<String> },
     /// A question was not answered in time.
     Unanswered,
     /// A step of a document failed.
     Step {
         /// The stable code.
         code: String,
-        /// What happened.
         message: String,
     },
 }
@@ -263,7 +233,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A text of several lines, for a place that has one.
+/// Joins the lines of a text into one line.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" / ")

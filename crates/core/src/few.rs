@@ -1,4 +1,7 @@
-//! A map of few entries, of which a run may hold thousands: a node of a [`BTreeMap`] has room for eleven.
+//! A map for few entries: a sorted vector.
+//!
+//! A run may contain thousands of such maps, and one node of a [`BTreeMap`] alone has room for
+//! eleven entries.
 //!
 //! [`BTreeMap`]: std::collections::BTreeMap
 
@@ -10,12 +13,11 @@ use std::{fmt, slice};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Pairs, sorted by their keys, of which no two are the same.
+/// A map of pairs, sorted by key, without repeated keys.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Few<K, V>(Vec<(K, V)>);
 
 impl<K: Ord, V> Few<K, V> {
-    /// The value of a key.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -26,28 +28,24 @@ impl<K: Ord, V> Few<K, V> {
 }
 
 impl<K, V> Few<K, V> {
-    /// How many there are.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by key.
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
-    /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }
 }
 
-/// All pairs, by key.
+/// An iterator over all pairs, ordered by key.
 pub type Iter<'f, K, V> = Map<slice::Iter<'f, (K, V)>, fn(&'f (K, V)) -> (&'f K, &'f V)>;
 
 impl<'f, K, V> IntoIterator for &'f Few<K, V> {
@@ -71,7 +69,7 @@ impl<K, V> Default for Few<K, V> {
     }
 }
 
-/// Of two values for one key the later one counts, as in any map.
+/// The later of two values for one key counts, as in any map.
 impl<K: Ord, V> FromIterator<(K, V)> for Few<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
@@ -79,6 +77,8 @@ impl<K: Ord, V> FromIterator<(K, V)> for Few<K, V> {
         pairs.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
             if same {
+                // `dedup_by` drops its first argument, which is the later pair: move its value
+                // over.
                 std::mem::swap(&mut later.1, &mut earlier.1);
             }
             same
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_map() {
+    fn few_behaves_like_a_map() {
         let texts = ["{}", r#"{"b":1}"#, r#"{"c":1,"a":2,"b":3,"a":4}"#, r#"{"a":1,"a":2,"a":3}"#];
         for text in texts {
             let few: Few<String, u32> = serde_json::from_str(text).unwrap();

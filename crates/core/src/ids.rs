@@ -1,7 +1,8 @@
-//! A newtype for every name that travels: runs, agents, states, turns, sessions.
+//! Newtypes for the names of runs, agents, states, turns and sessions.
 //!
-//! All of them print as short ASCII strings without spaces, so that they can stand in file names,
-//! environment variables, journal lines and command lines as they are.
+//! All of them print as short strings without spaces, so that they can be parts of file names,
+//! environment variables, journal lines and command lines. Reading one from a file refuses a name
+//! that could lead to another directory.
 
 use std::fmt;
 use std::str::FromStr;
@@ -60,12 +61,14 @@ macro_rules! name {
     };
 }
 
-/// Files are named after names: one that was written by somebody else must not lead to other places.
+/// Returns whether a name is a single part of a path. Files are named after ids, and an id from a
+/// foreign file must not lead to another directory.
 fn is_part_of_a_path(name: &str) -> bool {
     !name.bytes().any(|byte| matches!(byte, b'/' | 0)) && name != "." && name != ".."
 }
 
-/// Reads what is expected from a text where it stands, without a copy: a journal is full of names.
+/// Parses a text during deserialization without copying it, because a journal contains very many
+/// names.
 struct Reading<F>(&'static str, F);
 
 impl<T, E: fmt::Display, F: FnOnce(&str) -> Result<T, E>> Visitor<'_> for Reading<F> {
@@ -101,31 +104,31 @@ name! {
     BackendName
 }
 name! {
-    /// Random bytes of one run, in hexadecimal; session ids and process markers are derived from it. Each
-    /// time that the run is cut back it gets others: `<those of its start>~<others>`.
+    /// Random bytes of one run in hexadecimal, from which session ids and process markers are
+    /// derived. A rewind adds new ones: `<first>~<latest>`.
     Nonce
 }
 
 impl Nonce {
-    /// The one that the run has after it was cut back.
+    /// Returns the nonce after a rewind.
     #[must_use]
     pub fn after_cut(&self, random: &Self) -> Self {
         Self::new(format!("{}~{random}", self.first()))
     }
 
-    /// What it got last.
+    /// Returns the latest part.
     pub fn last(&self) -> &str {
         self.0.rsplit('~').next().unwrap_or_default()
     }
 
-    /// The one that the run started with, by which everything of it is found.
+    /// Returns the nonce that the run started with, by which its processes and files are found.
     #[must_use]
     pub fn first(&self) -> Self {
         Self::from(self.0.split('~').next().unwrap_or_default())
     }
 }
 
-/// Why a run id was refused.
+/// The reason for which a run id is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRunId {
     /// It is empty.
@@ -134,7 +137,7 @@ pub enum BadRunId {
     /// It is longer than [`RunId::MAX`].
     #[error("a run id has at most {max} characters, this one has {0}", max = RunId::MAX)]
     TooLong(usize),
-    /// It holds something else than letters, digits, `-` and `_`.
+    /// It contains a character other than letters, digits, `-` and `_`.
     #[error("a run id has letters, digits, `-` and `_` only, not {0:?}")]
     Character(char),
     /// It starts with `-` and would be read as a flag.
@@ -143,7 +146,7 @@ pub enum BadRunId {
 }
 
 impl RunId {
-    /// The longest run id, so that every file named after it fits into 255 bytes.
+    /// Longest run id in bytes, so that every file named after it fits into 255 bytes.
     pub const MAX: usize = 128;
 }
 
@@ -167,18 +170,17 @@ impl FromStr for RunId {
 }
 
 impl AgentId {
-    /// The longest agent name, so that turn ids stay under 255 bytes.
+    /// Longest agent name in bytes, so that turn ids stay below 255 bytes, the limit of file names.
     pub const MAX: usize = 200;
 
-    /// The first agent of every run.
     pub fn main() -> Self {
         Self::new("main")
     }
 
-    /// The name of this agent's `n`th worker, which starts at `target`.
+    /// Returns the name of this agent's `n`th worker, which starts at `target`.
     ///
-    /// Digits are only counters: everything but `a`–`z` in the abbreviation becomes `_`, so every
-    /// name decodes to one line of descent and no two can be equal.
+    /// Only counters contain digits: everything except `a`–`z` in the abbreviation becomes `_`. So
+    /// every name decodes to one line of descent, and no two names can be equal.
     #[must_use]
     pub fn worker(&self, target: &StateName, n: u32) -> Self {
         let abbreviation = target.stem().chars().take(6).map(|c| {
@@ -190,7 +192,8 @@ impl AgentId {
 }
 
 impl StateName {
-    /// The name without its extension. The key of a step in a loop has none: `loop[2].verify`.
+    /// Returns the name without its extension. The key of a step in a loop, such as
+    /// `loop[2].verify`, has no extension.
     pub fn stem(&self) -> &str {
         match self.0.rsplit_once('.') {
             Some((stem, _)) if stem.ends_with(']') && Extension::of(&self.0).is_none() => &self.0,
@@ -200,39 +203,39 @@ impl StateName {
     }
 }
 
-/// One invocation of a client or a script: the `turn`th of the agent's `visit`th visit.
+/// One invocation of a client or a script: turn `turn` of the agent's visit `visit`.
 ///
-/// It prints, and travels, as `main_worker1.3.1`.
+/// It is printed and stored as `main_worker1.3.1`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId {
-    /// Whose turn it is.
+    /// The agent of the turn.
     pub agent: AgentId,
-    /// The agent-wide number of the visit, from 1.
+    /// The number of the visit, from 1, counted over all states of the agent.
     pub visit: u32,
     /// The number of the turn in its visit, from 1.
     pub turn: u32,
 }
 
 impl TurnId {
-    /// The turn after this one, in the same visit.
+    /// Returns the next turn of the same visit.
     #[must_use]
     pub fn following(&self) -> Self {
         Self { turn: self.turn.saturating_add(1), ..self.clone() }
     }
 
-    /// The session that a client opens for this turn. `generation` counts the sessions that were lost.
+    /// Returns the session that a client opens for this turn. `generation` counts lost sessions.
     pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
         SessionId::new(uuid(&format!("session\n{nonce}\n{self}\n{generation}")))
     }
 
-    /// The session that an attempt opens when its client neither knows the one above nor lets it be
-    /// opened again.
+    /// Returns a second session id for an attempt, for a client that neither knows the first one
+    /// nor opens it again.
     pub fn spare_session(&self, nonce: &Nonce, attempt: u32) -> SessionId {
         SessionId::new(uuid(&format!("spare session\n{nonce}\n{self}\n{attempt}")))
     }
 }
 
-/// Clients check that an id is a UUID.
+/// Derives a UUID from a key, because clients accept only UUIDs as session ids.
 fn uuid(key: &str) -> String {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&blake3::hash(key.as_bytes()).as_bytes()[..16]);
@@ -274,7 +277,7 @@ impl<'de> Deserialize<'de> for TurnId {
     }
 }
 
-/// The text is not a turn id.
+/// The error of a text that is not a turn id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a turn id such as main.3.1")]
 pub struct BadTurnId(String);
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stem_of_a_state_is_its_name_without_the_extension() {
+    fn stem_is_the_name_without_extension() {
         let check = |name: &str, expected: &str| {
             assert_eq!(StateName::new(name).stem(), expected, "{name}");
         };
@@ -341,7 +344,7 @@ mod tests {
 
     // proves: S15
     #[test]
-    fn a_name_that_is_read_leads_nowhere_else() {
+    fn read_names_stay_in_their_directory() {
         let check = |name: &str, expected: bool| {
             let written = serde_json::Value::from(name);
             assert_eq!(serde_json::from_value::<AgentId>(written.clone()).is_ok(), expected);
@@ -358,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn session_ids_are_uuids_and_differ_by_turn_nonce_and_generation() {
+    fn session_ids_are_distinct_uuids() {
         let turn = TurnId { agent: AgentId::main(), visit: 1, turn: 1 };
         let first = turn.session(&"a".into(), 0);
         assert_eq!(first.as_str().len(), 36);
@@ -378,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_cut_back_is_found_by_the_nonce_that_it_started_with() {
+    fn rewound_run_keeps_its_first_nonce() {
         let start = Nonce::from("c0ffee");
         let twice = start.after_cut(&"beef".into()).after_cut(&"f00d".into());
         assert_eq!(twice, "c0ffee~f00d".into());
@@ -388,7 +391,7 @@ mod tests {
 
     // proves: S8
     #[test]
-    fn run_ids_fit_into_file_names_and_command_lines() {
+    fn run_ids_fit_file_names_and_commands() {
         for good in ["flow-20260101-ab3f", &"x".repeat(128)] {
             assert!(good.parse::<RunId>().is_ok(), "{good}");
         }

@@ -1,9 +1,10 @@
 //! The pure core of Raymond: it decides, and never acts.
 //!
-//! A run is a fold of events. `run::decide` weighs an observed input against the run and its
-//! definition and names the events that follow; `run::apply` folds them in and cannot fail.
-//! There is no clock, no file, no process, no randomness and no hash map in this crate: time, ids
-//! and observations arrive inside inputs, so the same inputs give the same run on every machine.
+//! A run is a fold of events. `decide` takes an observed input, the run and its definition, and
+//! returns the events that follow; `run::apply` folds these in and cannot fail. There is no clock,
+//! no file, no process, no randomness and no hash map in this crate: time, ids and observations
+//! arrive inside inputs, so the same inputs give the same run on every machine. ARCHITECTURE.md
+//! lists the modules.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]

@@ -1,7 +1,8 @@
-//! The state language: agents, their conversations, their return stacks.
+//! The state language: how the end of a visit changes an agent.
 //!
-//! [`agent`] is what an agent is; `transition` is what a transition does to it, and `ralph` what the end of
-//! an iteration does.
+//! `transition` takes the tags of a state, `ralph` ends an iteration of a loop, and `limits`
+//! applies `max_visits`. The agents themselves are data in [`crate::agent`]; documents of steps are
+//! in [`crate::steps`]. Nothing here changes a run: all functions add events to a decision.
 
 pub(crate) mod blocked;
 mod limits;

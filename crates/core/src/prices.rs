@@ -1,8 +1,8 @@
-//! What tokens cost, for turns whose client did not say what it spent.
+//! Token prices, for turns whose client did not report a cost.
 //!
-//! A table of list prices with the day it was read, by the beginning of a model's name; the longest
-//! beginning that fits decides. Anybody may put prices of their own over it. Everything is counted in
-//! whole micro-dollars and rounded up: an estimate is never below the list.
+//! The table contains list prices by the prefix of a model's name; the longest matching prefix
+//! decides. Users can override it. All amounts are whole micro-dollars and rounded up, so that an
+//! estimate is never below the list price.
 
 use std::collections::BTreeMap;
 
@@ -13,42 +13,42 @@ use crate::budget::Micros;
 /// The day on which the table was read from the vendors' pages.
 pub const PRICES_AS_OF: &str = "2026-11-05";
 
-/// Prices, in dollars, for a million tokens of each kind.
+/// Prices per million tokens of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// Read without a cache.
+    /// Tokens that were read without a cache.
     pub input: Micros,
-    /// Written by the model.
+    /// Tokens that the model wrote.
     pub output: Micros,
-    /// Read, and put into the cache.
+    /// Tokens that were read and stored in the cache.
     pub cache_write: Micros,
-    /// Read from the cache.
+    /// Tokens that were read from the cache.
     pub cache_read: Micros,
 }
 
-/// The tokens of a turn. Every token is counted in one place only.
+/// The tokens of a turn. Every token is counted in one field only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Read without a cache.
+    /// Tokens that were read without a cache.
     pub input: u64,
-    /// Written by the model.
+    /// Tokens that the model wrote.
     pub output: u64,
-    /// Read, and put into the cache.
+    /// Tokens that were read and stored in the cache.
     pub cache_write: u64,
-    /// Read from the cache.
+    /// Tokens that were read from the cache.
     pub cache_read: u64,
 }
 
-/// Prices by the beginning of a model's name.
+/// Prices by the prefix of a model's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices(BTreeMap<String, Price>);
 
-/// Hundredths of a dollar for a million tokens: input, output, cache write, cache read.
+/// US cents per million tokens: input, output, cache write, cache read.
 ///
-/// Where a model has dearer prices for long prompts, those are meant: a usage does not say how long
-/// its prompts were.
+/// If a model has higher prices for long prompts, the table contains those, because a usage does
+/// not contain the length of its prompts.
 const TABLE: [(&str, [u32; 4]); 39] = [
-    // Names of families as clients take them: the most expensive that is current.
+    // Family names as clients accept them: the price of the most expensive current model.
     ("fable", [1000, 5000, 1250, 100]),
     ("opus", [500, 2500, 625, 50]),
     ("sonnet", [300, 1500, 375, 30]),
@@ -68,7 +68,7 @@ const TABLE: [(&str, [u32; 4]); 39] = [
     ("claude-3-5-sonnet", [300, 1500, 375, 30]),
     ("claude-3-7-sonnet", [300, 1500, 375, 30]),
     ("claude-3-5-haiku", [80, 400, 100, 8]),
-    // Nothing is charged for filling these caches: what is put there was input.
+    // These vendors charge nothing for filling the cache, so cache writes cost as much as input.
     ("gpt-5", [125, 1000, 125, 13]),
     ("gpt-5-mini", [25, 200, 25, 3]),
     ("gpt-5-pro", [1500, 12000, 1500, 1500]),
@@ -81,8 +81,8 @@ const TABLE: [(&str, [u32; 4]); 39] = [
     ("gpt-5.4-pro", [3000, 18000, 3000, 3000]),
     ("gpt-5.5", [500, 3000, 500, 50]),
     ("gpt-5.5-pro", [3000, 18000, 3000, 3000]),
-    // From here on filling them is charged. Prompts beyond 272,000 tokens are dearer, but the client that
-    // counts its tokens by this list never sends one.
+    // From here on cache writes are charged. Prompts of more than 272,000 tokens are more
+    // expensive, but the client that this list is for never sends one.
     ("gpt-5.6", [500, 3000, 625, 50]),
     ("gpt-5.6-terra", [200, 1200, 250, 20]),
     ("gpt-5.6-luna", [20, 120, 25, 2]),
@@ -107,14 +107,14 @@ impl Default for Prices {
 }
 
 impl Prices {
-    /// The same, with these prices over them.
+    /// Overrides prices.
     #[must_use]
     pub fn with(mut self, overrides: impl IntoIterator<Item = (String, Price)>) -> Self {
         self.0.extend(overrides);
         self
     }
 
-    /// What the tokens cost by the list; none when the model is not on it.
+    /// Returns the list price of the tokens; `None` if the model is unknown.
     pub fn estimate(&self, model: &str, usage: &Usage) -> Option<Micros> {
         let price = self.of(model)?;
         let kinds = [
@@ -135,9 +135,9 @@ impl Prices {
         let rest = |known: &str| [model, name].iter().find_map(|n| n.strip_prefix(known));
         let fits = |known: &&String| rest(known).is_some();
         let known = self.0.keys().filter(fits).max_by_key(|known| known.len())?;
-        // A `pro` costs many times what its family does.
-        let is_dearer = rest(known)?.split('-').any(|word| word == "pro");
-        self.0.get(known).copied().filter(|_| !is_dearer)
+        // A `pro` model costs many times as much as its family: better unknown than far too low.
+        let is_pro = rest(known)?.split('-').any(|word| word == "pro");
+        self.0.get(known).copied().filter(|_| !is_pro)
     }
 }
 
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_beginning_that_fits_decides() {
+    fn longest_matching_prefix_decides() {
         let check = |model: &str, expected: Option<&str>| {
             assert_eq!(estimate(model, [MILLION, 0, 0, 0]).as_deref(), expected, "{model}");
         };
         check("claude-opus-4-1-20250805", Some("$15.00"));
         check("gpt-5.5-pro-2026-04-23", Some("$30.00"));
-        // A dearer sibling that is not on the list costs nobody knows what.
+        // A more expensive model of the family that is not in the list has no price.
         check("gpt-5.6-pro", None);
         check("gpt-5.6-professional", Some("$5.00"));
         check("claude-opus-4-20250514", Some("$15.00"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_micro_dollar_is_a_whole_one() {
+    fn estimates_round_up_to_whole_micro_dollars() {
         let check = |tokens, expected| {
             let usage = Usage { cache_read: tokens, ..Usage::default() };
             let found = Prices::default().estimate("claude-sonnet-4-5", &usage);
@@ -217,13 +217,13 @@ mod tests {
             cache_write: Micros::ZERO,
             cache_read: Micros::ZERO,
         };
-        let prices = Prices::default().with([("dear".to_owned(), price)]);
+        let prices = Prices::default().with([("expensive".to_owned(), price)]);
         let usage = Usage { input: u64::MAX, ..Usage::default() };
-        assert_eq!(prices.estimate("dear", &usage), Some(Micros(u64::MAX)));
+        assert_eq!(prices.estimate("expensive", &usage), Some(Micros(u64::MAX)));
     }
 
     #[test]
-    fn prices_of_ones_own_come_first() {
+    fn users_prices_override_the_list() {
         let one = Micros(MILLION);
         let price = Price { input: one, output: one, cache_write: one, cache_read: one };
         let own = ["claude-opus", "house-model", "openrouter/claude-sonnet"];

@@ -1,9 +1,10 @@
-//! The transition protocol: how the end of a visit is read out of a text.
+//! The transition protocol: how the text of a turn is read, and what agents are reminded of.
 //!
-//! [`scan`](scan::scan) finds the tags of a final message or of a script's output; [`Reading::of`]
-//! turns them into values that may travel (large texts become blobs); [`reminder`](reminder::reminder)
-//! words what an agent is told when its message cannot be used. Nothing here knows the run: whether a target
-//! exists, or is allowed, is decided later.
+//! [`scan`](scan::scan) finds the tags of a final message or of a script's output. [`Reading::of`]
+//! turns them into values that can be journalled (large texts become blobs).
+//! [`reminder`](reminder::reminder) writes the text for an agent whose message cannot be used.
+//! Nothing here knows the run: whether a target exists or is allowed is decided in
+//! [`crate::machine`].
 
 pub mod allowance;
 pub mod fault;

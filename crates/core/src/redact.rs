@@ -1,12 +1,12 @@
-//! Secrets, kept out of whatever is shown.
+//! Redaction: hides secrets in everything that is shown.
 //!
-//! A [`Redactor`] hides the values it is given, and whatever has the shape of a well-known token. The
-//! bytes that any of them covers are hidden, so secrets that overlap leave no rest behind. Of a text
-//! that was cut, the parts of secrets that the cut left are hidden, too. A
-//! [`Stream`] does the same for a text that arrives in pieces: wherever it is cut, the outcome is
-//! that of the whole text. It holds back only what may still become a secret.
+//! A [`Redactor`] hides the values it is given, and everything that has the form of a well-known
+//! token. It hides all bytes that any secret covers, so that overlapping secrets leave nothing
+//! behind. In a text that was shortened, it also hides the remaining parts of secrets. A [`Stream`]
+//! does the same for a text that arrives in pieces: the result does not depend on the pieces, and
+//! the stream holds back only what may still become a secret.
 //!
-//! Where values come from, and what is shown at all, is decided elsewhere.
+//! Where the values come from, and what is shown at all, is decided by the caller.
 
 mod cover;
 mod finding;
@@ -19,18 +19,18 @@ use std::borrow::Cow;
 use cover::Cover;
 use finding::End;
 
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// A shorter value is more likely a word than a secret.
+/// Shortest value that is hidden, in bytes. A shorter value is more likely a word than a secret,
+/// and hiding a word would damage every text.
 const SHORTEST: usize = 8;
 
-/// Hides secrets.
 #[derive(Debug, Clone)]
 pub struct Redactor {
-    /// The longest first.
+    /// The values, longest first, so that the longest of several matches is hidden.
     secrets: Vec<String>,
-    /// The bytes that a secret may start with.
+    /// The first bytes of all values: most places of a text need no further comparison.
     firsts: [bool; 256],
 }
 
@@ -41,7 +41,7 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// Hides these values, and all well-known tokens.
+    /// Creates a redactor for these values and all well-known tokens.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let trimmed = secrets.into_iter().map(|secret| secret.trim().to_owned());
         let mut secrets: Vec<String> = trimmed.filter(|secret| secret.len() >= SHORTEST).collect();
@@ -54,7 +54,7 @@ impl Redactor {
         Self { secrets, firsts }
     }
 
-    /// The text without its secrets.
+    /// Returns the text without its secrets.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = String::new();
         let mut cover = Cover::default();
@@ -62,7 +62,7 @@ impl Redactor {
         if cover.has_hidden() { Cow::Owned(shown) } else { Cow::Borrowed(text) }
     }
 
-    /// Hides the secrets of a text that arrives in pieces.
+    /// Starts to redact a text that arrives in pieces.
     pub fn stream(&self) -> Stream<'_> {
         Stream { redactor: self, cover: Cover::default(), held: String::new(), enough: 0 }
     }
@@ -73,26 +73,26 @@ impl Redactor {
 pub struct Stream<'r> {
     redactor: &'r Redactor,
     cover: Cover,
-    /// What may still become a secret.
+    /// The text that may still become a secret.
     held: String,
-    /// Before this much is held there is no use in another look: whatever the pieces, the work is
-    /// in proportion to the text.
+    /// The length below which `held` is not examined again. It doubles, so that the total work is
+    /// linear even if the text arrives byte by byte.
     enough: usize,
 }
 
 impl Stream<'_> {
-    /// Takes the next piece; what can be shown by now.
+    /// Takes the next piece, and returns the text that can be shown now.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        if self.held.len() < self.enough { String::new() } else { self.look(End::Later) }
+        if self.held.len() < self.enough { String::new() } else { self.examine(End::Later) }
     }
 
-    /// The rest, now that nothing follows.
+    /// Returns the rest, when nothing follows.
     pub fn finish(mut self) -> String {
-        self.look(End::Here)
+        self.examine(End::Here)
     }
 
-    fn look(&mut self, end: End) -> String {
+    fn examine(&mut self, end: End) -> String {
         let mut shown = String::new();
         let seen = self.cover.advance(self.redactor, &self.held, end, &mut shown);
         self.held.drain(..seen);

@@ -1,8 +1,10 @@
-//! The heart: a run is a fold of events.
+//! A run as data: its state, the inputs it learns from, the events it consists of, and the effects
+//! that events release.
 //!
-//! [`fn@batch`] takes what was observed, lets [`fn@decide`] name what follows from each input, folds it
-//! with [`fn@apply`], and then [`fn@advance`]s until nothing more follows by itself. Deciding may improve
-//! from release to release; `apply` parses nothing, cannot fail, and is frozen per journal format.
+//! A run is a fold of its events with [`fn@apply`], which parses nothing, cannot fail, and is
+//! frozen per journal format. Deciding is in [`crate::decide`] and may improve from release to
+//! release. Nothing here does I/O or reads a clock. Read [`event`] first, then [`apply`](mod@apply)
+//! and [`state`].
 
 pub mod apply;
 pub(crate) mod decision;

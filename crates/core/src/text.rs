@@ -1,4 +1,4 @@
-//! Words in messages: counts, sizes, lists, excerpts of foreign text, and the name that was meant.
+//! Text for messages: counts, sizes, lists, excerpts, shell quoting and the nearest name.
 //!
 //! Nothing here knows what the text is about.
 
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 pub use nearest::nearest;
 
-/// At most `most` characters of `text`; an ellipsis says that there was more.
+/// Returns at most `most` characters of `text`, followed by an ellipsis if there is more.
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => Cow::Borrowed(text),
@@ -16,7 +16,7 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// The first of `names`, and how many more there are.
+/// Lists the first of `names`, and how many more there are.
 pub fn listed(names: &[String], most: usize, separator: &str) -> String {
     let shown = &names[..names.len().min(most)];
     let text = shown.join(separator);
@@ -26,7 +26,7 @@ pub fn listed(names: &[String], most: usize, separator: &str) -> String {
     }
 }
 
-/// `1 turn`, `3 turns`
+/// Returns `1 turn`, `3 turns`.
 pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     match count.into() {
         1 => format!("1 {noun}"),
@@ -34,7 +34,7 @@ pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     }
 }
 
-/// `17 bytes`, `812 KiB`, `1.2 MiB`
+/// Returns `17 bytes`, `812 KiB`, `1.2 MiB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if n < 1024 {
@@ -52,7 +52,7 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// The word as a shell takes it.
+/// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_list_is_cut_and_counted() {
+    fn long_list_is_shortened_and_counted() {
         let names = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(listed(&names, 3, ", "), "a, b, c");
         assert_eq!(listed(&names, 2, ", "), "a, b, … and 1 more");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_at_a_character() {
+    fn long_text_is_shortened_at_a_character() {
         assert_eq!(excerpt("", 3), "");
         assert_eq!(excerpt("äöü", 3), "äöü");
         assert_eq!(excerpt("äöüß", 3), "äöü…");

@@ -1,4 +1,6 @@
-//! Points in time and spans of it, in milliseconds. They only ever arrive from outside.
+//! Points in time and durations, in milliseconds.
+//!
+//! Core never reads a clock: times arrive inside inputs.
 
 use std::fmt;
 use std::ops::Add;
@@ -13,18 +15,16 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// A span of time in milliseconds; written `90s`, `10m`, `2h`, `7d`, `1500ms`.
+/// A duration in milliseconds, written `90s`, `10m`, `2h`, `7d`, `1500ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Span(pub u64);
 
 impl Span {
-    /// A span of whole seconds.
     pub const fn seconds(n: u64) -> Self {
         Self(n * 1000)
     }
 
-    /// A span of whole minutes.
     pub const fn minutes(n: u64) -> Self {
         Self::seconds(n * 60)
     }
@@ -38,7 +38,7 @@ impl Add<Span> for Timestamp {
     }
 }
 
-/// RFC 3339, in UTC, to the millisecond.
+/// Formats as RFC 3339, in UTC, with milliseconds.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, rest) = (self.0 / 86_400_000, self.0 % 86_400_000);
@@ -50,9 +50,11 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// The proleptic Gregorian date of a day since 1970-01-01.
+/// Returns the proleptic Gregorian date of a day since 1970-01-01. Written out because core needs
+/// no other part of a date library.
 fn date(days: u64) -> (u64, u64, u64) {
-    // Years are counted from March, so that the leap day is the last day of a year.
+    // Years are counted from March, so that the leap day is the last day of a year. 719,468 days
+    // lie between 0000-03-01 and 1970-01-01; an era of 400 years has 146,097 days.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era =
@@ -65,13 +67,13 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// The text is not a duration, or not one that may be meant.
+/// The error of a text that is not a duration, or not an allowed one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSpan {
     /// A number and a unit are missing.
     #[error("{0:?} is not a duration such as 250ms, 90s, 10m, 2h or 7d")]
     Unreadable(String),
-    /// It is one, but of no time at all.
+    /// The duration is zero.
     #[error("{0:?} must be longer than nothing")]
     Nothing(String),
 }
@@ -88,7 +90,7 @@ impl FromStr for Span {
 }
 
 impl Span {
-    /// A span that may be of no time at all: `0s`.
+    /// Parses a duration that may be zero: `0s`.
     pub fn parse_any(text: &str) -> Result<Self, BadSpan> {
         let bad = || BadSpan::Unreadable(text.to_owned());
         let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_at_all_is_a_span_only_where_it_may_be_meant() {
+    fn zero_is_a_span_only_if_allowed() {
         let nothing = "\"0s\" must be longer than nothing";
         assert_eq!("0s".parse::<Span>().map_err(|bad| bad.to_string()), Err(nothing.to_owned()));
         assert_eq!(Span::parse_any("0s"), Ok(Span(0)));

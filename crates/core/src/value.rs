@@ -1,52 +1,48 @@
-//! Text that may be large: inline when small, otherwise a reference to a blob.
+//! Text that may be large: inline if it is small, otherwise a reference to a blob.
 //!
-//! Core never holds megabytes. An edge that observes a text stores it first when it is larger than
-//! [`INLINE_MAX`], and hands over the reference; a blob is durable before a record names it.
+//! Core never holds megabytes. The process that observes a text larger than [`INLINE_MAX`] stores
+//! it first and passes the reference. A blob is durable before a record names it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The largest text that travels inside events.
+/// Largest text inside events, in bytes, so that journal lines stay short.
 pub const INLINE_MAX: usize = 16 * 1024;
 
-/// A piece of text, or where to find it.
+/// A text, or a reference to it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// The text itself, at most [`INLINE_MAX`] bytes.
     Inline(String),
-    /// A stored text.
     Blob(BlobRef),
 }
 
-/// Names a stored blob by its content.
+/// A reference to a stored blob by its content.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlobRef {
     /// BLAKE3 of the content, in hexadecimal.
     #[serde(rename = "blob")]
     pub hash: Hash,
-    /// How many bytes it has.
     pub length: u64,
 }
 
-/// BLAKE3 of some bytes; prints as 64 hexadecimal digits.
+/// A BLAKE3 hash, printed as 64 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Hash(String);
 
 impl Hash {
-    /// The hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().to_string())
     }
 
-    /// A hash that was worked out elsewhere.
+    /// Wraps a hash that was computed elsewhere.
     pub fn known(digits: String) -> Self {
         Self(digits)
     }
 
-    /// The hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -65,7 +61,6 @@ impl fmt::Debug for Hash {
 }
 
 impl Value {
-    /// How many bytes the text has.
     pub fn len(&self) -> u64 {
         match self {
             Self::Inline(text) => text.len() as u64,
@@ -73,12 +68,11 @@ impl Value {
         }
     }
 
-    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value for `text`, which is stored through `store` when it is too large to travel.
+    /// Returns the value for `text`. A text that is too large is stored through `store`.
     pub fn keep<E>(text: &str, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Self, E> {
         if text.len() <= INLINE_MAX {
             return Ok(Self::Inline(text.to_owned()));
@@ -100,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_the_digits_that_others_find_and_is_short_in_debug_texts() {
+    fn hash_prints_its_digits() {
         let digits = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
         let hash = Hash::of(b"");
         assert_eq!((hash.as_str(), hash.to_string().as_str()), (digits, digits));
@@ -109,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_as_long_as_its_text_wherever_that_is() {
+    fn value_length_is_its_texts_length() {
         assert_eq!(INLINE_MAX, 16_384, "journals of all releases share it");
         let check = |text: &str| {
             let blob = BlobRef { hash: Hash::of(text.as_bytes()), length: text.len() as u64 };

@@ -1,8 +1,9 @@
-//! Workflows as written: states, their frontmatter, their policies, their templates.
+//! Workflows as users write them: states, frontmatter, policies and templates.
 //!
-//! A [`Definition`] is parsed from the files of a scope, all at once and with every mistake named;
-//! who found the files, and where, is not known here. Afterwards it answers questions: what does
-//! this target resolve to, may this state emit that tag, what text does this visit send.
+//! A [`Definition`] is parsed from all files of a scope at once, and every mistake is reported.
+//! Then it answers questions: which state a target names, whether a state may emit a tag, which
+//! text a visit sends. Finding the files is the job of `engine::scope`. Documents of steps are in
+//! [`crate::crayfish`].
 
 pub mod definition;
 pub mod environment;

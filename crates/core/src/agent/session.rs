@@ -1,51 +1,52 @@
-//! Conversations: the one an agent has, and how a turn gets hold of it.
+//! Sessions: the conversation of an agent, and how a turn gets access to it.
+//!
+//! Ids are chosen before a turn starts, so that a crash cannot lose a session. How a client opens,
+//! resumes or branches a session is the concern of the backends.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::SessionId;
 
-/// The conversation that an agent's next prompt continues. Scripts carry it unchanged.
+/// The conversation that an agent's next prompt continues. Scripts leave it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Session {
-    /// None yet.
     #[default]
     Fresh,
-    /// This one.
     At(SessionId),
-    /// A branch of this one, not made yet.
+    /// A branch of this session, which does not exist yet.
     BranchOf(SessionId),
 }
 
-/// How a turn gets its conversation. Every id is chosen before the turn starts.
+/// How a turn gets its conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPlan {
-    /// Open a new one under this id.
+    /// Open a new session under this id.
     Fresh(SessionId),
-    /// Go on in this one.
+    /// Continue this session.
     Resume(SessionId),
-    /// Branch `from`; the branch gets the id `to`.
+    /// Branch `from`. The branch gets the id `to`.
     Branch {
-        /// Stays as it is.
+        /// The session of the caller, which must not change.
         from: SessionId,
-        /// Is written.
+        /// The new session.
         to: SessionId,
     },
-    /// An earlier attempt may have opened it: resume, and when the client knows no such session, the
-    /// original plan.
+    /// Resume the session that an earlier attempt may have opened. If the client does not know it,
+    /// follow the original plan.
     Continue {
         /// The session of the earlier attempt.
         session: SessionId,
         /// The plan of the first attempt.
         or_else: Box<Self>,
     },
-    /// A script: no conversation is touched.
+    /// Leave the conversation alone, for scripts.
     Carry,
 }
 
 impl SessionPlan {
-    /// The conversation that the turn writes into.
+    /// Returns the session that the turn writes into.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Fresh(id) | Self::Resume(id) | Self::Branch { to: id, .. } => Some(id),
@@ -54,16 +55,17 @@ impl SessionPlan {
         }
     }
 
-    /// The plan of an attempt after this one.
+    /// Returns the plan of the next attempt.
     #[must_use]
     pub fn continued(&self) -> Self {
         self.session().map_or(Self::Carry, |id| self.continued_in(id))
     }
 
-    /// The plan of an attempt after one that opened this session.
+    /// Returns the plan of the next attempt, after this attempt opened `session`.
     #[must_use]
     pub fn continued_in(&self, session: &SessionId) -> Self {
         match self {
+            // A resumed session exists for certain, and `Continue` keeps its first fallback.
             Self::Carry | Self::Resume(_) | Self::Continue { .. } => self.clone(),
             Self::Fresh(_) | Self::Branch { .. } => {
                 Self::Continue { session: session.clone(), or_else: Box::new(self.clone()) }
@@ -73,7 +75,7 @@ impl SessionPlan {
 }
 
 impl Session {
-    /// The session that a callee of this one branches from.
+    /// Returns the session of a callee: a branch of this one.
     #[must_use]
     pub fn branched(&self) -> Self {
         match self {
@@ -82,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The plan of a first attempt, where `new` is the id for whatever has to be opened.
+    /// Returns the plan of a first attempt. `new` is the id of a session that has to be opened.
     pub fn plan(&self, new: SessionId) -> SessionPlan {
         match self {
             Self::Fresh => SessionPlan::Fresh(new),

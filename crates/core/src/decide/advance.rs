@@ -1,5 +1,8 @@
-//! What follows by itself: a free slot starts a turn, room releases a held fork, and when nothing
-//! can go on the run ends.
+//! Decides what follows without any input: a free slot starts a turn, free room releases a held
+//! fork, and a run in which no agent can continue ends.
+//!
+//! [`super::batch()`] calls [`advance()`] after the inputs of a batch, until nothing more follows.
+//! Each call returns one small decision, so that the next one sees its effect on the run.
 
 use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
@@ -22,7 +25,7 @@ use crate::run::state::{Phase, Run};
 use crate::run::stop::StopMode;
 use crate::scheduler::Hold;
 
-/// The next thing that follows by itself; nothing when the run has to wait for the world.
+/// Returns the next events that follow without an input, or nothing if the run has to wait.
 pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     let idle = run.scheduler.in_flight.is_empty();
     match run.phase {
@@ -34,13 +37,14 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
             release_held(decision)
                 .or_else(|| decide::advance(Decision::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))
-                .or_else(|| if idle { nothing_can_go_on(run) } else { None })
+                .or_else(|| if idle { end_without_progress(run) } else { None })
                 .unwrap_or_default()
         }
     }
 }
 
-/// A run whose last agent ended meanwhile has nothing left to be stopped.
+/// Returns how a stopped run ended. If its last agent ended before the stop took effect, the run is
+/// complete or failed, because a resume would find no work.
 fn stopped(run: &Run) -> Ending {
     match (run.live, run.failed.is_empty()) {
         (0, true) => Ending::Completed,
@@ -53,18 +57,18 @@ fn end(ending: Ending) -> Vec<Event> {
     vec![Event::RunEnded { ending }]
 }
 
-/// The oldest held fork is taken as soon as there is room for it.
+/// Takes the transition of the oldest held fork if there is room for its workers.
 fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     let agent = decision.run.agents.get(decision.run.held.front()?)?;
     let AgentStatus::Held(kept) = &agent.status else {
         return None;
     };
-    // Whether there is room is asked at every step: it must not cost a look at every tag.
+    // A cheap test first: this runs at every step, and a fork can have thousands of tags.
     if !transition::may_have_room(decision.run, &kept.tags) {
         return None;
     }
-    let mover = TransitionContext::of(agent, &kept.directories);
-    match transition::take(&mut decision, mover, &kept.tags) {
+    let context = TransitionContext::of(agent, &kept.directories);
+    match transition::take(&mut decision, context, &kept.tags) {
         Ok(()) => Some(decision.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
@@ -74,7 +78,7 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     }
 }
 
-/// An agent that had a transition fails with it kept.
+/// Fails an agent and keeps its pending transition, so that a resume need not pay for it again.
 fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
     let kept = match &agent.status {
         AgentStatus::Held(kept) => Some(kept.clone()),
@@ -83,12 +87,14 @@ fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
     vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
 
-/// The waiting turn that came first among those whose lane is open.
+/// Starts the oldest waiting turn whose lane can run a turn now.
 fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<Event>> {
     if run.scheduler.in_flight.len() >= run.settings.max_parallel.max(1) as usize {
         return None;
     }
     let decision = Decision::new(run, definition, at);
+    // Only the head of each lane is tested: there are as many lanes as backends, but any number of
+    // turns.
     let heads = run.scheduler.queues.iter().filter_map(|(lane, queue)| {
         let (order, agent) = queue.first_key_value()?;
         Some((*order, agent, readiness(&decision, lane, agent)))
@@ -122,6 +128,8 @@ fn readiness(decision: &Decision<'_>, lane: &Lane, agent: &AgentId) -> Readiness
         return Readiness::Blocked;
     }
     let left = decision.visit_left(agent, Micros::ZERO);
+    // Checked before the budget of the run: a visit without money must fail now, not wait for a
+    // share that it could not use.
     if left == Some(Micros::ZERO) {
         return Readiness::VisitSpent(visit_budget(decision, agent));
     }
@@ -147,8 +155,9 @@ fn start(turn: &Turn, share: Option<Micros>) -> Event {
     }
 }
 
-/// Nothing is in flight and nothing can start: either time or a person has to act, or it is over.
-fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
+/// Ends the run, or fails a held fork, when nothing is in flight and nothing can start. Returns
+/// nothing if a retry or a usage limit still has to pass.
+fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
     let scheduler = &run.scheduler;
     let blocked = |wanted: fn(&Hold) -> bool| {
         let mut holds = scheduler.queues.keys().filter_map(|lane| scheduler.hold(lane));
@@ -159,25 +168,27 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     if blocked(|hold| matches!(hold, Hold::Environment { .. })) {
         return Some(end(Ending::Environment));
     }
-    if wants_money(run) && run.unreserved() == Some(Micros::ZERO) {
-        // Even what waits for a retry or a usage limit could not be paid for afterwards.
+    if has_waiting_paid_turn(run) && run.unreserved() == Some(Micros::ZERO) {
+        // Checked before the waits: a retry could not be paid for afterwards either.
         return Some(end(Ending::OverBudget));
     }
     if !scheduler.retries.is_empty() || (quota && !run.settings.no_wait) {
         return None;
     }
+    // The order of the branches is their precedence.
     let waits_for_caller = run.settings.program.answers() == Some(Answers::Caller);
     Some(if waits_for_caller && run.failed.is_empty() && !scheduler.asks.is_empty() {
         end(Ending::NeedsCaller)
     } else if run.flow.is_some() && !run.failed.is_empty() {
-        // Whoever waits for an iteration that failed waits for good.
+        // A branch that waits for a failed iteration would wait for ever.
         end(Ending::Failed)
     } else if auth || !scheduler.asks.is_empty() {
         end(Ending::NeedsPerson)
     } else if quota {
         end(Ending::NoQuota)
     } else if run.live as usize > run.held.len() {
-        // Turns that were cut off, and nobody has asked to go on: never an end for good.
+        // Interrupted turns that no resume has queued again. The run is stopped and not failed,
+        // because a resume can continue these turns.
         end(Ending::Stopped)
     } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
         let limit = run.settings.max_agents;
@@ -189,8 +200,8 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     })
 }
 
-/// Whether a paid turn waits, for whatever.
-fn wants_money(run: &Run) -> bool {
+/// Returns whether any paid turn is queued or waits for a retry.
+fn has_waiting_paid_turn(run: &Run) -> bool {
     let paid = |lane: &Lane| *lane != Lane::Script;
     !run.scheduler.retries.is_empty() || run.scheduler.queues.keys().any(paid)
 }

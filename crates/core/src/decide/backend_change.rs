@@ -1,11 +1,11 @@
-//! Whether a run can go on under other states or other settings: every conversation stays with the
-//! backend that holds it.
+//! Checks whether a run can continue with other states or other settings: every conversation stays
+//! with the backend that has it, because no backend can read the session of another one.
 //!
-//! A turn that only opens a conversation may move to another backend, as long as the run is at
-//! rest; [`super::resume`] then begins it anew there, and says so.
+//! A turn that only opens a conversation may change its backend while the run is at rest;
+//! [`super::resume`] then starts it with the new backend and warns.
 
 use crate::agent::Agent;
-use crate::machine::session_backend::{SessionMismatch, between};
+use crate::machine::session_backend::{SessionMismatch, check_lane};
 use crate::scheduler::{Lane, Turn};
 use crate::workflow::Definition;
 
@@ -13,24 +13,23 @@ use super::Refusal;
 use crate::run::settings::Settings;
 use crate::run::state::{Phase, Run};
 
-/// Whether every agent finds its conversation, and those of its returns, with the backends that
-/// would answer.
+/// Checks the conversation of every agent, and those that its returns continue.
 pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<(), Refusal> {
     for agent in run.agents.values() {
         let lane = settings.lane(definition, &agent.visit.state);
         let own = match run.scheduler.turns.get(&agent.id) {
-            Some(turn) => turned(run, settings, agent, (turn, lane)),
+            Some(turn) => check_turn(run, settings, agent, turn, lane),
             None => {
-                let own = (&agent.session, agent.holder.as_ref());
-                between(settings, own, (&agent.visit.state, lane))
+                let (session, holder) = (&agent.session, agent.holder.as_ref());
+                check_lane(settings, session, holder, &agent.visit.state, lane)
             }
         };
-        own.map_err(|crossing| refusal(agent, crossing))?;
+        own.map_err(|mismatch| refusal(agent, mismatch))?;
     }
     check_returns(run, definition, settings)
 }
 
-/// Only the returns: the visits that are under way end with the backends they began with.
+/// Checks only the returns: visits under way end with the backend they began with.
 pub(super) fn check_returns(
     run: &Run,
     definition: &Definition,
@@ -39,25 +38,28 @@ pub(super) fn check_returns(
     for agent in run.agents.values() {
         for frame in &agent.stack {
             let lane = settings.lane(definition, &frame.state);
-            between(settings, (&frame.session, frame.holder.as_ref()), (&frame.state, lane))
-                .map_err(|crossing| refusal(agent, crossing))?;
+            check_lane(settings, &frame.session, frame.holder.as_ref(), &frame.state, lane)
+                .map_err(|mismatch| refusal(agent, mismatch))?;
         }
     }
     Ok(())
 }
 
-fn refusal(agent: &Agent, crossing: SessionMismatch) -> Refusal {
-    let SessionMismatch { state, answers, holds } = crossing;
+fn refusal(agent: &Agent, mismatch: SessionMismatch) -> Refusal {
+    let SessionMismatch { state, answers, holds } = mismatch;
     Refusal::OtherBackend { agent: agent.id.clone(), state, answers, holds }
 }
 
-/// A turn at the scheduler keeps its backend, unless it can move.
-fn turned(
+/// Checks a queued or running turn: it keeps its backend, unless it has no conversation yet and the
+/// run is at rest.
+fn check_turn(
     run: &Run,
     settings: &Settings,
     agent: &Agent,
-    (turn, lane): (&Turn, Lane),
+    turn: &Turn,
+    lane: Lane,
 ) -> Result<(), SessionMismatch> {
+    // A run that has not ended may have a client in flight that is about to open its session.
     let at_rest = matches!(run.phase, Phase::Ended(_));
     match (&turn.lane, lane) {
         (Lane::Prompt(holds), Lane::Prompt(answers))

@@ -1,4 +1,7 @@
-//! One turn of the wheel: several inputs, one record.
+//! Decides several inputs together and returns what one journal record holds.
+//!
+//! One record costs one disk sync, so everything observed since the last record is decided as one
+//! batch. Writing the record and releasing its effects is the job of `engine::driver`.
 
 use crate::time::Timestamp;
 use crate::workflow::Definition;
@@ -11,30 +14,30 @@ use crate::run::input::Input;
 use crate::run::record::Step;
 use crate::run::state::Run;
 
-/// What became of a batch of inputs.
+/// The result of a batch of inputs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// What followed, input by input; an input that changed nothing has no step.
+    /// One step per input that changed something, in the order of the inputs.
     pub steps: Vec<Step>,
-    /// The verdict on every input, in order.
+    /// The answer to every input, in order.
     pub verdicts: Vec<Result<(), Refusal>>,
-    /// Whether more follows by itself than one record is to hold: [`Input::Due`] goes on with it.
+    /// Whether more events follow than one record may hold: the next [`Input::Due`] continues.
     pub more: bool,
 }
 
-/// How many events may follow by themselves in one record. Only steps that do nothing come near it:
-/// between two records a run can be stopped.
+/// Events in one record, beyond which the next record continues. Only a document whose steps do
+/// nothing comes near it; the limit lets a user stop such a run between two records.
 const MOST_EVENTS: usize = 10_000;
 
-/// Decides and applies each input on the head of the run, and then whatever follows by itself.
+/// Decides and applies each input on the run, and then everything that follows without an input.
 ///
-/// What follows by itself is decided once, after all inputs, and stands in the last step: a
-/// recovery that reports three interrupted turns and asks to resume is one decision.
+/// The latter is decided once, after all inputs, and belongs to the last step: a recovery that
+/// reports three interrupted turns and asks to resume is one decision.
 pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<Input>) -> Batch {
     batch_of(MOST_EVENTS, run, definition, at, inputs)
 }
 
-/// The same, with at most so many events, or as many more as follow from each other.
+/// Decides a batch with another limit on events; the last group of events is never split.
 pub(super) fn batch_of(
     most: usize,
     run: &mut Run,
@@ -54,12 +57,13 @@ pub(super) fn batch_of(
             steps.push(Step { cause: input, events });
         }
     }
+    // `Due` also continues a batch that was too large: it must advance even if no wait is over.
     if steps.is_empty() && is_due {
         steps.push(Step { cause: Input::Due, events: Vec::new() });
     }
-    let happened = steps.iter().any(|step| !changes_only_the_ground(&step.cause));
+    let may_advance = steps.iter().any(|step| !changes_only_the_basis(&step.cause));
     let mut more = false;
-    if let Some(last) = steps.last_mut().filter(|_| happened) {
+    if let Some(last) = steps.last_mut().filter(|_| may_advance) {
         while !more {
             let events = advance(run, definition, at);
             if events.is_empty() {
@@ -74,8 +78,9 @@ pub(super) fn batch_of(
     Batch { steps, verdicts, more }
 }
 
-/// Whoever adopts states or cuts a run back does not drive it yet: nothing may start.
-fn changes_only_the_ground(cause: &Input) -> bool {
+/// Returns whether an input changes only what a run is based on. The process that adopts states or
+/// rewinds a run does not drive it, so no turn may start.
+fn changes_only_the_basis(cause: &Input) -> bool {
     matches!(cause, Input::Adopt { .. } | Input::Rewind { .. })
 }
 

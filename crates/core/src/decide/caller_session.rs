@@ -1,8 +1,8 @@
-//! A client that says it went on in the conversation of a caller.
+//! Rejects a turn whose client wrote into the conversation of a caller.
 //!
-//! Whatever it answered there, it is not believed: the turn fails, and the next attempt is made as if
-//! no session had been named. Only the callers of its own agent are looked at: a turn costs no look at
-//! every agent.
+//! Raymond does not use the answer of such a turn: the turn fails, and the next attempt runs as if
+//! the client had named no session. Only the callers of the turn's own agent are compared, because
+//! a turn must not cost a look at every agent.
 
 use crate::agent::{Agent, Session, SessionPlan};
 use crate::failure::TurnFailure;
@@ -11,7 +11,7 @@ use crate::scheduler::Turn;
 
 use crate::run::input::Outcome;
 
-/// What such a turn comes to instead; none for every other one.
+/// Returns the failure that replaces the outcome of such a turn, or nothing for any other turn.
 pub(super) fn reject(turn: &Turn, agent: &Agent, outcome: &Outcome) -> Option<Outcome> {
     let named = outcome.opened().filter(|named| belongs_to_a_caller(turn, agent, named))?;
     let why = format!("the client went on in session {named}, which belongs to a caller");
@@ -27,6 +27,7 @@ fn belongs_to_a_caller(turn: &Turn, agent: &Agent, named: &SessionId) -> bool {
         | SessionPlan::Continue { .. }
         | SessionPlan::Carry => None,
     };
+    // Frames hold the sessions in which the callers continue after a return.
     let kept = agent.stack.iter().filter_map(|frame| match &frame.session {
         Session::Fresh => None,
         Session::At(id) | Session::BranchOf(id) => Some(id),

@@ -1,9 +1,10 @@
-//! A journal decided again: today's `decide` on the recorded causes, up to the first difference.
+//! Decides a journal again: today's `decide` on the recorded causes, up to the first difference.
 //!
-//! Each record is one batch, decided at its time on the run that the records before it make. What a
-//! journal leaves out (the tags of a text, what the result of a step says) is read again. A
-//! difference is no fault of the journal, which applies as it stands: it says that today something
-//! else would be decided. Nothing behind it is looked at, because it was decided on another ground.
+//! Each record is one batch, decided at its recorded time on the run that the earlier records make.
+//! A journal leaves out what can be read again from a text (tags, the value of a step's result), so
+//! this is read again first. A difference is not a fault of the journal, which still applies: it
+//! shows that this version decides something else. Later records are not compared, because they
+//! were decided on a different run.
 
 mod difference;
 mod reading;
@@ -18,28 +19,26 @@ use crate::run::state::Run;
 
 pub use difference::{Decided, Difference};
 
-/// What a journal names and does not hold.
+/// Access to the texts and definitions that a journal only refers to.
 pub trait Sources {
-    /// Why it cannot be had.
     type Error;
 
-    /// The text of a blob.
     fn text(&self, blob: &BlobRef) -> Result<String, Self::Error>;
 
-    /// The definition that was pinned as `manifest`.
+    /// Returns the definition that was pinned as `manifest`.
     fn definition(&self, manifest: &Value) -> Result<Definition, Self::Error>;
 }
 
-/// A journal that is being decided again, record by record.
+/// A replay in progress, record by record.
 #[derive(Debug, Default)]
 pub struct Replay {
     run: Run,
-    /// The definition in use, and what names it.
+    /// The definition in use, with the manifest that names it.
     definition: Option<(Value, Definition)>,
 }
 
 impl Replay {
-    /// Decides the next record again. After a difference the run is worth nothing any more.
+    /// Decides the next record again. After a difference the run must not be used any more.
     pub fn record<S: Sources>(
         &mut self,
         record: &Record,
@@ -56,24 +55,22 @@ impl Replay {
             self.definition = Some((manifest.clone(), sources.definition(manifest)?));
         }
         let Some((_, definition)) = &self.definition else { return Ok(None) };
-        // What is decided is what was recorded, or else there is a difference: either way this is the
-        // run that the record makes, and it has read what the record only names.
+        // The decided events equal the recorded ones, or there is a difference. Either way this run
+        // also has what the record only refers to, which applying the record alone would not give.
         let decided = batch(&mut self.run, definition, record.at, causes);
         Ok(difference::first(record, &decided).map(Box::new))
     }
 
-    /// The run that the records so far make.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The same, given up.
     pub fn into_run(self) -> Run {
         self.run
     }
 }
 
-/// The definition that a batch is decided with: whoever adopts one decides with that one.
+/// Returns the manifest that a batch is decided with: an adopted one governs its own batch already.
 fn manifest<'a>(run: &'a Run, causes: &'a [Input]) -> &'a Value {
     let brings = |cause: &'a Input| match cause {
         Input::Start(start) => Some(&start.manifest),

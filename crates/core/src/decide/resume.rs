@@ -1,4 +1,8 @@
-//! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
+//! Decides what follows from a resume: interrupted turns are queued again, failed agents are
+//! revived, and kept transitions are decided again.
+//!
+//! Turns that are still in flight were adopted by the new owner and continue untouched. Whether the
+//! new settings are acceptable is checked before, in [`super::backend_change`].
 
 use crate::agent::{Agent, AgentStatus, PendingTransition, Session, SessionPlan};
 use crate::budget::Micros;
@@ -31,13 +35,15 @@ pub(super) fn resume(
     settings: &Settings,
 ) -> Vec<Event> {
     let resumed = Event::RunResumed { settings: Box::new(settings.clone()) };
-    // What follows is decided under the new settings.
+    // The rest of this decision must see the new settings and the open phase.
     let mut reopened = run.clone();
     crate::run::apply(&mut reopened, &resumed);
     let mut decision = Decision::new(&reopened, definition, at);
     decision.push(resumed);
     for (backend, hold) in &run.scheduler.holds {
         match hold {
+            // A hold further ahead than any limit lasts was set by a wrong clock, so it is released
+            // too.
             Hold::Quota { until, .. } if at < *until && *until <= at + settle::LONGEST_HOLD => {}
             Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {
                 decision.push(Event::BackendReleased { backend: backend.clone() });
@@ -45,14 +51,16 @@ pub(super) fn resume(
         }
     }
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
+    // `agents` is ordered by name, but the queue must be ordered by age.
     agents.sort_by_key(|agent| agent.born);
-    // All of them take up room, whoever is first to fork again.
+    // Counted before the loop, because the first revived agent that forks must see the room that
+    // the later ones need.
     let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
     let revived = workers.filter(|agent| is_revived(run, agent)).count();
     decision.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
         match &agent.status {
-            AgentStatus::Live => go_on(&mut decision, agent),
+            AgentStatus::Live => continue_agent(&mut decision, agent),
             AgentStatus::Failed { .. } if run.flow.is_some() && is_revived(run, agent) => {
                 decide::revive(&mut decision, agent);
             }
@@ -66,8 +74,8 @@ pub(super) fn resume(
     decision.events
 }
 
-/// Recalls the adopted turns whose shares do not fit the cap any more. The oldest turns keep theirs as
-/// long as all of them fit together.
+/// Recalls the adopted turns whose shares do not fit a lowered cap. The oldest turns keep their
+/// shares as long as these fit together.
 fn recall(decision: &mut Decision<'_>) {
     let Some(cap) = decision.run.settings.budget else { return };
     for (turn, attempt) in beyond(cap.minus(decision.run.spent), adoptable(decision.run)) {
@@ -75,7 +83,7 @@ fn recall(decision: &mut Decision<'_>) {
     }
 }
 
-/// The paid turns in flight with their shares, the oldest first.
+/// Returns the paid turns in flight with their shares, oldest first.
 pub(crate) fn adoptable(run: &Run) -> Vec<(Attempt, Option<Micros>)> {
     let mut turns: Vec<&Turn> = in_flight(run).collect();
     turns.sort_by_key(|turn| turn.order);
@@ -87,7 +95,7 @@ pub(crate) fn adoptable(run: &Run) -> Vec<(Attempt, Option<Micros>)> {
     shared.collect()
 }
 
-/// The turns whose shares do not fit what is free.
+/// Returns the turns whose shares do not fit into `free`. A turn without a share never fits.
 pub(crate) fn beyond<T>(
     mut free: Micros,
     turns: impl IntoIterator<Item = (T, Option<Micros>)>,
@@ -102,8 +110,8 @@ pub(crate) fn beyond<T>(
     beyond
 }
 
-/// Whether a failed agent gets another chance. The recovery that counts the last of too many stalls
-/// resumes in the same breath: that failure has to be seen before somebody asks again.
+/// Returns whether a resume revives a failed agent. A recovery that counts the last stall also
+/// resumes, in one batch. That failure must first end the run, so that a user sees it.
 fn is_revived(run: &Run, agent: &Agent) -> bool {
     match &agent.status {
         AgentStatus::Live | AgentStatus::Held(_) => false,
@@ -116,13 +124,13 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
     }
 }
 
-/// A turn that was cut off waits again. A retry that is further ahead than any can be is due at once: the
-/// clock that told its time was wrong.
-fn go_on(decision: &mut Decision<'_>, agent: &Agent) {
+/// Queues an interrupted turn again. A retry that is further ahead than any backoff is due at once,
+/// because a wrong clock set it.
+fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
     let Some(turn) = decision.run.scheduler.turns.get(&agent.id) else {
         return;
     };
-    if is_at_rest(turn) && lane_of(decision, agent) != turn.lane {
+    if is_not_running(turn) && lane_of(decision, agent) != turn.lane {
         return again(decision, agent, Prompt::Body);
     }
     if matches!(turn.phase, TurnPhase::Retrying { until } if until > decision.at + backoff::LONGEST)
@@ -140,15 +148,15 @@ fn go_on(decision: &mut Decision<'_>, agent: &Agent) {
     }
 }
 
-/// A failed agent goes on at the visit that failed: a kept transition is decided again, otherwise
-/// the body is sent once more after a notice.
+/// Revives a failed agent at the visit that failed. A kept transition is decided again; otherwise
+/// the body is sent once more, after a notice.
 fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
     decision.push(Event::AgentRevived { agent: agent.id.clone() });
     let Some(kept) = kept else {
         return again(decision, agent, Prompt::Body);
     };
-    let mover = TransitionContext::of(agent, &kept.directories);
-    match transition::take(decision, mover, &kept.tags) {
+    let context = TransitionContext::of(agent, &kept.directories);
+    match transition::take(decision, context, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
         Err(Blocked::Failed(failure)) => {
@@ -162,7 +170,8 @@ fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTrans
     }
 }
 
-/// The edited workflow no longer allows what was kept. Who may not be reminded starts again.
+/// Handles a kept transition that the edited workflow forbids: reminds the agent if it can be
+/// reminded, else repeats its visit.
 fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
     let is_script = decision.lane(&agent.visit.state) == Lane::Script;
     if is_script || decision.run.settings.reminders == 0 {
@@ -172,7 +181,8 @@ fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
     again(decision, agent, Prompt::Reminder(fault));
 }
 
-/// Another turn of the same visit. A turn that never settled may have left a session behind.
+/// Queues another turn of the same visit. A turn that never settled may have left a session behind,
+/// which the new turn then continues.
 fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
     let turn = TurnId {
         agent: agent.id.clone(),
@@ -183,7 +193,7 @@ fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
     let plan = match (&lane, decision.run.scheduler.turns.get(&agent.id)) {
         (Lane::Script, _) => SessionPlan::Carry,
         (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
-            moves_on(decision, agent, (&unsettled.lane, backend));
+            warn_backend_changed(decision, agent, &unsettled.lane, backend);
             decision.plan(&turn, &lane, &Session::Fresh)
         }
         (Lane::Prompt(_), Some(unsettled)) => unsettled.next_plan(),
@@ -194,7 +204,8 @@ fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
     decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
 }
 
-/// Who answers the next turn of a visit: the holder of its conversation, where it has one already.
+/// Returns the lane of the next turn of a visit: the backend that has the conversation, if there is
+/// one already.
 fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
     let lane = decision.lane(&agent.visit.state);
     match (decision.run.scheduler.turns.get(&agent.id), &agent.holder) {
@@ -204,16 +215,17 @@ fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
     }
 }
 
-/// A turn in flight goes on where it is, whatever the settings say now.
-const fn is_at_rest(turn: &Turn) -> bool {
+/// Returns whether a turn can change its backend. A turn in flight stays with its client, even if
+/// the settings now name another backend.
+const fn is_not_running(turn: &Turn) -> bool {
     match turn.phase {
         TurnPhase::Running { .. } => false,
         TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => true,
     }
 }
 
-/// What another backend had of the task stays behind, and that is said.
-fn moves_on(decision: &mut Decision<'_>, agent: &Agent, (from, to): (&Lane, &BackendName)) {
+/// Warns that the conversation with the earlier backend is not continued.
+fn warn_backend_changed(decision: &mut Decision<'_>, agent: &Agent, from: &Lane, to: &BackendName) {
     let Lane::Prompt(from) = from else { return };
     let state = &agent.visit.state;
     let message = format!("{state} begins anew with {to}: {from} was to answer it before");

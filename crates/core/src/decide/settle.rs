@@ -1,4 +1,9 @@
-//! A turn is over: what it costs, and what it leads to.
+//! Decides what follows when a turn ends: the charge, and then a transition, a reminder, a retry, a
+//! continuation or a failure.
+//!
+//! Exactly one outcome counts per attempt; [`settled`] refuses any other. The transition itself is
+//! in [`crate::machine::transition`]. Reading the text of a turn is not done here: the executor has
+//! read it already.
 
 use crate::agent::{Agent, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
@@ -28,42 +33,56 @@ use crate::run::stop::Interruption;
 use crate::run::warning::Warning;
 use crate::scheduler::Hold;
 
-/// Attempts in a row that end early without progress, after which an agent fails.
+/// Attempts in a row without progress, after which the agent fails (docs/durability.md). The bound
+/// ends a turn that crashes Raymond or its client each time.
 const MOST_STALLS: u32 = 5;
-/// How often a usage limit of unknown length is looked at.
+/// Interval between probes of a usage limit whose end the client did not report
+/// (docs/claude-code.md). A probe is a whole turn, so it must be rare.
 const PROBE: Span = Span::minutes(15);
-/// A limit that ends earlier than this from now is not believed.
+/// Shortest hold after a usage limit. An end that is nearer, or already past, would make Raymond
+/// start turns in a loop.
 const SHORTEST_HOLD: Span = Span::seconds(30);
-/// Neither is one that ends later: no limit lasts for longer than a month.
+/// Longest hold that Raymond accepts: 31 days, because no usage limit lasts longer than a month. A
+/// later end comes from a wrong clock.
 pub(super) const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
 
-/// The turn that ended, and what it is charged.
+/// A turn that ended, with its charge.
 struct Ended<'a> {
     turn: &'a Turn,
     agent: &'a Agent,
     charge: Charge,
-    /// The session that it opened under an id of its client's.
+    /// The session that the client opened under an id of its own.
     session: Option<&'a SessionId>,
+}
+
+/// The attempt that an outcome belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct AttemptId<'a> {
+    pub(super) turn: &'a TurnId,
+    pub(super) attempt: u32,
 }
 
 pub(super) fn settled(
     run: &Run,
     definition: &Definition,
     at: Timestamp,
-    (id, attempt): (&TurnId, u32),
+    attempt_id: AttemptId<'_>,
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
+    let AttemptId { turn: id, attempt } = attempt_id;
     let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
     let turn = run.scheduler.turns.get(&id.agent).ok_or_else(fenced)?;
     let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
     let TurnPhase::Running { share } = turn.phase else {
         return Err(fenced());
     };
+    // A late outcome of an earlier attempt must not end the attempt that replaced it.
     if turn.id != *id || turn.attempt != attempt {
         return Err(fenced());
     }
     let rule = if outcome.is_capped() { charge_capped } else { charge };
     let charge = rule(run, outcome.cost(), share);
+    // Rejected after the charge was computed: a turn in the wrong session costs money all the same.
     let rejected = caller_session::reject(turn, agent, outcome);
     let outcome = rejected.as_ref().unwrap_or(outcome);
     let ended = Ended { turn, agent, charge, session: outcome.opened() };
@@ -73,7 +92,8 @@ pub(super) fn settled(
         Outcome::Capped { progressed, .. } if share.is_some() => {
             capped(&mut decision, &ended, *progressed);
         }
-        // A limit that nobody set: without a share to run out, only the retries bound it.
+        // Raymond set no limit, so there is no share that could be renewed: only the retries bound
+        // this.
         Outcome::Capped { .. } => {
             let why = "the client stopped at a limit of its own".to_owned();
             failed(&mut decision, &ended, &TurnFailure::Transient { why });
@@ -86,6 +106,7 @@ pub(super) fn settled(
     if let Outcome::Capped { denied, .. } | Outcome::Failed { denied, .. } = outcome {
         warn_denied(&mut decision, agent, denied);
     }
+    // Last, so that the warning follows the event that charges the turn.
     threshold(&mut decision, ended.charge.amount);
     Ok(decision.events)
 }
@@ -111,7 +132,7 @@ fn finished(decision: &mut Decision<'_>, ended: &Ended<'_>, outcome: &Finished) 
         Lane::Prompt(backend) => Some(backend),
         Lane::Script => agent.holder.as_ref(),
     };
-    let mover =
+    let context =
         TransitionContext { agent, session: &session, holder, directories: &outcome.directories };
     let read = read(decision, agent, outcome);
     let tags = match read {
@@ -121,15 +142,15 @@ fn finished(decision: &mut Decision<'_>, ended: &Ended<'_>, outcome: &Finished) 
         }
         Err(Stop::Failure(failure)) => return fail(decision, agent, failure),
     };
-    match transition::take(decision, mover, &tags) {
+    match transition::take(decision, context, &tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => remind(decision, ended, &session, fault, &outcome.stderr),
         Err(Blocked::Failed(failure)) => {
-            let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
+            let (agent, kept) = (agent.id.clone(), Some(context.keep(&tags)));
             decision.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
-            let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
+            let (agent, kept) = (agent.id.clone(), context.keep(&tags));
             decision.push(Event::AgentHeld { agent, kept });
         }
     }
@@ -140,7 +161,8 @@ enum Stop {
     Failure(Failure),
 }
 
-/// The transition that the text holds, unless a denied tool stands in its way.
+/// Returns the tags of the transition in the text, unless the state treats a denied tool as a
+/// fault.
 fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
     let Some(state) = decision.state(&agent.visit.state) else {
         return transition::transition(&outcome.reading, &crate::workflow::Policy::default())
@@ -157,7 +179,7 @@ fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Ve
     transition::transition(&outcome.reading, &state.front.policy).map_err(Stop::Fault)
 }
 
-/// The conversation that an agent has after a turn; scripts leave it as it was.
+/// Returns the agent's session after a turn. Scripts have no session and leave it unchanged.
 fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Session {
     match turn.current.as_ref().and_then(SessionPlan::session) {
         None => agent.session.clone(),
@@ -189,7 +211,8 @@ fn warn_denied(decision: &mut Decision<'_>, agent: &Agent, denied: &[String]) {
     }
 }
 
-/// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
+/// Queues a reminder that names the fault. Fails the agent if it has no reminders left, if its
+/// visit has no budget left, or if it is a script.
 fn remind(
     decision: &mut Decision<'_>,
     ended: &Ended<'_>,
@@ -210,6 +233,7 @@ fn remind(
         fault: fault.clone(),
         reminder: agent.visit.reminders.saturating_add(1),
     });
+    // Keeps `order`: the visit has waited for its place already.
     let id = turn.id.following();
     let plan = decision.plan(&id, &turn.lane, session);
     decision.push(Event::TurnQueued {
@@ -222,8 +246,10 @@ fn remind(
     });
 }
 
-/// A person who reads that a state is missing is told which there are; an agent is reminded of them.
+/// Adds the names of the states to a fault about an unknown state. Only the failure that a user
+/// reads needs this; a reminder lists the allowed states anyway.
 fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
+    // Names; enough for most workflows, and still one paragraph of an error.
     const MOST: usize = 20;
     let Fault::Unresolved { tag, target, why } = fault else { return fault };
     let states = &decision.definition.states;
@@ -234,7 +260,8 @@ fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
     Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
 }
 
-/// A turn that used up its share continues with another one, unless it never gets anywhere.
+/// Continues a turn that used up its budget share with a new share, unless it made no progress too
+/// often.
 fn capped(decision: &mut Decision<'_>, ended: &Ended<'_>, progressed: bool) {
     let Ended { turn, agent, charge, .. } = *ended;
     let (attempt, session) = (turn.attempt, ended.session.cloned());
@@ -246,7 +273,7 @@ fn capped(decision: &mut Decision<'_>, ended: &Ended<'_>, progressed: bool) {
     again(decision, ended, Notice::NewShare);
 }
 
-/// The same turn waits once more, unless its visit has no money left.
+/// Queues the same turn again, unless the budget of its visit is used up.
 fn again(decision: &mut Decision<'_>, ended: &Ended<'_>, notice: Notice) {
     match out_of_visit_budget(decision, ended.agent, ended.charge.amount) {
         Some(budget) => fail(decision, ended.agent, Failure::VisitBudget { budget }),
@@ -296,8 +323,8 @@ fn failed(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure)
     }
 }
 
-/// No turn of the backend starts until the limit is lifted; where that is not known it is probed. A
-/// hold that only a person ends, and a time that is known already, stay.
+/// Holds a backend until its usage limit ends, or until the next probe if the end is unknown. A
+/// hold that only a user can end stays, and so does an end that is already known.
 fn limited(
     decision: &mut Decision<'_>,
     backend: &BackendName,
@@ -329,8 +356,9 @@ fn retry(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) 
     decision.push(Event::RetryAt { turn: turn.id.clone(), until, retry, of: None });
 }
 
-/// Never silently fresh: either the agent fails, or the journal says what was lost. A client that
-/// does not know the session it was to open is beyond help.
+/// Handles a session that the client no longer has. Raymond never starts a fresh session silently:
+/// either the agent fails, or the journal records which session was lost. A client that cannot find
+/// the session it should have opened would fail again, so its agent always fails.
 fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
     let Ended { turn, agent, .. } = *ended;
     let opens = matches!(turn.plan, SessionPlan::Fresh(_));
@@ -339,6 +367,7 @@ fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
         let failure = TurnFailure::LostSession { session };
         return fail(decision, agent, Failure::Turn(failure));
     }
+    // The attempt is part of the id, because Claude Code refuses to open a session id twice.
     let plan = SessionPlan::Fresh(turn.id.session(&decision.run.nonce, turn.attempt));
     decision.push(Event::SessionLost {
         turn: turn.id.clone(),
@@ -351,7 +380,7 @@ fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
     }
 }
 
-/// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
+/// Queues the body instead of a reminder, because a fresh session has never seen the task.
 fn start_over(decision: &mut Decision<'_>, ended: &Ended<'_>, plan: SessionPlan) {
     let Ended { turn, agent, charge, .. } = *ended;
     if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
@@ -368,13 +397,14 @@ fn start_over(decision: &mut Decision<'_>, ended: &Ended<'_>, plan: SessionPlan)
     });
 }
 
-/// A turn that was interrupted waits for a resume, unless it was recalled: then it continues at once
-/// with a new share. Crashes without any progress are counted.
+/// Records an interrupted turn. It waits for a resume, unless Raymond recalled it: then it
+/// continues at once with a new share.
 fn interrupted(decision: &mut Decision<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
     let Ended { turn, agent, charge, .. } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.stalls.saturating_add(1),
+        // A stop says nothing about the turn: it neither counts as a stall nor clears earlier ones.
         Interruption::Stop => turn.stalls,
     };
     decision.push(Event::TurnInterrupted {
@@ -392,7 +422,8 @@ fn interrupted(decision: &mut Decision<'_>, ended: &Ended<'_>, by: Interruption,
     }
 }
 
-/// The agent fails, unless it goes on with another iteration.
+/// Fails an agent, unless its program handles the failure: a ralph loop continues with the next
+/// iteration, and a document of steps ends the branch.
 pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
     match decision.run.settings.program.ralph() {
         Some(ralph) if ralph::survives(&failure) => ralph::failed(decision, ralph, agent, failure),
@@ -403,20 +434,22 @@ pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure)
     }
 }
 
-/// The budget of the visit, when nothing is left of it.
+/// Returns the budget of the visit if nothing of it is left.
 fn out_of_visit_budget(decision: &Decision<'_>, agent: &Agent, charged: Micros) -> Option<Micros> {
     let left = decision.visit_left(&agent.id, charged)?;
     let budget = decision.state(&agent.visit.state)?.front.budget?;
     (left == Micros::ZERO).then_some(budget)
 }
 
-/// Half, four fifths and nearly all of the cap are worth a word each, when they are passed.
+/// Warns when this charge takes the run past 50, 80 or 95 percent of its cap. Several thresholds
+/// passed at once give one warning.
 fn threshold(decision: &mut Decision<'_>, charged: Micros) {
     let Some(cap) = decision.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
         return;
     };
     let before = decision.run.spent;
     let reached = |spent: Micros| {
+        // u128: an amount near `u64::MAX` times 100 would overflow.
         let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
         let passed = |limit: &u32| percent >= u128::from(*limit);
         [95, 80, 50].into_iter().find(passed)

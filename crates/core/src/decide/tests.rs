@@ -1,7 +1,7 @@
-//! The rules of a run, one row each: what follows from an input, and what the run is then.
+//! Rules of `decide` and `apply`: the events that follow from an input, and the run afterwards.
 //!
-//! [`play`] is the stage: it says lines for agents and shows what became of them. Every other file
-//! is one topic of the specification.
+//! [`play`] answers for scripted agents and shows the result. Every other file covers one topic of
+//! the specification.
 
 mod applying;
 mod arbitrary;

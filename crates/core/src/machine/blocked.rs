@@ -1,15 +1,13 @@
-//! Why a transition is not taken now.
-
+//! The reasons for which a transition is not taken now.
 use crate::failure::Failure;
 use crate::protocol::Fault;
 
-/// Why a transition is not taken now.
 #[derive(Debug)]
 pub(crate) enum Blocked {
-    /// The message has to be put right.
+    /// The message is at fault: the agent is reminded.
     Fault(Fault),
-    /// The agent cannot go on.
+    /// The agent fails, because no other message would help.
     Failed(Failure),
-    /// Workers have to end first.
+    /// The fork has to wait until workers end.
     Held,
 }

@@ -1,29 +1,29 @@
-//! `max_visits` and `then`: where a transition really leads.
+//! Applies `max_visits` and `then`, which decide where a transition really leads.
 
 use crate::failure::Failure;
 use crate::ids::{BackendName, StateName};
 use crate::run::decision::Decision;
 use crate::workflow::Definition;
 
-use super::session_backend::{SessionMismatch, crossing};
+use super::session_backend::{SessionMismatch, check_session_backend};
 use crate::agent::Agent;
 use crate::agent::Session;
 
-/// Where a transition leads, once limits are weighed.
+/// The destination of a transition after limits were applied.
 pub(crate) struct Destination {
-    /// The state that is entered.
+    /// The state that the agent enters.
     pub(crate) state: StateName,
-    /// The backend that answers it, where it is a prompt.
+    /// The backend that answers the state, if it is a prompt.
     pub(crate) answers: Option<BackendName>,
-    /// How often the agent has entered it then.
+    /// How often the agent has entered the state, this time included.
     pub(crate) count: u32,
-    /// The state that was meant, when its limit led elsewhere.
+    /// The state that the tag named, if its limit led to another one.
     pub(crate) instead_of: Option<StateName>,
 }
 
 impl Destination {
-    /// The backend that a model is for, which may have been named for nobody so far: then it is for
-    /// whoever answers here.
+    /// Returns the backend that a model is meant for. A model that no backend has used yet is meant
+    /// for the backend that answers here.
     pub(crate) fn model_of(
         &self,
         model: Option<&String>,
@@ -32,15 +32,15 @@ impl Destination {
         model.and_then(|_| of.or(self.answers.as_ref())).cloned()
     }
 
-    /// Whether a conversation that `holder` holds can go on there.
-    pub(crate) fn reached(
+    /// Checks that the conversation can continue at this destination.
+    pub(crate) fn check_session(
         &self,
         decision: &Decision<'_>,
         session: &Session,
         holder: Option<&BackendName>,
     ) -> Result<(), Failure> {
         let instead_of = self.instead_of.clone();
-        crossing(decision, session, holder, &self.state).map_err(
+        check_session_backend(decision, session, holder, &self.state).map_err(
             |SessionMismatch { state, answers, holds }| Failure::OtherBackend {
                 state,
                 answers,
@@ -51,8 +51,8 @@ impl Destination {
     }
 }
 
-/// The destination of a transition to `state`. Only the destination changes: stack, session and
-/// payload stay as they were emitted.
+/// Returns the destination of a transition to `state`. Only the destination changes: stack, session
+/// and payload stay as the tag set them.
 pub(crate) fn within_limits(
     decision: &Decision<'_>,
     agent: &Agent,
@@ -60,19 +60,20 @@ pub(crate) fn within_limits(
 ) -> Result<Destination, Failure> {
     let definition = decision.definition;
     let Some(limit) = exhausted(definition, agent, &state) else {
-        return Ok(arrive(decision, agent, state, None));
+        return Ok(destination(decision, agent, state, None));
     };
     let then = definition.states.get(&state).and_then(|state| state.front.then.as_deref());
     let instead = then.and_then(|then| definition.resolve(then).ok()).map(|then| &then.name);
     match instead {
+        // Only one redirection: following a chain of `then` could loop for ever.
         Some(instead) if exhausted(definition, agent, instead).is_none() => {
-            Ok(arrive(decision, agent, instead.clone(), Some(state)))
+            Ok(destination(decision, agent, instead.clone(), Some(state)))
         }
         Some(_) | None => Err(Failure::Visits { state, limit }),
     }
 }
 
-fn arrive(
+fn destination(
     decision: &Decision<'_>,
     agent: &Agent,
     state: StateName,
@@ -83,7 +84,7 @@ fn arrive(
     Destination { state, answers, count, instead_of }
 }
 
-/// The limit of the state, when the agent has reached it.
+/// Returns the limit of the state if the agent has used it up.
 fn exhausted(definition: &Definition, agent: &Agent, state: &StateName) -> Option<u32> {
     let limit = definition.states.get(state)?.front.max_visits?;
     let visits = agent.visits.get(state).copied().unwrap_or(0);

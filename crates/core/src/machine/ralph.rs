@@ -1,9 +1,9 @@
-//! `ralph`: what an iteration comes to.
+//! Decides what follows from an iteration of a `ralph` loop.
 //!
 //! An iteration is a visit of the one prompt. Only a result ends the loop, and with `--until` only
-//! one that the command lets pass: the payload is carried there and back as the input of that visit.
-//! Everything else, failures included, leads to the prompt again, in a fresh session. There is no
-//! stack, no policy and no reminder here.
+//! a result that passes the command: the payload is carried through that visit as its input.
+//! Everything else, including most failures, leads to the prompt again in a fresh session. There is
+//! no stack, no policy and no reminder.
 
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::StateName;
@@ -20,7 +20,7 @@ use crate::workflow::OnDenied;
 use crate::agent::Agent;
 use crate::agent::Session;
 
-/// A turn ended with a text.
+/// Decides what follows when a turn of the loop ends with a text.
 pub(crate) fn finished(
     decision: &mut Decision<'_>,
     ralph: &Ralph,
@@ -43,17 +43,17 @@ pub(crate) fn finished(
             decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
         }
         Some(result) => {
-            step(decision, agent, TagName::Result, (UNTIL.into(), Some(result)));
+            enter_state(decision, agent, TagName::Result, &UNTIL.into(), Some(result));
         }
     }
 }
 
-/// The one result of a message; one that is in doubt is none.
+/// Returns the result of a message. If there are several, none counts.
 fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Option<Value> {
     match reading.tags.as_slice() {
-        // None is omitted before thousands are kept.
+        // `omitted` needs no check: it stays 0 until thousands of tags were kept.
         [Tag::Result { payload }] => Some(payload.clone()),
-        // Beside a valid one they have been warned of.
+        // Beside a valid tag, malformed tags were reported by the caller already.
         [] => {
             for malformed in &reading.malformed {
                 decision.warn(&agent.id, Warning::MalformedTag(malformed.clone()));
@@ -69,8 +69,8 @@ fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Opti
     }
 }
 
-/// Whether the loop goes on after a failure. What never began was no iteration, and a person who
-/// asked for an end after an interruption gets it.
+/// Returns whether the loop continues after a failure. A turn that never started was not an
+/// iteration, and a user who asked for a failure after an interruption gets it.
 pub(crate) const fn survives(failure: &Failure) -> bool {
     match failure {
         Failure::VisitBudget { .. } | Failure::Denied { .. } => true,
@@ -101,15 +101,15 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
     }
 }
 
-/// An iteration failed, or the command did not let its result pass.
+/// Warns about a failed iteration, or about a result that did not pass the command, and continues.
 pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
     let iteration = Ralph::iterations(agent);
     match (&ralph.until, decision.lane(&agent.visit.state)) {
         (Some(command), Lane::Script) => {
             let (why, output) = explained(&failure);
-            let told = format!("{} did not pass: {why}\n\n{output}", Command(command));
+            let report = format!("{} did not pass: {why}\n\n{output}", Command(command));
             decision.warn(&agent.id, Warning::ResultRefused { iteration, why });
-            again(decision, ralph, agent, Some(Value::Inline(told)));
+            again(decision, ralph, agent, Some(Value::Inline(report)));
         }
         (_, Lane::Script | Lane::Prompt(_)) => {
             decision.warn(&agent.id, Warning::IterationFailed { iteration, failure });
@@ -118,7 +118,7 @@ pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, 
     }
 }
 
-/// Why the command did not pass, and the end of what it said.
+/// Returns why the command did not pass, and the end of its output.
 fn explained(failure: &Failure) -> (String, &str) {
     if let Failure::Turn(TurnFailure::Script { status, stderr }) = failure {
         (status.clone(), stderr)
@@ -127,24 +127,25 @@ fn explained(failure: &Failure) -> (String, &str) {
     }
 }
 
-/// The next iteration, unless there have been enough.
+/// Starts the next iteration, unless the maximum is reached.
 fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Option<Value>) {
     let iterations = Ralph::iterations(agent);
     if iterations < ralph.max_iterations {
         let prompt = decision.definition.entry.clone();
-        return step(decision, agent, TagName::Reset, (prompt, input));
+        return enter_state(decision, agent, TagName::Reset, &prompt, input);
     }
     let until = ralph.until.clone();
     decision.warn(&agent.id, Warning::Exhausted { iterations, until });
     decision.push(Event::AgentEnded { agent: agent.id.clone(), result: empty() });
 }
 
-/// The agent enters a state with a session of its own.
-fn step(
+/// Enters a state with a fresh session.
+fn enter_state(
     decision: &mut Decision<'_>,
     agent: &Agent,
     tag: TagName,
-    (state, input): (StateName, Option<Value>),
+    state: &StateName,
+    input: Option<Value>,
 ) {
     decision.push(Event::Moved {
         agent: agent.id.clone(),
@@ -157,10 +158,10 @@ fn step(
         forks: 0,
         instead_of: None,
     });
-    let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
+    let count = agent.visits.get(state).copied().unwrap_or(0).saturating_add(1);
     decision.enter(Entry {
         agent: &agent.id,
-        state: &state,
+        state,
         visit: agent.visit.number.saturating_add(1),
         count,
         input,

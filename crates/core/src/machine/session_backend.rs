@@ -1,8 +1,8 @@
-//! A conversation belongs to the backend whose turn opened it: no other one can go on in it, or
-//! branch it.
+//! Checks that a conversation stays with its backend.
 //!
-//! A prompt that is entered with a conversation must be answered by its holder. Scripts carry it, and
-//! a fresh one may be opened anywhere.
+//! A conversation belongs to the backend whose turn opened it, because no other backend can
+//! continue or branch it. A prompt that is entered with a conversation must be answered by that
+//! backend. Scripts leave the conversation alone, and any backend can open a fresh one.
 
 use crate::ids::{BackendName, StateName};
 use crate::run::Settings;
@@ -11,32 +11,33 @@ use crate::scheduler::Lane;
 
 use crate::agent::Session;
 
-/// A state that would go on in a conversation of another backend.
+/// A state that would continue a conversation of another backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionMismatch {
-    /// The state.
     pub(crate) state: StateName,
-    /// The backend that answers it.
+    /// The backend that answers the state.
     pub(crate) answers: BackendName,
-    /// The backend that holds the conversation.
+    /// The backend that has the conversation.
     pub(crate) holds: BackendName,
 }
 
-/// Whether `state` can be entered with a conversation that `holder` holds.
-pub(crate) fn crossing(
+/// Checks that `state` can be entered with a conversation of `holder`.
+pub(crate) fn check_session_backend(
     decision: &Decision<'_>,
     session: &Session,
     holder: Option<&BackendName>,
     state: &StateName,
 ) -> Result<(), SessionMismatch> {
-    between(&decision.run.settings, (session, holder), (state, decision.lane(state)))
+    check_lane(&decision.run.settings, session, holder, state, decision.lane(state))
 }
 
-/// The same, where it is known who answers the state.
-pub(crate) fn between(
+/// Checks a state whose lane is known already.
+pub(crate) fn check_lane(
     settings: &Settings,
-    (session, holder): (&Session, Option<&BackendName>),
-    (state, lane): (&StateName, Lane),
+    session: &Session,
+    holder: Option<&BackendName>,
+    state: &StateName,
+    lane: Lane,
 ) -> Result<(), SessionMismatch> {
     match (session, holder, lane) {
         (Session::At(_) | Session::BranchOf(_), Some(holds), Lane::Prompt(answers))

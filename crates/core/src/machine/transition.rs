@@ -1,5 +1,8 @@
-//! What a transition does: it is read, weighed against scope, policy and limits, and then either
-//! taken as a whole or not at all.
+//! Takes a transition: reads it, checks it against the scope, the policy and the limits, and then
+//! takes it as a whole or not at all.
+//!
+//! Everything that can refuse a transition runs before the first event is added to the decision.
+//! Tags were found in [`crate::protocol`]; a refusal is handled by the caller.
 
 use super::blocked::Blocked;
 use crate::failure::Failure;
@@ -15,15 +18,17 @@ use crate::value::Value;
 use crate::workflow::Policy;
 
 use super::limits::within_limits;
-use super::transition_context::{TransitionContext, cut};
+use super::transition_context::{TransitionContext, shortened};
 use crate::agent::Session;
 use crate::agent::{Agent, Frame};
 
-/// The one transition that a reading holds.
+/// Returns the one transition in a reading, or the fault that prevents it.
 pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
     let count = reading.tags.len() + reading.omitted;
     match reading.tags.as_slice() {
         [] if !reading.malformed.is_empty() => Err(Fault::Malformed(reading.malformed.clone())),
+        // A tag in code shows that the agent meant to write one, so the implicit tag must not
+        // replace it.
         [] if reading.in_code => Err(Fault::NoTag),
         [] => policy.implicit().map(|tag| vec![tag]).ok_or(Fault::NoTag),
         [one] if count == 1 => Ok(vec![one.clone()]),
@@ -35,14 +40,14 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
     }
 }
 
-/// Of several tags: forks, or forks and one goto, are one transition.
+/// Returns whether several tags are one transition: forks, or forks with one `goto`.
 fn is_one_fork(tags: &[Tag]) -> bool {
     let count = |name| tags.iter().filter(|tag| tag.name() == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
     gotos <= 1 && forks + gotos == tags.len()
 }
 
-/// Takes the transition, or says why not. Nothing is drafted unless all of it is taken.
+/// Takes the transition, or returns why not. Adds no event unless the whole transition is taken.
 pub(crate) fn take(
     decision: &mut Decision<'_>,
     context: TransitionContext<'_>,
@@ -50,9 +55,13 @@ pub(crate) fn take(
 ) -> Result<(), Blocked> {
     match tags {
         [Tag::Goto { target, input }] => goto(decision, context, target, input.clone()),
-        [Tag::Reset { target, input, cd, stack }] => {
-            reset(decision, context, (target, input.clone()), cd.as_deref(), *stack)
-        }
+        [Tag::Reset { target, input, cd, stack }] => reset(
+            decision,
+            context,
+            Target { name: target, input: input.clone() },
+            cd.as_deref(),
+            *stack,
+        ),
         [Tag::Call(invoke)] => {
             let session = context.session.branched();
             call(decision, context, TagName::Call, invoke, &session)
@@ -74,20 +83,27 @@ fn goto(
     let state = resolve(decision, TagName::Goto, target)?;
     context.check(decision, TagName::Goto, Some(&state), None)?;
     let to = within_limits(decision, context.agent, state).map_err(Blocked::Failed)?;
-    context.arrives(decision, TagName::Goto, &to)?;
+    context.check_destination(decision, TagName::Goto, &to)?;
     decision.push(context.moved(TagName::Goto, StackChange::Keep, context.session, &to));
     context.enter(decision, &to, input, context.session);
     Ok(())
 }
 
+/// The state that a tag names, and its input.
+struct Target<'a> {
+    name: &'a str,
+    input: Option<Value>,
+}
+
 fn reset(
     decision: &mut Decision<'_>,
     context: TransitionContext<'_>,
-    (target, input): (&str, Option<Value>),
+    to: Target<'_>,
     cd: Option<&str>,
     stack: Stack,
 ) -> Result<(), Blocked> {
-    let state = resolve(decision, TagName::Reset, target)?;
+    let Target { name, input } = to;
+    let state = resolve(decision, TagName::Reset, name)?;
     let directory = context.directory(TagName::Reset, cd)?;
     context.check(decision, TagName::Reset, Some(&state), None)?;
     let to = within_limits(decision, context.agent, state).map_err(Blocked::Failed)?;
@@ -99,6 +115,7 @@ fn reset(
     if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = directory;
         if stack == Stack::Clear {
+            // A model lasts until its frame returns, and `stack="clear"` drops all frames.
             (*model, *model_of) = (None, None);
         }
     }
@@ -123,11 +140,12 @@ fn call(
     context.check(decision, tag, Some(&state), Some(&return_to))?;
     let to = within_limits(decision, context.agent, state).map_err(Blocked::Failed)?;
     if *session != Session::Fresh {
-        context.branches(decision)?;
-        context.arrives(decision, tag, &to)?;
+        context.check_branch(decision)?;
+        context.check_destination(decision, tag, &to)?;
     }
-    // Refused here, and not when the callee has been paid for.
-    context.goes_on(decision, tag, &return_to)?;
+    // Checked before the call, because a failure at the return would waste the callee's turns.
+    context.check_continues(decision, tag, &return_to)?;
+    // `holder` is filled in by `apply`, which knows the backend of the agent's conversation.
     let frame = Frame {
         state: return_to,
         session: context.session.clone(),
@@ -157,8 +175,9 @@ fn result(
         return Ok(());
     };
     let to = within_limits(decision, agent, frame.state.clone()).map_err(Blocked::Failed)?;
-    // Only an edit or a `then` leads here: no other tag of the agent would help.
-    to.reached(decision, &frame.session, frame.holder.as_ref()).map_err(Blocked::Failed)?;
+    // Only an edited workflow or a `then` leads here, so no other tag of the agent would help: the
+    // agent fails instead of being reminded.
+    to.check_session(decision, &frame.session, frame.holder.as_ref()).map_err(Blocked::Failed)?;
     let mut moved = context.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
     if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
@@ -170,7 +189,7 @@ fn result(
     Ok(())
 }
 
-/// A worker about to be spawned.
+/// The parts of a worker that is about to be spawned.
 struct Worker<'a> {
     state: StateName,
     cwd: String,
@@ -184,7 +203,8 @@ fn fork(
     tags: &[Tag],
 ) -> Result<(), Blocked> {
     let agent = context.agent;
-    // Everything that is named must exist before the policy has its say.
+    // Names are resolved before the policy is applied: a reminder about an unknown state helps more
+    // than one about a forbidden state.
     let targets = tags
         .iter()
         .map(|tag| resolve(decision, tag.name(), tag.target().unwrap_or_default()))
@@ -200,7 +220,8 @@ fn fork(
         context.check(decision, tag.name(), Some(target), then)?;
     }
     let to = within_limits(decision, agent, next).map_err(Blocked::Failed)?;
-    context.arrives(decision, TagName::Fork, &to)?;
+    context.check_destination(decision, TagName::Fork, &to)?;
+    // Names and room come last: a held fork has passed every other check.
     let names = names(agent, &workers)?;
     make_room(decision, workers.len())?;
 
@@ -230,7 +251,7 @@ fn fork(
     Ok(())
 }
 
-/// The state at which the parent goes on, which all tags must agree on, and what it is handed.
+/// Returns the state in which the parent continues, with its input. All tags must agree on it.
 fn next_of(
     decision: &Decision<'_>,
     tags: &[Tag],
@@ -289,14 +310,15 @@ fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked>
     Ok(names)
 }
 
-/// Whether a fork is worth another try, without a look at its targets.
+/// Returns whether a held fork may fit now, without resolving its targets. Also returns true for a
+/// fork that is larger than the limit, so that [`take`] fails it.
 pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
     let room = run.settings.max_agents.saturating_sub(run.live_workers()) as usize;
     let forks = |tag: &&Tag| tag.name() == TagName::Fork;
-    let never = tags.len() > run.settings.max_agents as usize;
-    // At most one tag is no fork: the count decides only when it could matter.
+    let too_large = tags.len() > run.settings.max_agents as usize;
+    // At most one tag is a `goto`, so counting forks matters only at the border.
     let just = || tags.len() == room + 1 && tags.iter().filter(forks).count() <= room;
-    never || tags.len() <= room || just()
+    too_large || tags.len() <= room || just()
 }
 
 fn make_room(decision: &Decision<'_>, asked: usize) -> Result<(), Blocked> {
@@ -315,7 +337,7 @@ fn resolve(decision: &Decision<'_>, tag: TagName, target: &str) -> Result<StateN
     match decision.definition.resolve(target) {
         Ok(state) => Ok(state.name.clone()),
         Err(why) => {
-            let (target, why) = (cut(target), cut(&why.to_string()));
+            let (target, why) = (shortened(target), shortened(&why.to_string()));
             Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
         }
     }
@@ -342,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_a_tag_stands_for_the_only_one_unless_a_tag_was_meant() {
+    fn tag_in_code_prevents_the_implicit_tag() {
         let route = Route { target: Some("B".to_owned()), then: None };
         let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
         let check = |in_code: bool, policy: &Policy, expected: Result<Vec<Tag>, Fault>| {
@@ -355,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_were_only_counted_are_tags_all_the_same() {
+    fn omitted_tags_still_count_as_tags() {
         let check = |tags: Vec<Tag>, omitted: usize, expected: Result<Vec<Tag>, Fault>| {
             let reading = Reading { tags, omitted, ..Reading::default() };
             assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
@@ -368,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_tried_again_when_there_may_be_room_or_never_will_be() {
+    fn fork_retries_when_room_is_possible_or_hopeless() {
         let check = |(max_agents, live): (u32, u32), tags: &[Tag], expected: bool| {
             let settings = Settings { max_agents, ..Settings::default() };
             let run = Run { settings, live, ..Run::default() };

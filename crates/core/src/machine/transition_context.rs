@@ -1,4 +1,4 @@
-//! The agent that transition: what it may do, and the events of what it does.
+//! The agent that takes a transition: its checks, and its events.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use crate::value::Value;
 use crate::workflow::policy::Refused;
 
 use super::limits::Destination;
-use super::session_backend::{SessionMismatch, crossing};
+use super::session_backend::{SessionMismatch, check_session_backend};
 use crate::agent::Session;
 use crate::agent::{Agent, PendingTransition};
 use crate::machine::blocked::Blocked;
 
-/// The agent that transition, and what it is at this moment.
+/// The agent that takes a transition, with what its last turn changed.
 #[derive(Clone, Copy)]
 pub(crate) struct TransitionContext<'a> {
     pub(crate) agent: &'a Agent,
-    /// Its conversation, once the turn that just ended is counted.
+    /// The conversation after the turn that just ended.
     pub(crate) session: &'a Session,
-    /// The backend that holds it.
+    /// The backend that has the conversation.
     pub(crate) holder: Option<&'a BackendName>,
-    /// The directories that the tags name and that exist.
+    /// The existing directories that the tags name.
     pub(crate) directories: &'a BTreeMap<String, String>,
 }
 
 impl<'a> TransitionContext<'a> {
-    /// An agent whose turn was counted earlier.
+    /// Creates the context of an agent whose turn was settled earlier.
     pub(crate) fn of(agent: &'a Agent, directories: &'a BTreeMap<String, String>) -> Self {
         Self { agent, session: &agent.session, holder: agent.holder.as_ref(), directories }
     }
 
-    /// Whether the policy of the state that is left allows this.
+    /// Checks the policy of the state that the agent leaves.
     pub(super) fn check(
         self,
         decision: &Decision<'_>,
@@ -41,6 +41,7 @@ impl<'a> TransitionContext<'a> {
         target: Option<&StateName>,
         then: Option<&StateName>,
     ) -> Result<(), Blocked> {
+        // An edited workflow may lack the state that the agent leaves; then no policy applies.
         let Some(state) = decision.state(&self.agent.visit.state) else {
             return Ok(());
         };
@@ -54,34 +55,34 @@ impl<'a> TransitionContext<'a> {
         })
     }
 
-    /// Whether its conversation can go on at `state`.
-    pub(super) fn goes_on(
+    /// Checks that the conversation can continue at `state`.
+    pub(super) fn check_continues(
         self,
         decision: &Decision<'_>,
         tag: TagName,
         state: &StateName,
     ) -> Result<(), Blocked> {
-        crossing(decision, self.session, self.holder, state).map_err(
+        check_session_backend(decision, self.session, self.holder, state).map_err(
             |SessionMismatch { state, answers, holds }| {
                 Blocked::Fault(Fault::OtherBackend { tag, state, answers, holds })
             },
         )
     }
 
-    /// The same, once limits are weighed. Where only a limit leads elsewhere, no other tag of the agent
-    /// would help, so it is not told.
-    pub(super) fn arrives(
+    /// Checks that the conversation can continue at a destination. If only a limit leads to another
+    /// backend, the agent fails instead of being reminded, because no other tag would help.
+    pub(super) fn check_destination(
         self,
         decision: &Decision<'_>,
         tag: TagName,
         to: &Destination,
     ) -> Result<(), Blocked> {
-        self.goes_on(decision, tag, to.instead_of.as_ref().unwrap_or(&to.state))?;
-        to.reached(decision, self.session, self.holder).map_err(Blocked::Failed)
+        self.check_continues(decision, tag, to.instead_of.as_ref().unwrap_or(&to.state))?;
+        to.check_session(decision, self.session, self.holder).map_err(Blocked::Failed)
     }
 
-    /// Whether the backend of its conversation can branch it.
-    pub(super) fn branches(self, decision: &Decision<'_>) -> Result<(), Blocked> {
+    /// Checks that the backend can branch the conversation.
+    pub(super) fn check_branch(self, decision: &Decision<'_>) -> Result<(), Blocked> {
         match self.holder {
             Some(backend) if decision.run.settings.no_branch.contains(backend) => {
                 Err(Blocked::Fault(Fault::NoBranch { backend: backend.clone() }))
@@ -98,7 +99,7 @@ impl<'a> TransitionContext<'a> {
         let Some(cd) = cd else { return Ok(None) };
         match self.directories.get(cd) {
             Some(found) => Ok(Some(found.clone())),
-            None => Err(Blocked::Fault(Fault::NoDirectory { tag, cd: cut(cd) })),
+            None => Err(Blocked::Fault(Fault::NoDirectory { tag, cd: shortened(cd) })),
         }
     }
 
@@ -139,14 +140,15 @@ impl<'a> TransitionContext<'a> {
         });
     }
 
-    /// The transition as something to decide again later.
+    /// Returns the transition in a form that can be decided again later.
     pub(crate) fn keep(self, tags: &[Tag]) -> PendingTransition {
         PendingTransition { tags: tags.to_vec(), directories: self.directories.clone() }
     }
 }
 
-/// Faults are for people and agents: a name of kilobytes is cut.
-pub(super) fn cut(text: &str) -> String {
+/// Shortens a name for a fault, which users and agents read.
+pub(super) fn shortened(text: &str) -> String {
+    // Bytes; names in workflows are far shorter, so only nonsense is shortened.
     const LONGEST: usize = 200;
     if text.len() <= LONGEST {
         return text.to_owned();

@@ -1,4 +1,7 @@
-//! Why a message could not be taken as a transition.
+//! Faults: the reasons for which a message is not a usable transition.
+//!
+//! A fault can be corrected by the agent, so it leads to a reminder ([`mod@super::reminder`]). A
+//! failure ([`crate::failure`]) cannot. Faults are journalled.
 
 use std::fmt;
 
@@ -10,74 +13,68 @@ use super::reading::Malformed;
 use super::tag::TagName;
 use crate::text::{excerpt, listed};
 
-/// What is wrong with a message. Texts in it are short: long ones are cut where they are observed.
+/// A fault of a message. Its texts are short, because long ones are shortened where they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// There is no tag, or only tags in code beside other text.
+    /// The message has no tag, or only tags in code beside other text.
     NoTag,
-    /// There are several, and they are not one fork.
+    /// The message has several tags that are not one fork.
     SeveralTags {
-        /// The tags found, the first few of them.
+        /// The first few tags.
         tags: Vec<TagName>,
-        /// How many there are.
+        /// The number of all tags.
         count: usize,
     },
-    /// There are only malformed ones.
+    /// All tags are malformed.
     Malformed(Vec<Malformed>),
-    /// A target, `return`, `next` or `goto` names no state.
+    /// A target, `return`, `next` or `goto` does not name a state.
     Unresolved {
         /// The tag that named it.
         tag: TagName,
         /// The name as written.
         target: String,
-        /// Why it does not resolve, with the nearest name where there is one.
+        /// Why the name does not resolve, with the nearest name if there is one.
         why: String,
     },
     /// Forks, and the `goto` beside them, name different next states.
     NextDiffers {
-        /// The states they name, resolved.
+        /// The resolved states.
         states: Vec<String>,
     },
-    /// A `cd` leads nowhere.
+    /// A `cd` names a directory that does not exist.
     NoDirectory {
         /// The tag that named it.
         tag: TagName,
         /// The directory as written.
         cd: String,
     },
-    /// The policy of the state does not allow it.
+    /// The policy of the state does not allow the tag.
     Forbidden {
         /// The tag that is refused.
         tag: TagName,
-        /// Its target; none when the tag itself is not allowed.
+        /// Its target; `None` if the tag itself is not allowed.
         target: Option<String>,
     },
-    /// A state would go on in a conversation that another backend holds.
+    /// A state would continue a conversation of another backend.
     OtherBackend {
-        /// The tag that leads there.
+        /// The tag that names the state.
         tag: TagName,
-        /// The state: a target, or where it goes on after a `return` or `next`.
+        /// The state: a target, a `return` or a `next`.
         state: StateName,
-        /// The backend that answers it.
+        /// The backend that answers the state.
         answers: BackendName,
-        /// The backend that holds the conversation.
+        /// The backend that has the conversation.
         holds: BackendName,
     },
     /// The backend of the conversation cannot branch it, which `call` needs.
-    NoBranch {
-        /// Which backend.
-        backend: BackendName,
-    },
-    /// The client denied a tool, and the state says `on_denied: remind`.
-    Denied {
-        /// The tools.
-        tools: Vec<String>,
-    },
+    NoBranch { backend: BackendName },
+    /// The client denied a tool, and the state has `on_denied: remind`.
+    Denied { tools: Vec<String> },
 }
 
 impl Fault {
-    /// What would work instead, where that does not depend on the policy.
+    /// Returns what would work instead, if it does not depend on the policy.
     pub(crate) fn instead(&self) -> Option<String> {
         match self {
             Self::OtherBackend { holds, .. } => Some(format!(
@@ -98,12 +95,11 @@ impl Fault {
     }
 }
 
-/// How much of a foreign text is shown.
+/// Characters of a text from a message that are shown, so that a fault fits a line.
 const SHOWN: usize = 80;
-/// How many names or tags are shown.
+/// Names or tags that are shown, so that a fault fits a line.
 const SHOWN_NAMES: usize = 6;
 
-/// One line for screens.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -143,7 +139,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// `goto, result, …`: the first few of `count` tags.
+/// Lists the first few of `count` tags: `goto, result, …`.
 pub(super) fn names(tags: &[TagName], count: usize) -> String {
     let shown: Vec<&str> = tags.iter().take(SHOWN_NAMES).map(|tag| tag.as_str()).collect();
     let more = if count > shown.len() { ", …" } else { "" };

@@ -1,24 +1,25 @@
-//! What an agent is told before its prompt is sent again.
+//! Notices: a sentence before a prompt that is sent again.
+//!
+//! A client that was interrupted may have done part of the work. Without a notice it would do the
+//! work twice.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a prompt is sent again: the client is told before it.
+/// The reason for which a prompt is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// The turn was cut off.
+    /// The turn was interrupted.
     Interrupted,
-    /// The turn failed.
     Retried,
-    /// The turn used up its share.
+    /// The turn used up its budget share.
     NewShare,
-    /// The agent had failed, and the run was resumed.
+    /// The agent failed, and the run was resumed.
     Revived,
-    /// The client lost the session.
     SessionLost,
 }
 
-/// One sentence to stand, with a blank line, before the prompt of a continuation.
+/// Returns the sentence that precedes the prompt, followed by a blank line.
 pub const fn notice(notice: Notice) -> &'static str {
     match notice {
         Notice::Interrupted => {
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_notice_is_one_sentence_that_asks_to_look_first() {
+    fn every_notice_asks_to_check_first() {
         let all = [
             Notice::Interrupted,
             Notice::Retried,

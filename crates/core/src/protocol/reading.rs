@@ -1,8 +1,8 @@
-//! What an edge read in a text: the values that a decision needs, and no more.
+//! A reading: the tags of a text, reduced to what a decision needs.
 //!
-//! However many tags a text holds, a reading stays bounded: it keeps the first ones, counts the
-//! rest, and hands long values to a store. The one rule here that needs all tags at once: `next` may
-//! be missing on `fork` only when exactly one `goto`, and nothing else, stands beside the forks.
+//! A reading has a bounded size for any text: it keeps the first tags, counts the rest, and passes
+//! long values to a store. One rule needs all tags at once and is therefore applied here: `next`
+//! may be missing on `fork` only if there is exactly one `goto` beside the forks, and no other tag.
 
 use super::source::Source;
 use std::fmt;
@@ -14,33 +14,32 @@ use super::tag::{Tag, TagName};
 use crate::text::excerpt;
 use crate::value::Hash;
 
-/// The tags of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Well-formed tags that count, in order; at most [`Reading::MOST_TAGS`].
+    /// Well-formed tags in order, at most [`Reading::MOST_TAGS`].
     pub tags: Vec<Tag>,
-    /// Well-formed tags beyond that number.
+    /// The number of further well-formed tags.
     pub omitted: usize,
-    /// Malformed tags, in order; at most [`Reading::MOST_MALFORMED`].
+    /// Malformed tags in order, at most [`Reading::MOST_MALFORMED`].
     pub malformed: Vec<Malformed>,
-    /// Whether a tag, well formed or not, stood in code and did not count.
+    /// Whether there was a tag in code that did not count, well formed or not.
     pub in_code: bool,
-    /// Attributes that mean nothing on their tag: they warn. Each is named once; at most
-    /// [`Reading::MOST_UNKNOWN`].
+    /// Unknown attributes, which lead to warnings. Each is listed once, at most
+    /// [`Reading::MOST_UNKNOWN`] of them.
     pub unknown_attributes: Vec<(TagName, String)>,
 }
 
 impl Reading {
-    /// More tags than any fork may hold are only counted.
+    /// Tags that are kept. No fork has more; further tags are only counted.
     pub const MOST_TAGS: usize = 20_000;
-    /// More malformed tags are not explained.
+    /// Malformed tags that are explained.
     pub const MOST_MALFORMED: usize = 20;
-    /// More unknown attributes are not named.
+    /// Unknown attributes that are listed.
     pub const MOST_UNKNOWN: usize = 20;
-    /// More of an unknown attribute's name is not shown.
+    /// Characters of an unknown attribute's name that are shown.
     const SHOWN_NAME: usize = 40;
 
-    /// Reads the tags of `text`; values that are too large to travel go through `store`.
+    /// Reads the tags of `text`. Values that are too large for the journal go through `store`.
     pub fn of<E>(
         text: &str,
         source: Source,
@@ -58,14 +57,13 @@ impl Reading {
     }
 }
 
-/// What a scan found, cut to what is kept, still borrowed from the text.
+/// The bounded result of a scan, still borrowed from the text.
 #[derive(Default)]
 struct Collected<'a> {
     tags: Vec<(usize, BorrowedTag<'a>)>,
     malformed: Vec<(usize, TagName, TagProblem<'a>)>,
-    /// Tags beyond those kept.
     omitted: usize,
-    /// Forks without `next` among the omitted.
+    /// Forks without `next` among the omitted tags.
     omitted_without_next: usize,
     gotos: usize,
     /// Tags that are neither `goto` nor `fork`.
@@ -110,15 +108,17 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// Without one `goto` that says where the parent goes on, each fork has to say it.
+    /// Rejects forks without `next`, because no single `goto` says where the parent continues.
     fn refuse_forks_without_next(&mut self) {
         let lacking = self.tags.iter().filter(|(_, tag)| lacks_next(tag));
         let refused =
             lacking.map(|(place, _)| (*place, TagName::Fork, TagProblem::Missing("next")));
         self.malformed.extend(refused.take(Reading::MOST_MALFORMED));
         self.tags.retain(|(_, tag)| !lacks_next(tag));
+        // In the order of the text, because a reminder explains only the first few.
         self.malformed.sort_by_key(|(place, ..)| *place);
         self.malformed.truncate(Reading::MOST_MALFORMED);
+        // Omitted forks without `next` are malformed too, so they are not tags any more.
         self.omitted -= self.omitted_without_next;
     }
 
@@ -149,12 +149,12 @@ fn lacks_next(tag: &BorrowedTag<'_>) -> bool {
     matches!(tag.kind, Kind::Fork { next: None, .. })
 }
 
-/// A tag that cannot be read, and why.
+/// A malformed tag, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Malformed {
-    /// Which tag it would have been.
+    /// The tag that it would have been.
     pub tag: TagName,
-    /// What is wrong with it, in words for the one who wrote it.
+    /// The reason, in words for the author of the message.
     pub why: String,
 }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_kept_with_all_they_say() {
+    fn tags_keep_all_their_attributes() {
         check("nothing", &Reading::default());
         let text = r#"
             <reset input="i" cd="d" stack="clear">A</reset>
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_tag_stands_beside_malformed_ones_and_tags_in_code() {
+    fn valid_tag_counts_beside_malformed_tags() {
         let expected = Reading {
             tags: vec![goto("A")],
             malformed: vec![malformed(TagName::Call, "attribute `return` is missing")],
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_forks_stand_in_their_place_among_the_malformed() {
+    fn malformed_forks_keep_the_order_of_text() {
         let reading = read("<goto/><fork>A</fork><goto></goto>");
         let expected = [
             malformed(TagName::Goto, "it ends with `/>` and names nothing"),

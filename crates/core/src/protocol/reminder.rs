@@ -1,7 +1,7 @@
-//! What an agent is told when its message cannot be used.
+//! Reminders: the text for an agent whose message cannot be used.
 //!
-//! A reminder is short: the fault, what to do, the exact tags that are allowed here. It does not
-//! repeat the prompt; the agent reads it in the same session.
+//! A reminder is short: the fault, the instruction, and the exact tags that are allowed. It does
+//! not repeat the prompt, because the agent reads it in the same session.
 
 use super::allowance::{Allowance, Choice, Route, Routes};
 use super::fault::{Fault, names};
@@ -9,14 +9,15 @@ use super::reading::Malformed;
 use super::tag::TagName;
 use crate::text::{excerpt, listed};
 
-/// Longer lists of names or tags are cut.
+/// Names or tags that a reminder lists; further ones are counted, because each reminder costs
+/// tokens.
 const MOST_LISTED: usize = 40;
-/// More malformed tags are not explained to the agent.
+/// Malformed tags that a reminder explains.
 const MOST_EXPLAINED: usize = 5;
-/// How much of a foreign text is shown.
+/// Characters of a text from the message that are shown.
 const SHOWN: usize = 80;
 
-/// The text that is sent for `fault` where `allowed` holds.
+/// Returns the reminder for `fault` at a state with these allowed tags.
 pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
     format!("{}\n\n{}\n", complaint(fault), instruction(allowed))
 }
@@ -104,7 +105,8 @@ fn instruction(allowed: &Allowance) -> String {
     parts.join("\n\n")
 }
 
-/// The allowed tags; a tag with many routes does not crowd out the others.
+/// Lists the allowed tags. Each tag gets an equal part of the list, so that a tag with many routes
+/// does not hide the others.
 fn tag_lines(allowed: &Allowance) -> Vec<String> {
     let most = (MOST_LISTED / allowed.choices.len().max(1)).max(1);
     let mut lines = Vec::new();
@@ -119,7 +121,7 @@ fn tag_lines(allowed: &Allowance) -> Vec<String> {
     lines
 }
 
-/// What the placeholders of the listed tags stand for.
+/// Explains the placeholders of the listed tags.
 fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
     let free = |word, is_free: fn(TagName, &Route) -> bool| {
         let used = routes.iter().any(|(tag, route)| is_free(*tag, route));
@@ -146,7 +148,7 @@ fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
     routes.iter().map(|route| (choice.tag, route))
 }
 
-/// The tag, exactly as it is to be written, with placeholders for what is free.
+/// Returns the tag exactly as the agent has to write it, with placeholders for free names.
 fn written(tag: TagName, route: &Route) -> String {
     let target = route.target.as_deref().unwrap_or("STATE");
     match tag {

@@ -1,9 +1,9 @@
-//! Finds tags in a text, in linear time whatever the text holds, and borrows from it.
+//! Finds the tags of a text in linear time, for any text, without copying it.
 //!
-//! First the tags outside code are read. Only when there is none are tags in code looked at, and of
-//! those only the ones whose first and last line hold nothing else. An opening is in code when its
-//! `<` is; where its close stands does not matter. Every opening that counts is either a tag or a
-//! malformed one: nothing that looks like a transition goes unnoticed.
+//! The first pass reads tags outside code. Only if there are none, a second pass reads tags in
+//! code, and only tags whose first and last line contain nothing else. An opening is in code if its
+//! `<` is; the place of its close does not matter. Every opening that counts is either a tag or a
+//! malformed tag, so that nothing that looks like a transition is ignored silently.
 
 mod borrowed_tag;
 mod code;
@@ -29,10 +29,10 @@ pub use tag_problem::TagProblem;
 
 /// Reads the tags of `text`, in order.
 pub fn scan(text: &str, source: Source) -> Scan<'_> {
-    // Prose holds no mark for long: it is passed over once.
+    // Plain text has no marks for long stretches, so one fast search skips it.
     let mark = memchr3(b'<', b'`', b'~', text.as_bytes()).unwrap_or(text.len());
     let first = opening::next(text.as_bytes(), mark, source);
-    // Most of a text's cost is finding its code: it is not looked for when no tag could be in it.
+    // Finding code is the most expensive part, so it is skipped if no tag could be in code.
     let code = match (source, first) {
         (Source::Message | Source::Iteration, Some((start, _))) => Code::of(text, mark, start),
         (Source::Message | Source::Iteration, None) | (Source::Script, _) => Code::default(),
@@ -53,17 +53,17 @@ pub fn scan(text: &str, source: Source) -> Scan<'_> {
 /// A tag that counts, well formed or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Which tag it is.
     pub name: TagName,
-    /// From its `<` to the end of its close, or of its opening when there is no close.
+    /// From its `<` to the end of its close, or of its opening if there is no close.
     pub span: Range<usize>,
-    /// What it says, or what is wrong with it.
+    /// The tag, or the problem that makes it malformed.
     pub tag: Result<BorrowedTag<'a>, TagProblem<'a>>,
     opening_end: usize,
 }
 
 impl Found<'_> {
-    /// Where reading goes on.
+    /// Returns the place where the scan continues. After a malformed tag the scan continues inside
+    /// it, because a valid tag may follow; a result is skipped with its raw payload.
     fn resume(&self) -> usize {
         if self.tag.is_ok() || self.name == TagName::Result {
             self.span.end
@@ -84,7 +84,8 @@ pub struct Scan<'a> {
     counting: Counting,
     found_any: bool,
     in_code: bool,
-    /// The last place that was asked for, and whether its line ends there: results may share one.
+    /// The last place tested by `counts`, with the answer: many results may share one line end, and
+    /// testing it for each would be quadratic.
     line_end: Option<(usize, bool)>,
 }
 
@@ -120,7 +121,7 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Whether a tag stood in code and did not count; complete once the iterator has ended.
+    /// Returns whether a tag in code did not count. Complete once the iterator has ended.
     pub fn in_code(&self) -> bool {
         self.in_code
     }
@@ -132,7 +133,7 @@ impl<'a> Scan<'a> {
         self.payloads = Payloads::new(self.text.as_bytes(), self.source);
     }
 
-    /// Whether an opening at `start` may count, by what stands before it.
+    /// Returns whether an opening at `start` may count, judged by the text before it.
     fn may_count(&self, start: usize) -> bool {
         match self.counting {
             Counting::OutsideCode => !self.code.holds(start),
@@ -140,7 +141,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether a tag that ends at `end` counts, by what stands after it.
+    /// Returns whether a tag that ends at `end` counts, judged by the text after it.
     fn counts(&mut self, end: usize) -> bool {
         if self.counting == Counting::OutsideCode {
             return true;
@@ -202,7 +203,7 @@ fn read_transition<'a>(
     let Some((target, end)) = target_after(text, opening_end, name) else {
         return (opening_end, Err(opening.problem.unwrap_or(TagProblem::NoClose(name))));
     };
-    // Mistakes of the opening come first: they often explain the others.
+    // Problems of the opening come first, because they often cause the others.
     let tag = BorrowedTag::of(name, opening, target).and_then(|tag| match target {
         "" => Err(TagProblem::NoTarget),
         target if target.len() > TagProblem::LONGEST_NAME => Err(TagProblem::TooLong(None)),
@@ -211,8 +212,8 @@ fn read_transition<'a>(
     (end, tag)
 }
 
-/// The trimmed target after an opening, and the end of its close. A target holds no `<`, so the
-/// close is the next `<` or there is none.
+/// Returns the trimmed target after an opening, and the end of its close. A target cannot contain
+/// `<`, so the next `<` must be its close.
 fn target_after(text: &str, from: usize, name: TagName) -> Option<(&str, usize)> {
     let length = memchr(b'<', &text.as_bytes()[from..])?;
     let end = close_end(text.as_bytes(), from + length, name.as_str())?;
@@ -221,7 +222,7 @@ fn target_after(text: &str, from: usize, name: TagName) -> Option<(&str, usize)>
     one_line.then_some((target, end))
 }
 
-/// Whether only white space and backticks stand between here and the border of the line.
+/// Returns whether only white space and backticks are between here and the border of the line.
 fn is_margin<'a>(mut beside: impl Iterator<Item = &'a u8>) -> bool {
     beside.find(|byte| !is_blank(**byte) && **byte != b'`').is_none_or(|byte| *byte == b'\n')
 }

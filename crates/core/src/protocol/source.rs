@@ -2,19 +2,19 @@
 
 use super::tag::TagName;
 
-/// Where a text came from; only what an agent says can hold code.
+/// The origin of a text. Only messages of agents can contain code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The final message of an agent.
     Message,
     /// The standard output of a script.
     Script,
-    /// The final message of an iteration of `ralph`: every tag but `result` is text.
+    /// The final message of an iteration of `ralph`, where every tag except `result` is text.
     Iteration,
 }
 
 impl Source {
-    /// Whether such a tag is more than text there.
+    /// Returns whether a tag counts in a text of this origin.
     pub const fn knows(self, tag: TagName) -> bool {
         match self {
             Self::Message | Self::Script => true,

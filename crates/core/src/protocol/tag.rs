@@ -1,4 +1,7 @@
-//! The six tags, well formed.
+//! The six tags of the transition protocol, as values.
+//!
+//! Names are as written: resolving them needs the definition, and is done in [`crate::machine`].
+//! The serialized form is part of the journal format.
 
 use std::fmt;
 
@@ -7,30 +10,29 @@ use serde::{Deserialize, Serialize};
 use crate::few::Few;
 use crate::value::Value;
 
-/// Which tag it is.
+/// The name of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TagName {
-    /// Go on in the same session.
+    /// Continue in the same session.
     Goto,
-    /// Go on in a fresh session.
+    /// Continue in a fresh session.
     Reset,
-    /// Branch the session, and come back with a result.
+    /// Branch the session, and return with a result.
     Call,
-    /// Start a fresh session, and come back with a result.
+    /// Start a fresh session, and return with a result.
     Function,
     /// Spawn a worker.
     Fork,
-    /// Return to the caller, or end.
+    /// Return to the caller, or end the agent.
     Result,
 }
 
 impl TagName {
-    /// All six, in the order in which they are explained.
+    /// All tags, in the order in which they are explained.
     pub const ALL: [Self; 6] =
         [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
 
-    /// The name as it stands in a tag.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Goto => "goto",
@@ -49,29 +51,27 @@ impl fmt::Display for TagName {
     }
 }
 
-/// A well-formed tag. Targets are as written (trimmed), not yet resolved.
+/// A well-formed tag. Targets are trimmed but not resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tag {
     /// `<goto>TARGET</goto>`
     Goto {
-        /// Where to.
         target: String,
-        /// Handed to the target.
+        /// The input of the target.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
     },
     /// `<reset>TARGET</reset>`
     Reset {
-        /// Where to.
         target: String,
-        /// Handed to the target.
+        /// The input of the target.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
         /// The new working directory, as written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cd: Option<String>,
-        /// What happens to pending returns.
+        /// Whether pending returns are dropped.
         #[serde(default, skip_serializing_if = "Stack::is_keep")]
         stack: Stack,
     },
@@ -81,15 +81,16 @@ pub enum Tag {
     Function(Invoke),
     /// `<fork next="N">TARGET</fork>`
     Fork {
-        /// Where the worker starts.
+        /// The first state of the worker.
         target: String,
-        /// Where the parent goes on; only a `goto` beside the forks may stand in for it.
+        /// The state in which the parent continues. It may be absent only if a `goto` beside the
+        /// forks names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<String>,
         /// The worker's working directory, as written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cd: Option<String>,
-        /// Handed to the worker's first state.
+        /// The input of the worker's first state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
         /// The worker's template variables.
@@ -98,35 +99,33 @@ pub enum Tag {
     },
     /// `<result>PAYLOAD</result>`
     Result {
-        /// Byte for byte what stood between the tags.
+        /// The text between the tags, byte for byte.
         payload: Value,
     },
 }
 
-/// What `call` and `function` have in common.
+/// The common parts of `call` and `function`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invoke {
-    /// What is called.
     pub target: String,
-    /// Where its result goes.
+    /// The state that receives the result.
     #[serde(rename = "return")]
     pub return_to: String,
-    /// Handed to the callee.
+    /// The input of the callee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The model until the frame returns.
+    /// The model until the call returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// What `reset` does to pending returns.
+/// The effect of `reset` on pending returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stack {
-    /// They stay.
     #[default]
     Keep,
-    /// `stack="clear"`: they are dropped.
+    /// `stack="clear"`: pending returns are dropped.
     Clear,
 }
 
@@ -138,7 +137,6 @@ impl Stack {
 }
 
 impl Tag {
-    /// Which of the six it is.
     pub const fn name(&self) -> TagName {
         match self {
             Self::Goto { .. } => TagName::Goto,
@@ -150,7 +148,7 @@ impl Tag {
         }
     }
 
-    /// The state it names between its tags; a result names none.
+    /// Returns the state between the tags; `None` for a result.
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::Goto { target, .. } | Self::Reset { target, .. } | Self::Fork { target, .. } => {
@@ -161,7 +159,7 @@ impl Tag {
         }
     }
 
-    /// The directory it names, as written.
+    /// Returns the directory as written.
     pub fn cd(&self) -> Option<&str> {
         match self {
             Self::Reset { cd, .. } | Self::Fork { cd, .. } => cd.as_deref(),

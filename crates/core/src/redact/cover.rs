@@ -1,11 +1,11 @@
-//! One walk over the bytes of a text, which knows what of them is hidden.
+//! Walks over the bytes of a text once, and tracks which of them are hidden.
 
 use super::finding::{End, Look, Tail};
 use std::ops::Range;
 
 use super::{REDACTED, Redactor, places, shapes, values};
 
-/// The tails that are being followed: overlapping secrets may have several.
+/// The tails that continue. Overlapping secrets may have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Tails {
     token: bool,
@@ -23,7 +23,7 @@ impl Tails {
         }
     }
 
-    /// Drops the tails that end before this byte; whether any is left.
+    /// Drops the tails that end before this byte, and returns whether any is left.
     fn take(&mut self, byte: u8) -> bool {
         self.token &= shapes::is_token(byte);
         self.credentials &= shapes::is_credentials(byte);
@@ -31,23 +31,23 @@ impl Tails {
     }
 }
 
-/// What is hidden.
+/// The position of the walk, and the hidden bytes ahead of it.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    /// The byte before the next one.
+    /// The byte before the next byte.
     before: Option<u8>,
-    /// So many bytes before the next one are of the mark of a cut.
+    /// The number of bytes of the mark directly before the next byte.
     marked: usize,
-    /// So many of the next bytes are hidden.
+    /// The number of next bytes that are hidden.
     hidden: usize,
-    /// These of the next bytes are, too, and what follows them.
+    /// A further hidden range ahead, and its tail.
     ahead: Option<(Range<usize>, Tail)>,
     tails: Tails,
     last: Shown,
     any: bool,
 }
 
-/// Whether the byte before was shown.
+/// Whether the previous byte was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Shown {
     #[default]
@@ -60,7 +60,7 @@ impl Cover {
         self.any
     }
 
-    /// Walks on over `text`, as far as it is decided, and says how far that is.
+    /// Continues over `text` as far as it is decided, and returns how far that is.
     pub(super) fn advance(
         &mut self,
         redactor: &Redactor,
@@ -69,10 +69,10 @@ impl Cover {
         shown: &mut String,
     ) -> usize {
         let bytes = text.as_bytes();
-        // What is shown is copied in one piece.
+        // Visible text is copied in large pieces.
         let mut copied = 0;
         for at in 0..bytes.len() {
-            if self.meet(redactor, &bytes[at..], end) == Decided::No {
+            if self.apply_rules(redactor, &bytes[at..], end) == Decided::No {
                 self.copy(&bytes[copied..at], shown);
                 return at;
             }
@@ -92,11 +92,13 @@ impl Cover {
 
     fn leave(&mut self, byte: u8) {
         self.before = Some(byte);
-        let goes_on = values::MARK.get(self.marked) == Some(&byte);
-        self.marked = if goes_on { self.marked + 1 } else { usize::from(byte == values::MARK[0]) };
+        let continues = values::MARK.get(self.marked) == Some(&byte);
+        self.marked =
+            if continues { self.marked + 1 } else { usize::from(byte == values::MARK[0]) };
     }
 
-    /// Hidden and shown bytes meet between characters: secrets are text, and tails are ASCII.
+    /// Copies visible bytes. Hidden and visible bytes meet at character borders, because secrets
+    /// are text and tails are ASCII.
     fn copy(&mut self, piece: &[u8], shown: &mut String) {
         if !piece.is_empty() {
             shown.push_str(&String::from_utf8_lossy(piece));
@@ -104,19 +106,19 @@ impl Cover {
         }
     }
 
-    /// Notes what starts at the first of these bytes.
-    fn meet(&mut self, redactor: &Redactor, rest: &[u8], end: End) -> Decided {
+    /// Applies every rule at the first of these bytes.
+    fn apply_rules(&mut self, redactor: &Redactor, rest: &[u8], end: End) -> Decided {
         let is_cut = self.marked == values::MARK.len();
-        let looks = [
+        let findings = [
             values::value(redactor, rest, end),
             if is_cut { values::ending(redactor, rest, end) } else { Look::Nothing },
             shapes::token(self.before, rest),
             places::place(self.before, rest, end),
         ];
-        if end == End::Later && looks.contains(&Look::Undecided) {
+        if end == End::Later && findings.contains(&Look::Undecided) {
             return Decided::No;
         }
-        for look in looks {
+        for look in findings {
             match look {
                 Look::Secret(bytes, tail) if bytes.start == 0 => {
                     self.tails.add(tail);
@@ -133,7 +135,7 @@ impl Cover {
         Decided::Yes
     }
 
-    /// Whether the next byte is hidden; moves on behind it.
+    /// Returns whether the next byte is hidden, and moves past it.
     fn hides(&mut self, byte: u8) -> bool {
         let covered = self.hidden > 0 || self.ahead.as_ref().is_some_and(|(a, _)| a.start == 0);
         let hides = covered || self.tails.take(byte);

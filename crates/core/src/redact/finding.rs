@@ -1,4 +1,4 @@
-//! What one rule finds at one place of a text.
+//! The result of one rule at one place of a text.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ pub(super) enum End {
     Later,
 }
 
-/// What stands at a place.
+/// The finding at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Look {
     Nothing,
-    /// It depends on what follows.
+    /// The rest of the text decides.
     Undecided,
-    /// A secret, in these bytes from the place on; it goes on as long as the tail does.
+    /// A secret in these bytes, counted from the place. It continues as long as its tail does.
     Secret(Range<usize>, Tail),
-    /// The end of a key, which has this length.
+    /// The end of a private key, with its length.
     KeyEnds(usize),
 }
 
-/// How a secret goes on behind what identified it.
+/// How a secret continues after the bytes that identified it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
     None,
-    /// As long as a token would.
+    /// As long as the bytes can belong to a token.
     Token,
-    /// As long as credentials in a header would.
+    /// As long as the bytes can belong to credentials in a header.
     Credentials,
-    /// Until its last line.
+    /// Until the last line of the key.
     Key,
 }

@@ -1,14 +1,14 @@
-//! Secrets that are known by where they stand: in a header, in an address, between the lines of a
-//! key, in the three parts of a web token.
+//! Finds secrets by their context: in a header, in an address, between the lines of a private key,
+//! or as the three parts of a web token.
 
 use super::shapes::{is_credentials, is_token, is_word, mixed};
 use crate::redact::finding::{End, Look, Tail};
 
-/// The longest first part of a web token, and the longest authority of an address, that are looked
-/// through: a secret is never held back for longer.
+/// Bytes that are searched for the end of a web token's first part, or of an address. A stream
+/// never holds back more text than this.
 const FAR: usize = 4096;
 
-/// What stands here, after the byte `before`.
+/// Finds a secret at this place, after the byte `before`.
 pub(super) fn place(before: Option<u8>, rest: &[u8], end: End) -> Look {
     match rest[0] {
         b'-' => key(rest),
@@ -19,7 +19,7 @@ pub(super) fn place(before: Option<u8>, rest: &[u8], end: End) -> Look {
     }
 }
 
-/// `Bearer <token>`: the word stays.
+/// Finds `Bearer <token>`. The word itself stays visible.
 fn bearer(rest: &[u8]) -> Look {
     const WORD: &[u8] = b"bearer";
     const LEAST: usize = 12;
@@ -46,7 +46,7 @@ fn bearer(rest: &[u8]) -> Look {
     }
 }
 
-/// `eyJ….….…`: the first two parts say what it is.
+/// Finds a web token `eyJ….….…` by its first two parts.
 fn web_token(rest: &[u8]) -> Look {
     const START: &[u8] = b"eyJ";
     const LEAST: usize = 8;
@@ -65,7 +65,7 @@ fn web_token(rest: &[u8]) -> Look {
     let behind = &rest[first + 1..];
     let second = part(behind, LEAST);
     if second == LEAST {
-        // Credentials are made of all that its parts are made of.
+        // The bytes of credentials include all bytes of the three parts.
         Look::Secret(0..START.len(), Tail::Credentials)
     } else if second == behind.len() {
         Look::Undecided
@@ -74,7 +74,7 @@ fn web_token(rest: &[u8]) -> Look {
     }
 }
 
-/// `://user:password@host`: the user and the host stay.
+/// Finds the password in `://user:password@host`. User and host stay visible.
 fn address(rest: &[u8], end: End) -> Look {
     const START: &[u8] = b"://";
     if !rest.starts_with(START) {
@@ -98,14 +98,14 @@ fn address(rest: &[u8], end: End) -> Look {
     }
 }
 
-/// From where to where it stands; of an empty one nothing is hidden.
+/// Returns the range of the password.
 fn password(authority: &[u8]) -> Option<(usize, usize)> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
     Some((colon + 1, at))
 }
 
-/// The first or the last line of a private key.
+/// Finds the first or the last line of a private key.
 fn key(rest: &[u8]) -> Look {
     const FIRST: &[u8] = b"-----BEGIN ";
     const LAST: &[u8] = b"-----END ";
@@ -120,7 +120,7 @@ fn key(rest: &[u8]) -> Look {
     }
 }
 
-/// `RSA PRIVATE KEY-----`
+/// Finds the label of a key, such as `RSA PRIVATE KEY-----`.
 fn label(rest: &[u8], found: impl FnOnce(usize) -> Look) -> Look {
     const LONGEST: usize = 64;
     const DASHES: &[u8] = b"-----";

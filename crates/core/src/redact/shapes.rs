@@ -1,15 +1,16 @@
-//! Tokens that are known by how they begin.
+//! Finds tokens by their prefixes.
 
 use super::values::{MARK, SHORTEST_PART};
 use crate::redact::finding::{Look, Tail};
 
-/// A kind of token: a prefix at the start of a word, and enough behind it.
+/// A kind of token: a prefix at the start of a word, followed by enough bytes.
 struct Shape {
     prefix: &'static [u8],
-    /// How many bytes follow at least, and of which kind.
+    /// The minimum number of bytes after the prefix, and the bytes that are allowed there.
     least: usize,
     of: fn(u8) -> bool,
-    /// How many of them are digits or capitals, so that `sk-learn-contrib-packages` is none.
+    /// The minimum number of digits or capitals among them, so that `sk-learn-contrib-packages`
+    /// does not match.
     mixed: usize,
 }
 
@@ -38,7 +39,7 @@ const SHAPES: [Shape; 18] = [
     Shape { mixed: 3, ..shape("npm_", 36, is_word) },
 ];
 
-/// The bytes that tokens start with: most of a text is none of them.
+/// The first bytes of all prefixes: most places of a text need no further comparison.
 const FIRSTS: [bool; 256] = {
     let mut firsts = [false; 256];
     let mut next = 0;
@@ -49,17 +50,17 @@ const FIRSTS: [bool; 256] = {
     firsts
 };
 
-/// What tokens are made of.
+/// Returns whether a byte can belong to a token.
 pub(super) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// What credentials in a header are made of.
+/// Returns whether a byte can belong to credentials in a header.
 pub(super) const fn is_credentials(byte: u8) -> bool {
     is_token(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=')
 }
 
-/// What words are made of.
+/// Returns whether a byte can belong to a word.
 pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
@@ -68,12 +69,12 @@ const fn is_capital(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
-/// How many of these bytes are digits or capitals.
+/// Counts digits and capitals.
 pub(super) fn mixed(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| is_capital(**byte)).count()
 }
 
-/// A token that starts here.
+/// Finds a token that starts here.
 pub(super) fn token(before: Option<u8>, rest: &[u8]) -> Look {
     if !FIRSTS[usize::from(rest[0])] || before.is_some_and(is_word) {
         return Look::Nothing;

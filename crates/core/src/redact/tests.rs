@@ -1,4 +1,4 @@
-//! What is hidden, what only looks like it, and that no cut matters.
+//! Hidden secrets, visible lookalikes, and streams in any pieces.
 
 use proptest::prelude::*;
 
@@ -11,13 +11,13 @@ fn redactor() -> Redactor {
     Redactor::new(GIVEN.map(str::to_owned))
 }
 
-/// `[…]` stands for what is hidden.
+/// Checks a text in which `[…]` replaces hidden parts.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     check_with(&redactor(), text, expected);
 }
 
-/// The whole text, and the same in two pieces, wherever it is cut.
+/// Checks the whole text, and the text in two pieces for every border.
 #[track_caller]
 fn check_with(redactor: &Redactor, text: &str, expected: &str) {
     let expected = expected.replace("[…]", REDACTED);
@@ -30,7 +30,7 @@ fn check_with(redactor: &Redactor, text: &str, expected: &str) {
 }
 
 #[test]
-fn values_that_were_given_are_hidden_the_longest_first() {
+fn given_values_are_hidden_longest_first() {
     check("x correct-horse y", "x […] y");
     check("correct-horse-battery", "[…]");
     check("correct-horse-batter!", "[…]-batter!");
@@ -43,7 +43,7 @@ fn values_that_were_given_are_hidden_the_longest_first() {
 }
 
 #[test]
-fn what_a_cut_left_of_a_value_is_hidden() {
+fn remaining_part_of_a_value_is_hidden() {
     check("x correc…", "x […]…");
     check("x correc… y", "x […]… y");
     check("Bash(correct-horse-b…)", "Bash([…]…)");
@@ -77,7 +77,7 @@ fn secrets_that_overlap_leave_no_rest() {
     check(&["outer/inner-value/outer", "inner-value"], "outer/inner-value/outer.", "[…].");
     let token = "sk-ant-api03-abcdefgh$tail-of-it";
     check(&[token], token, "[…]");
-    // What could be the middle of one is the end of the other.
+    // The end of one value looks like the middle of another.
     check(&["1234-abcdefgh", "5678-abcdef"], "…abcdef", "…[…]");
 }
 
@@ -106,7 +106,7 @@ fn well_known_tokens_are_hidden() {
 }
 
 #[test]
-fn the_password_of_an_address_is_hidden_and_the_rest_stays() {
+fn only_the_password_of_an_address_is_hidden() {
     check("postgres://me:hunter2@db:5432/x", "postgres://me:[…]@db:5432/x");
     check("at https://me:p@ss:w@host", "at https://me:[…]@host");
     check("redis://:hunter2@cache", "redis://:[…]@cache");
@@ -119,7 +119,7 @@ fn the_password_of_an_address_is_hidden_and_the_rest_stays() {
 }
 
 #[test]
-fn a_private_key_is_hidden_up_to_its_last_line() {
+fn private_key_is_hidden_completely() {
     let key = |label: &str| {
         format!("a\n-----BEGIN {label}-----\nMIIE://u:p@h\nüöä==\n-----END {label}-----\nb")
     };
@@ -138,7 +138,7 @@ fn a_private_key_is_hidden_up_to_its_last_line() {
 }
 
 #[test]
-fn what_only_looks_like_a_token_stays() {
+fn lookalikes_of_tokens_stay() {
     for text in [
         "sk-learn and sk-learn-contrib-packages-and-more",
         "task-0123456789ABCDEF0123456789",
@@ -168,7 +168,7 @@ fn a_text_without_secrets_is_not_copied() {
 }
 
 #[test]
-fn a_stream_shows_at_once_what_cannot_become_a_secret() {
+fn stream_shows_harmless_text_at_once() {
     let redactor = redactor();
     let mut stream = redactor.stream();
     assert_eq!(stream.push("all of this, but not corr"), "all of this, but not ");
@@ -181,7 +181,7 @@ fn a_stream_shows_at_once_what_cannot_become_a_secret() {
 }
 
 #[test]
-fn a_stream_holds_nothing_back_that_has_turned_out_to_be_none() {
+fn stream_releases_disproved_secrets() {
     for text in [
         "Bearer of bad news.",
         "ghp_short.",
@@ -213,7 +213,7 @@ fn a_stream_holds_nothing_back_for_long() {
 }
 
 #[test]
-fn the_longest_web_token_that_is_looked_for_is_hidden_in_pieces_too() {
+fn longest_web_token_is_hidden_in_pieces() {
     let redactor = redactor();
     let first = format!("eyJ{}", "x".repeat(4096 - 3));
     let second = ".eyJzdWIiOiIxIn0.c2ln ok.";
@@ -224,8 +224,8 @@ fn the_longest_web_token_that_is_looked_for_is_hidden_in_pieces_too() {
 }
 
 #[test]
-fn a_hostile_text_costs_no_more_than_its_length() {
-    // Each would take minutes if every place were looked at from every place.
+fn hostile_text_costs_linear_time() {
+    // Each text would take minutes if every place were compared with every other.
     let redactor = redactor();
     for unit in ["eyJ", "-eyJ", "://a:", "bearer  ", "-----BEGIN ", "sk-", "correct-hors"] {
         let text = unit.repeat(100_000 / unit.len());
@@ -291,7 +291,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_pieces_give_what_the_whole_text_gives(pieces in pieces()) {
+    fn pieces_give_the_same_as_whole_text(pieces in pieces()) {
         let redactor = redactor();
         let mut stream = redactor.stream();
         let mut shown: String = pieces.iter().map(|piece| stream.push(piece)).collect();
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn single_characters_give_what_the_whole_text_gives(pieces in pieces()) {
+    fn single_characters_give_the_same_as_whole_text(pieces in pieces()) {
         let (redactor, text) = (redactor(), pieces.concat());
         let mut stream = redactor.stream();
         let mut buffer = [0; 4];

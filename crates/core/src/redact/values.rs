@@ -1,21 +1,22 @@
-//! Values that were given, whole or as far as a cut left them.
+//! Finds the given values, complete or shortened.
 //!
-//! What is shown was often cut before, where no secret was known: its beginning stands before the
-//! mark of the cut, or its end behind it. A few bytes alone are more likely a word.
+//! Many texts were shortened before they are shown, by code that does not know the secrets. Then
+//! the beginning of a value is before the ellipsis, or its end is after it. A few bytes alone are
+//! more likely a word.
 
 use super::Redactor;
 use crate::redact::finding::{End, Look, Tail};
 
-/// What stands where a text was cut.
+/// The mark that replaces the removed part of a text.
 pub(super) const MARK: &[u8] = "…".as_bytes();
 
-/// The same, set apart.
+/// The mark with a space.
 const MARK_APART: &[u8] = " …".as_bytes();
 
-/// A shorter part of a secret is shown.
+/// Shortest part of a secret that is hidden, in bytes.
 pub(super) const SHORTEST_PART: usize = 6;
 
-/// A value that starts here, the longest one; or the beginning of one that was cut off.
+/// Finds the longest value that starts here, or the beginning of a shortened value.
 pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
     if !redactor.firsts[usize::from(rest[0])] {
         return Look::Nothing;
@@ -25,7 +26,7 @@ pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
         if length == secret.len() {
             return Look::Secret(0..length, Tail::None);
         }
-        match cut_off(&rest[length..], end) {
+        match find_cut(&rest[length..], end) {
             Cut::Undecided => return Look::Undecided,
             Cut::Here if length >= SHORTEST_PART => return Look::Secret(0..length, Tail::None),
             Cut::Here | Cut::No => {}
@@ -34,7 +35,7 @@ pub(super) fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
     Look::Nothing
 }
 
-/// The end of a value, behind a mark: its beginning was cut off.
+/// Finds the end of a value whose beginning was removed, after a mark.
 pub(super) fn ending(redactor: &Redactor, rest: &[u8], end: End) -> Look {
     let mut longest = 0;
     for ending in redactor.secrets.iter().flat_map(|secret| endings(secret)) {
@@ -58,8 +59,8 @@ enum Cut {
     Undecided,
 }
 
-/// Whether a text was cut before this rest of it.
-fn cut_off(rest: &[u8], end: End) -> Cut {
+/// Returns whether the text was shortened at this place.
+fn find_cut(rest: &[u8], end: End) -> Cut {
     let marks = [MARK, MARK_APART];
     if marks.iter().any(|mark| rest.starts_with(mark)) {
         Cut::Here

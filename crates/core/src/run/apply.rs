@@ -1,6 +1,8 @@
-//! Folds an event into a run. It works nothing out, and it cannot fail: what an event says is so.
+//! Folds an event into a run.
 //!
-//! Frozen per journal format. An event about an agent that is not there changes nothing.
+//! `apply` computes nothing and cannot fail, because old journals must give the same run in every
+//! later release: it is frozen per journal format. Decisions belong in [`crate::decide`]. An event
+//! about an unknown agent changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use super::event::{Event, StackChange};
 use super::state::{Phase, Run};
 use crate::run::start::Start;
 
-/// Makes `event` so.
+/// Applies `event` to `run`.
 #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
 pub fn apply(run: &mut Run, event: &Event) {
     match event {
@@ -24,6 +26,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.settings = (**settings).clone();
             run.phase = Phase::Open;
             if let Some(flow) = &mut run.flow {
+                // Outputs that an earlier call brought must not answer the steps of a later call.
                 flow.forget_call();
             }
         }
@@ -37,6 +40,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.unpriced = run.unpriced.saturating_add(discarded.unpriced);
             for (agent, amount) in &discarded.visits {
                 if let Some(agent) = run.agents.get_mut(agent) {
+                    // Without this a rewind would renew the budget of the visit.
                     agent.visit.spent = agent.visit.spent.plus(*amount);
                 }
             }
@@ -51,6 +55,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.turn = turn.turn;
             }
+            // A new turn starts its counters at zero; `queue` drops the agent's earlier turn.
             run.scheduler.queue(Turn {
                 id: turn.clone(),
                 lane: lane.clone(),
@@ -74,11 +79,13 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::TurnSettled { turn, charge, session, .. } => {
             land(run, turn, *charge);
+            // Read before `forget` drops the turn.
             let lane = run.scheduler.turns.get(&turn.agent).map(|turn| turn.lane.clone());
             run.scheduler.forget(&turn.agent);
             run.settled += 1;
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.session = session.clone();
+                // A script does not touch the conversation, so its backend stays.
                 if let Some(Lane::Prompt(backend)) = lane {
                     agent.holder = Some(backend);
                 }
@@ -112,6 +119,8 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::SessionLost { turn, plan, .. } => {
             if let Some(turn) = run.scheduler.turns.get_mut(&turn.agent) {
                 turn.plan = plan.clone();
+                // No attempt has used the new plan, so the next attempt must not continue the lost
+                // session.
                 (turn.current, turn.opened) = (None, None);
             }
         }
@@ -143,6 +152,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(agent, stack);
                 agent.session = session.clone();
+                // Any backend may open a fresh conversation.
                 if *session == Session::Fresh {
                     agent.holder = None;
                 }
@@ -166,6 +176,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.scheduler.give_up(id);
             if let Some(agent) = run.agents.get_mut(id) {
                 agent.status = AgentStatus::Failed { failure: failure.clone(), kept: kept.clone() };
+                // Counted once, even if the agent fails again before a resume.
                 if run.failed.insert(id.clone()) {
                     run.live = run.live.saturating_sub(1);
                 }
@@ -174,6 +185,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::AgentHeld { agent: id, kept } => {
             if let Some(agent) = run.agents.get_mut(id) {
                 let earlier = std::mem::replace(&mut agent.status, AgentStatus::Held(kept.clone()));
+                // An agent that is held already keeps its place in the queue of held forks.
                 if earlier == AgentStatus::Live {
                     run.held.push_back(id.clone());
                 }
@@ -200,7 +212,7 @@ fn begin(run: &mut Run, start: &Start) {
     };
 }
 
-/// A turn ended without a text: what it opened is remembered for whoever goes on with it.
+/// Remembers the session that an unfinished turn opened, for the attempt that continues it.
 fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: u32) {
     if let Some(turn) = run.scheduler.turns.get_mut(&turn.agent) {
         turn.stalls = stalls;
@@ -208,7 +220,7 @@ fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: 
     }
 }
 
-/// A turn is no longer in flight, and its cost counts.
+/// Ends the flight of a turn and counts its cost.
 fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     run.scheduler.land(&turn.agent);
     run.spent = run.spent.plus(charge.amount);
@@ -237,13 +249,15 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>
         visit: enter(&"".into(), 0, None),
         status: AgentStatus::Live,
     };
+    // `apply` accepts any events: an agent that exists already is replaced, and the counters stay
+    // true.
     leave(run, id);
     run.born += 1;
     run.live += 1;
     run.agents.insert(id.clone(), agent);
 }
 
-/// The agent is no part of the run any more; says whether it was.
+/// Removes an agent from the run and returns whether it was there.
 fn leave(run: &mut Run, id: &AgentId) -> bool {
     unhold(run, id);
     let left = run.agents.remove(id).is_some();
@@ -268,6 +282,8 @@ fn enter(state: &StateName, number: u32, input: Option<Value>) -> Visit {
 fn restack(agent: &mut Agent, change: &StackChange) {
     match change {
         StackChange::Keep => {}
+        // Events do not name the backend of a frame: it is the agent's backend at the time of the
+        // call.
         StackChange::Push(frame) => {
             agent.stack.push(Frame { holder: agent.holder.clone(), ..frame.clone() });
         }
@@ -276,7 +292,8 @@ fn restack(agent: &mut Agent, change: &StackChange) {
     }
 }
 
-/// Only a held agent looks itself up among the held, and it is nearly always the oldest.
+/// Removes an agent from the queue of held forks. Only held agents are searched for, and they are
+/// nearly always at the front, so this stays cheap with many agents.
 fn unhold(run: &mut Run, id: &AgentId) {
     if matches!(run.agents.get(id), Some(Agent { status: AgentStatus::Held(_), .. })) {
         let place = run.held.iter().position(|held| held == id);

@@ -1,4 +1,7 @@
-//! Events in the making: what one decision has named so far.
+//! A decision in progress: the run it is based on, and the events named so far.
+//!
+//! It collects events and assigns queue places. It applies nothing, so every helper sees the run as
+//! it was before the decision.
 
 use crate::agent::{Session, SessionPlan};
 use crate::budget::Micros;
@@ -13,18 +16,19 @@ use super::event::Event;
 use super::state::Run;
 use crate::run::warning::Warning;
 
-/// What a decision may look at, and what it has named so far.
+/// The context of one decision, and its events so far.
 pub(crate) struct Decision<'a> {
     pub(crate) run: &'a Run,
     pub(crate) definition: &'a Definition,
     pub(crate) at: Timestamp,
     pub(crate) events: Vec<Event>,
-    /// Workers that this decision adds to those that live.
+    /// Workers that this decision spawns or revives, because `run` does not count them yet.
     pub(crate) new_workers: u32,
+    // Places given out by this decision are not in `run` yet, so the decision counts them itself.
     next_order: u64,
 }
 
-/// A visit about to be entered.
+/// The parts of a visit that is about to be entered.
 pub(crate) struct Entry<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) state: &'a StateName,
@@ -55,14 +59,14 @@ impl<'a> Decision<'a> {
         self.push(Event::Warned { agent: Some(agent.clone()), warning });
     }
 
-    /// The next place at the back of the queue.
+    /// Returns the next place at the back of the queue.
     pub(crate) fn order(&mut self) -> u64 {
         let order = self.next_order;
         self.next_order = order.saturating_add(1);
         order
     }
 
-    /// The agent is at a state, and its first turn waits at the back.
+    /// Enters a state and queues its first turn at the back.
     pub(crate) fn enter(&mut self, entry: Entry<'_>) {
         let Entry { agent, state, visit, count, input, session } = entry;
         self.push(Event::VisitEntered {
@@ -80,13 +84,13 @@ impl<'a> Decision<'a> {
         self.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice: None });
     }
 
-    /// A known turn waits at the back.
+    /// Queues a known turn again, at the back.
     pub(crate) fn requeue(&mut self, turn: &TurnId, notice: Notice) {
         let order = self.order();
         self.push(Event::TurnRequeued { turn: turn.clone(), order, notice });
     }
 
-    /// Where the turns of a state queue.
+    /// Returns the lane in which the turns of a state queue.
     pub(crate) fn lane(&self, state: &StateName) -> Lane {
         self.run.settings.lane(self.definition, state)
     }
@@ -95,7 +99,7 @@ impl<'a> Decision<'a> {
         self.definition.states.get(name)
     }
 
-    /// How the first attempt at a turn gets its conversation.
+    /// Returns how the first attempt at a turn gets its conversation.
     pub(crate) fn plan(&self, turn: &TurnId, lane: &Lane, session: &Session) -> SessionPlan {
         match lane {
             Lane::Script => SessionPlan::Carry,

@@ -1,4 +1,7 @@
-//! What records that are cut away leave behind: the run forgets them, and what they cost it must not.
+//! Costs of records that a rewind discards.
+//!
+//! A rewind makes the run forget these records, but the money was spent: a rewind must not renew a
+//! budget. [`super::discarded_tail`] computes the costs.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, TurnId};
 
-/// What records that are gone had cost.
+/// The cost of discarded records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiscardedCost {
-    /// What turns were charged.
+    /// The sum of the charges of their turns.
     pub amount: Micros,
-    /// How many of them could not be priced. A record that cannot be read may have held one.
+    /// The number of turns without a price. An unreadable record counts as one, because it may have
+    /// contained one.
     pub unpriced: u64,
-    /// The part of the amount that counts against the budgets of visits that are kept, by agent.
+    /// The part of `amount` that counts against the budgets of kept visits, by agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<AgentId, Micros>,
 }
 
 impl DiscardedCost {
-    /// Whether it is worth no word.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -31,7 +34,7 @@ impl DiscardedCost {
         more.visits.iter().for_each(|(agent, amount)| self.pay(agent, *amount));
     }
 
-    /// Counts an amount against the budget of an agent's visit.
+    /// Counts `amount` against the budget of the agent's visit.
     pub(super) fn pay(&mut self, agent: &AgentId, amount: Micros) {
         if amount == Micros::ZERO {
             return;
@@ -48,5 +51,5 @@ impl From<Charge> for DiscardedCost {
     }
 }
 
-/// One attempt at a turn.
+/// One attempt at a turn: the turn, and the number of the attempt from 1.
 pub type Attempt = (TurnId, u32);

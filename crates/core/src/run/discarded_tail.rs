@@ -1,4 +1,9 @@
-//! A run as it continued in records that a rewind discards.
+//! Reads the records that a rewind discards, to find out what must outlive them.
+//!
+//! These are the costs, the settings (a lowered cap must stay lowered), and the turns in flight
+//! that have to be done again. Records with a valid checksum are followed like any others. From
+//! damaged records, and from all records after them, only costs and lower caps are taken, because
+//! they may belong to another run. The rewind itself is decided in [`crate::decide`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +16,25 @@ use crate::budget::{Charge, Cost, Micros};
 use crate::ids::{AgentId, TurnId};
 use crate::scheduler::{Lane, Phase, Turn};
 
-/// A run as it went on in records that are cut away.
+/// A run as it continued in the discarded records.
 #[derive(Debug)]
 pub struct DiscardedTail<'a> {
     kept: &'a Run,
     run: Run,
-    /// What only records say that nobody vouches for.
+    /// Costs that only damaged records report.
     doubtful: DiscardedCost,
-    /// What they started, and do not tell the end of, with its share.
+    /// Attempts that damaged records start but do not end, with their shares.
     unended: BTreeMap<Attempt, Micros>,
     again: BTreeSet<TurnId>,
-    /// The lowest cap that only records say which nobody vouches for.
+    /// The lowest cap that only damaged records report.
     lowest: Option<Micros>,
-    /// What records that somebody vouches for charged to visits that are kept.
+    /// Charges to kept visits, from intact records.
     paid: DiscardedCost,
-    /// What transcripts say that attempts cost whose end no record tells.
+    /// Costs according to transcripts, for attempts whose end no record contains.
     transcripts: BTreeMap<Attempt, TranscriptCost>,
 }
 
 impl<'a> DiscardedTail<'a> {
-    /// The run that is kept.
     pub fn new(kept: &'a Run) -> Self {
         let (doubtful, unended, again) =
             (DiscardedCost::default(), BTreeMap::new(), BTreeSet::new());
@@ -39,14 +43,14 @@ impl<'a> DiscardedTail<'a> {
         Self { kept, run, doubtful, unended, again, lowest: None, paid, transcripts }
     }
 
-    /// The same, knowing what transcripts say that attempts cost: those that no kept record starts, and
-    /// those that are in flight in the kept run.
+    /// Adds the costs that transcripts report: for attempts that no kept record starts, and for
+    /// attempts in flight in the kept run.
     #[must_use]
     pub fn knowing(self, transcripts: BTreeMap<Attempt, TranscriptCost>) -> Self {
         Self { transcripts, ..self }
     }
 
-    /// Goes on by a record.
+    /// Follows an intact record.
     pub fn follow(&mut self, record: &Record) {
         for event in events(record) {
             self.look_for_ends(event);
@@ -72,8 +76,8 @@ impl<'a> DiscardedTail<'a> {
         }
     }
 
-    /// Goes on past a record whose sum is wrong, or which follows such a one: it may be of another run. What
-    /// it says that it cost is believed, and that it may cost less; nothing else.
+    /// Reads a record with a bad checksum, or one after it. Takes its costs and lower caps, and
+    /// ignores everything else, because the record may belong to another run.
     pub fn doubt(&mut self, record: &Record) {
         for event in events(record) {
             self.look_for_ends(event);
@@ -81,9 +85,10 @@ impl<'a> DiscardedTail<'a> {
                 (Some((turn, attempt, charge)), _) => {
                     let attempt = (turn.clone(), attempt);
                     let share = self.unended.remove(&attempt).or_else(|| self.kept_share(&attempt));
-                    let told = self.transcripts.remove(&attempt).map(|told| told.known(share));
-                    // A record that nobody vouches for does not make cheaper what a transcript tells.
-                    let amount = charge.amount.max(told.unwrap_or_default());
+                    let known =
+                        self.transcripts.remove(&attempt).map(|transcript| transcript.known(share));
+                    // A damaged record must not make an attempt cheaper than its transcript says.
+                    let amount = charge.amount.max(known.unwrap_or_default());
                     let discarded = self.charged(turn, Charge { amount, ..charge });
                     self.doubtful.add(&discarded);
                 }
@@ -100,12 +105,12 @@ impl<'a> DiscardedTail<'a> {
         }
     }
 
-    /// Goes on past a record that cannot be read.
+    /// Counts a record that cannot be read: it may have contained a turn.
     pub fn miss(&mut self) {
         self.doubtful.add(&DiscardedCost { unpriced: 1, ..DiscardedCost::default() });
     }
 
-    /// The turns in flight in the kept run whose ends are cut away: they are done again.
+    /// Returns the turns in flight in the kept run whose ends are discarded: they are done again.
     pub fn again(&self) -> Vec<TurnId> {
         self.again.iter().cloned().collect()
     }
@@ -115,16 +120,16 @@ impl<'a> DiscardedTail<'a> {
         self.lowest = caps.into_iter().flatten().min();
     }
 
-    /// What governed it at last, if that is not what governs the kept run: a cap that was lowered must not be
-    /// raised by forgetting it.
+    /// Returns the last settings, if they differ from those of the kept run. A rewind must not
+    /// raise a cap that was lowered.
     pub fn governed(&self) -> Option<Box<Settings>> {
         let mut settings = self.run.settings.clone();
         settings.budget = [settings.budget, self.lowest].into_iter().flatten().min();
         (settings != self.kept.settings).then(|| Box::new(settings))
     }
 
-    /// What it had cost. A turn in flight that has no end is not among it where the kept run knows it, and
-    /// will look what became of it.
+    /// Returns the cost of the discarded records. A turn in flight that the kept run knows is not
+    /// included, because the next owner finds out its outcome.
     pub fn discarded(&self) -> DiscardedCost {
         let Self { kept, run, .. } = self;
         let mut discarded = self.doubtful.clone();
@@ -134,33 +139,34 @@ impl<'a> DiscardedTail<'a> {
             unpriced: run.unpriced.saturating_sub(kept.unpriced),
             ..DiscardedCost::default()
         });
-        for ((turn, _), (told, share)) in self.endless() {
-            discarded.add(&self.charged(&turn, told.charge(run, share)));
+        for ((turn, _), (known, share)) in self.without_end() {
+            discarded.add(&self.charged(&turn, known.charge(run, share)));
         }
         discarded
     }
 
-    /// The share of a turn that is in flight in the kept run.
+    /// Returns the share of an attempt that is in flight in the kept run.
     fn kept_share(&self, attempt: &Attempt) -> Option<Micros> {
         let turn = in_flight(self.kept).find(|turn| is_attempt(turn, attempt))?;
         if let Phase::Running { share } = turn.phase { share } else { None }
     }
 
-    /// The attempts whose end no record tells, each with its cost as its transcript says, and its share.
-    fn endless(&self) -> BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> {
+    /// Returns the attempts whose end no record contains, each with its cost by transcript and its
+    /// share.
+    fn without_end(&self) -> BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> {
         let is_left = |attempt: &Attempt| {
             let is_kept = in_flight(self.kept).any(|turn| is_attempt(turn, attempt));
             !is_kept || self.again.contains(&attempt.0)
         };
-        let told = self.transcripts.iter().filter(|(attempt, _)| is_left(attempt));
-        let shared = |attempt: &Attempt, told: &TranscriptCost| (*told, self.kept_share(attempt));
-        let mut endless: BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> =
-            told.map(|(attempt, told)| (attempt.clone(), shared(attempt, told))).collect();
+        let known = self.transcripts.iter().filter(|(attempt, _)| is_left(attempt));
+        let shared = |attempt: &Attempt, known: &TranscriptCost| (*known, self.kept_share(attempt));
+        let mut without_end: BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> =
+            known.map(|(attempt, known)| (attempt.clone(), shared(attempt, known))).collect();
         let unended = self.unended.iter().map(|(attempt, share)| (attempt.clone(), Some(*share)));
         for (attempt, share) in unended.chain(self.paid_in_flight()) {
-            endless.entry(attempt).or_insert_with(|| (Cost::Unknown.into(), None)).1 = share;
+            without_end.entry(attempt).or_insert_with(|| (Cost::Unknown.into(), None)).1 = share;
         }
-        endless
+        without_end
     }
 
     fn paid_in_flight(&self) -> impl Iterator<Item = (Attempt, Option<Micros>)> {
@@ -173,7 +179,7 @@ impl<'a> DiscardedTail<'a> {
         })
     }
 
-    /// What a charge of a turn leaves behind. The budget of a visit that is kept must not be renewed.
+    /// Returns what a charge leaves behind: a kept visit must not get its budget back.
     fn charged(&self, turn: &TurnId, charge: Charge) -> DiscardedCost {
         let mut discarded = DiscardedCost::from(charge);
         if self.keeps_visit(&turn.agent, turn.visit) {
@@ -190,7 +196,8 @@ impl<'a> DiscardedTail<'a> {
         in_flight(self.kept).any(|kept| kept.id == turn.id && kept.attempt == turn.attempt)
     }
 
-    /// An agent that starts another turn has ended the one before.
+    /// Finds turns in flight in the kept run that end in this event. An agent that starts another
+    /// turn has ended the earlier one.
     fn look_for_ends(&mut self, event: &Event) {
         let of = match (ended(event), event) {
             (Some((turn, attempt, _)), _) => {

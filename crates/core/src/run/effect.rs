@@ -1,4 +1,8 @@
-//! What the world is asked to do, once the record that says so is durable.
+//! Effects: the work that the engine does once the record that causes it is durable.
+//!
+//! An effect names a turn and its parameters, but no rendered text: prompts and scripts are
+//! rendered from the run and its definition where they are sent. Effects are not journalled. After
+//! a crash they are derived again from the turns in flight.
 
 use crate::agent::{Agent, SessionPlan};
 use crate::budget::Micros;
@@ -15,80 +19,67 @@ use super::settings::ConfigHome;
 use super::state::Run;
 use crate::run::stop::StopMode;
 
-/// Something to do.
+/// One piece of work for the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Send a prompt to a client.
     Prompt(Box<PromptEffect>),
-    /// Run a script.
     Script(Box<ScriptEffect>),
-    /// Run the program of a step.
     Step(Box<StepEffect>),
-    /// End a turn in flight; its outcome still arrives.
+    /// End a turn in flight. Its outcome still arrives as an input.
     Cancel {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
     },
-    /// The run has ended; the owner may go.
+    /// The run has ended, so its owner may exit.
     Finish,
 }
 
-/// A prompt to send. Texts are rendered where it is sent, from the run and its definition.
+/// A prompt to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptEffect {
-    /// Which turn.
     pub turn: TurnId,
-    /// Which attempt.
     pub attempt: u32,
-    /// The state it belongs to.
     pub state: StateName,
-    /// Who answers.
+    /// The backend that answers.
     pub backend: BackendName,
-    /// How it gets its conversation.
     pub plan: SessionPlan,
-    /// What it sends.
     pub prompt: Prompt,
-    /// What precedes it when an earlier attempt may have been seen.
+    /// A notice that precedes the prompt if the client may have seen an earlier attempt.
     pub notice: Option<Notice>,
-    /// How often the agent has entered the state; of a step, the output that is asked for, from 1.
+    /// How often the agent has entered the state. For a step: the output that is asked for, from 1.
     pub count: u32,
-    /// What it may spend.
+    /// The budget share of the turn.
     pub cap: Option<Micros>,
-    /// Where the client works.
     pub cwd: String,
-    /// The model, where anything decides it.
+    /// The model, or nothing to let the client choose.
     pub model: Option<String>,
-    /// The effort, where anything decides it.
+    /// The effort, or nothing to let the client choose.
     pub effort: Option<String>,
-    /// What the client may do without asking.
+    /// Actions that the client may take without asking.
     pub permissions: Permissions,
-    /// What else the state hands to the client.
+    /// Other options of the state, passed on as written.
     pub extras: Extras,
-    /// Whose configuration the client uses.
+    /// Whether the client uses the user's configuration or one of its own.
     pub config_home: ConfigHome,
-    /// The environment variables that it is handed; none means all.
+    /// Names of the environment variables that are passed on; `None` passes all.
     pub environment: Option<Vec<String>>,
-    /// The longest it may take.
+    /// The longest duration of the turn.
     pub timeout: Option<Span>,
-    /// The longest it may be silent.
+    /// The longest time without output.
     pub idle_timeout: Option<Span>,
 }
 
-/// What a state hands to its client as it is written.
+/// Options of a state that its client receives as they are written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extras {
-    /// Directories that the client may use.
+    /// Additional directories that the client may use.
     pub add_dirs: Vec<String>,
-    /// Its MCP configuration.
     pub mcp_config: Option<String>,
-    /// Appended to its system prompt.
+    /// Text that is appended to the client's system prompt.
     pub append_system_prompt: Option<String>,
 }
 
 impl Extras {
-    /// What the head of a state says.
     pub fn of(front: &Frontmatter) -> Self {
         Self {
             add_dirs: front.add_dirs.clone(),
@@ -101,45 +92,39 @@ impl Extras {
 /// A script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptEffect {
-    /// Which turn.
     pub turn: TurnId,
-    /// Which attempt.
     pub attempt: u32,
-    /// The script.
     pub state: StateName,
-    /// Where it works.
     pub cwd: String,
-    /// The environment variables that it is handed beside its own; none means all.
+    /// Names of the environment variables that are passed on beside Raymond's own; `None` passes
+    /// all.
     pub environment: Option<Vec<String>>,
-    /// The longest it may take.
+    /// The longest duration of the turn.
     pub timeout: Option<Span>,
-    /// The longest it may be silent.
+    /// The longest time without output.
     pub idle_timeout: Option<Span>,
 }
 
-/// The program of a step to run. What it is written with is filled in where it is run.
+/// The program of a step to run. Its templates are filled in where it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepEffect {
-    /// Which turn.
     pub turn: TurnId,
-    /// Which attempt.
     pub attempt: u32,
-    /// The same without attempts that were cut off: the one that its step counts, from 1.
+    /// The attempt without those that were interrupted: the number that the step counts, from 1.
     pub counted: u32,
-    /// The step.
     pub key: Key,
-    /// Where it works.
     pub cwd: String,
-    /// The environment variables that it is handed beside its own; none means all.
+    /// Names of the environment variables that are passed on beside Raymond's own; `None` passes
+    /// all.
     pub environment: Option<Vec<String>>,
 }
 
-/// Which of the outputs that a step may have is asked for.
+/// Returns the number of the output that an agent step is asked for.
 fn asked(run: &Run, agent: &Agent) -> Option<u32> {
     run.flow.as_ref()?.attempts.get(&agent.step_key()?).copied()
 }
 
-/// What the world is asked to do because of `events`, which `run` already holds.
+/// Returns the effects of `events`, which `run` already includes.
 pub fn effects<'e>(
     run: &Run,
     definition: &Definition,
@@ -148,6 +133,7 @@ pub fn effects<'e>(
     let mut effects = Vec::new();
     for event in events {
         if let Event::TurnStarted { turn, attempt, .. } = event {
+            // The turn may have been replaced by a later event of the same batch.
             let current = run.scheduler.turns.get(&turn.agent);
             let current =
                 current.filter(|current| current.id == *turn && current.attempt == *attempt);
@@ -168,18 +154,19 @@ pub fn effects<'e>(
     effects
 }
 
-/// The turns that were started and are not settled: what a recovery has to look for.
+/// Returns the turns that were started and not settled, which a recovery has to look for.
 pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
     run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
 }
 
-/// What a turn in flight is.
+/// Returns the effect of a turn in flight.
 pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
     let agent = run.agents.get(&turn.id.agent)?;
     let state = agent.visit.state.clone();
     let Phase::Running { share } = turn.phase else {
         return None;
     };
+    // A step has no frontmatter: only the settings of the run apply to it.
     let steps = Frontmatter::default();
     let front = match &definition.work {
         Some(_) => &steps,

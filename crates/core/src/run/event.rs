@@ -1,7 +1,8 @@
-//! Facts. A run is the fold of its events, and nothing else.
+//! Events: the facts that a run consists of.
 //!
-//! Every event says what is so from now on, with nothing left to work out: `apply` only writes it
-//! down. Fields are added with a default, never changed: old journals apply for ever.
+//! Every event states a result, with nothing left to compute, so that `apply` only stores it.
+//! Fields are added with a default and never changed, because old journals must apply for ever.
+//! Names of variants and fields are the journal format: see docs/journal.md.
 
 use super::warning::Warning;
 use crate::scheduler::Hold;
@@ -25,80 +26,71 @@ use super::settings::Settings;
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode};
 
-/// Something that is so.
+/// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The run exists.
     RunStarted(Box<Start>),
-    /// The run goes on under these settings.
+    /// The run continues with these settings.
     RunResumed {
-        /// The settings.
         settings: Box<Settings>,
     },
-    /// The run uses these states from now on.
+    /// The run uses other states from now on.
     DefinitionAdopted {
         /// The list of states.
         manifest: Value,
     },
-    /// Everything after the record `kept` was cut away.
+    /// The records after `kept` were discarded.
     RunRewound {
-        /// The last record that stayed.
+        /// The last kept record.
         kept: u64,
-        /// Sessions of the abandoned future are never met again.
+        /// A new nonce, so that no session id of the discarded records is used again.
         nonce: Nonce,
-        /// What it had cost.
+        /// The cost of the discarded records.
         #[serde(default, skip_serializing_if = "DiscardedCost::is_nothing")]
         discarded: DiscardedCost,
-        /// What governed it at last, if that was something else.
+        /// The settings at the end of the discarded records, if they differ.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         governed: Option<Box<Settings>>,
     },
-    /// Somebody asked the run to end.
+    /// A user asked the run to end.
     StopRequested {
-        /// How.
         mode: StopMode,
-        /// Names the request.
+        /// The idempotency key of the request.
         key: String,
     },
-    /// The run has no more to do for now.
+    /// The run has ended. Some endings allow a resume.
     RunEnded {
-        /// How it ended.
         ending: Ending,
     },
 
-    /// A turn waits for a slot and, if it is paid, for a share.
+    /// A turn waits for a slot and, if it is paid, for a budget share.
     TurnQueued {
-        /// Which turn.
         turn: TurnId,
-        /// Where it queues.
         lane: Lane,
-        /// What it sends.
         prompt: Prompt,
-        /// How it gets its conversation.
         plan: SessionPlan,
-        /// Its place: a reminder keeps the place of the turn before it.
+        /// Its place in the queue. A reminder keeps the place of the turn before it.
         order: u64,
-        /// What the client is told first.
+        /// A notice that precedes the prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<Notice>,
     },
-    /// A turn that was cut off, or has to be tried again, waits anew.
+    /// An interrupted or failed turn waits again.
     TurnRequeued {
-        /// Which turn.
         turn: TurnId,
-        /// Its new place.
+        /// Its new place in the queue.
         order: u64,
-        /// What the client is told about it.
+        /// The notice that precedes the prompt.
         notice: Notice,
     },
-    /// A turn is in flight: its effect may be released.
+    /// A turn is in flight, so its effect may be released.
     TurnStarted {
-        /// Which turn.
         turn: TurnId,
         /// Which attempt, from 1.
         attempt: u32,
-        /// What it may spend; none without a cap, and for scripts.
+        /// Its budget share; `None` without a cap, and for scripts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         share: Option<Micros>,
         /// How this attempt gets its conversation.
@@ -106,181 +98,149 @@ pub enum Event {
     },
     /// A turn ended with a text.
     TurnSettled {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
-        /// What it is charged.
         charge: Charge,
         /// The agent's conversation from now on.
         session: Session,
-        /// The model that answered, where the client said so.
+        /// The model that answered, if the client reported it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// The share of an adopted turn does not fit the cap that the run was resumed with: its client is
-    /// ended, and the turn continues with a new share.
+    /// The share of an adopted turn does not fit the new cap, so Raymond ends its client. The turn
+    /// then continues with a new share.
     TurnRecalled {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
     },
-    /// A turn used up its share, and needs another one.
+    /// A turn used up its budget share and needs another one.
     TurnContinues {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
-        /// What it is charged.
         charge: Charge,
-        /// Attempts in a row that ended early and made no progress.
+        /// Attempts in a row that ended early without progress.
         #[serde(default, skip_serializing_if = "is_zero")]
         stalls: u32,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
     /// A turn failed.
     TurnFailed {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
-        /// What it is charged.
         charge: Charge,
-        /// Why.
         failure: TurnFailure,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// A turn was cut off.
+    /// A turn was interrupted.
     TurnInterrupted {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt.
         attempt: u32,
-        /// What it is charged.
         charge: Charge,
-        /// By whom.
+        /// The cause of the interruption.
         by: Interruption,
         /// Crashes of this turn in a row without progress.
         crashes: u32,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// A failed turn is tried again then.
+    /// A failed turn is tried again at `until`.
     RetryAt {
-        /// Which turn.
         turn: TurnId,
-        /// When.
         until: Timestamp,
         /// Which retry of the visit, from 1.
         retry: u32,
-        /// How many there are, where the settings of the run do not say it.
+        /// The number of retries, if the step and not the settings decide it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u32>,
     },
-    /// No turn of this backend starts.
+    /// No turn of this backend starts from now on.
     BackendHeld {
-        /// Which backend.
         backend: BackendName,
-        /// Why, and until when.
+        /// The reason, and the end if it is known.
         hold: Hold,
     },
     /// Turns of this backend start again.
     BackendReleased {
-        /// Which backend.
         backend: BackendName,
     },
-    /// The turn goes on in a fresh session, because the client lost the old one.
+    /// The turn continues in another session, because the client lost the first one or a rewind
+    /// discarded it.
     SessionLost {
-        /// Which turn.
         turn: TurnId,
-        /// What was lost.
         lost: SessionId,
         /// How the turn gets its conversation from now on.
         plan: SessionPlan,
     },
-    /// A turn cost something else than it was charged.
+    /// A turn's cost was corrected after it was charged.
     CostAdjusted {
-        /// Which turn.
         turn: TurnId,
-        /// What the run has spent from now on.
+        /// The corrected total of the run.
         spent: Micros,
     },
-    /// A person is asked.
+    /// A question to the user is open.
     Asked {
-        /// Names the question.
+        /// The id of the question.
         ask: TurnId,
-        /// The question.
         question: Value,
         /// When it expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due: Option<Timestamp>,
     },
-    /// A person answered.
+    /// A user answered a question.
     AskAnswered {
-        /// Names the question.
+        /// The id of the question.
         ask: TurnId,
-        /// The answer.
         value: Value,
-        /// Who.
         by: String,
-        /// Names the request.
+        /// The idempotency key of the request.
         key: String,
     },
-    /// Nobody answered in time.
+    /// A question expired without an answer.
     AskExpired {
-        /// Names the question.
+        /// The id of the question.
         ask: TurnId,
     },
 
-    /// An agent exists.
     AgentSpawned {
-        /// Its name.
         agent: AgentId,
-        /// Who forked it; none for `main`.
+        /// The agent that forked it; `None` for `main`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<AgentId>,
-        /// Where it works.
         cwd: String,
         /// Its template variables.
         #[serde(default, skip_serializing_if = "Few::is_empty")]
         attributes: Few<String, Value>,
     },
-    /// An agent is at a state.
+    /// An agent entered a state.
     VisitEntered {
-        /// Which agent.
         agent: AgentId,
-        /// The state.
         state: StateName,
-        /// The number of the visit, agent-wide.
+        /// The number of the visit, counted over all states of the agent.
         visit: u32,
         /// How often the agent has entered this state, this time included.
         count: u32,
-        /// What it was handed.
+        /// The input or result that the visit starts with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
     },
-    /// An agent is told what was wrong with its message.
+    /// Raymond reminds an agent of a fault in its message.
     Reminded {
-        /// Which agent.
         agent: AgentId,
-        /// What was wrong.
         fault: Fault,
         /// Which reminder of the visit, from 1.
         reminder: u32,
     },
     /// An agent took a transition.
     Moved {
-        /// Which agent.
         agent: AgentId,
-        /// By which tag.
+        /// The tag that caused the transition.
         tag: TagName,
-        /// What becomes of its stack.
+        /// The change of its return stack.
         stack: StackChange,
         /// Its conversation from now on.
         session: Session,
@@ -300,48 +260,36 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead_of: Option<StateName>,
     },
-    /// An agent ended well.
     AgentEnded {
-        /// Which agent.
         agent: AgentId,
-        /// Its result.
         result: Value,
     },
-    /// An agent failed.
     AgentFailed {
-        /// Which agent.
         agent: AgentId,
-        /// Why.
         failure: Failure,
-        /// The transition that was paid for and not taken.
+        /// The transition that was paid for but not taken.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<PendingTransition>,
     },
     /// An agent's fork waits until workers end.
     AgentHeld {
-        /// Which agent.
         agent: AgentId,
-        /// The fork.
         kept: PendingTransition,
     },
-    /// A failed agent goes on at the visit that failed, with fresh reminders and retries.
+    /// A failed agent continues at the visit that failed, with its reminders and retries reset.
     AgentRevived {
-        /// Which agent.
         agent: AgentId,
     },
-    /// A strand of a document went on.
+    /// A branch of a document made a step.
     Stepped {
-        /// Which.
         agent: AgentId,
-        /// What is so.
         fact: StepEvent,
     },
-    /// Something is worth a look.
+    /// A warning, which changes nothing.
     Warned {
-        /// Whom it concerns; none when it is the run.
+        /// The agent concerned; `None` for the whole run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
-        /// What.
         warning: Warning,
     },
 }
@@ -355,36 +303,32 @@ fn is_zero(n: &u32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// All agents ended well.
+    /// All agents ended with a result.
     Completed,
-    /// An agent failed, and none is left.
+    /// At least one agent failed, and no agent is left.
     Failed,
-    /// Nothing is left to spend, and a turn needs it.
+    /// The budget is used up, and a turn needs more.
     OverBudget,
-    /// Somebody stopped it; it can be resumed.
+    /// A user stopped it. It can be resumed.
     Stopped,
-    /// Somebody ended it for good.
+    /// A user cancelled it. It cannot be resumed.
     Cancelled,
-    /// A person has to do something.
+    /// A user has to act, for example log in or answer a question.
     NeedsPerson,
-    /// A usage limit was reached, and the run was told not to wait.
+    /// A usage limit was reached, and `--no-wait` forbids waiting.
     NoQuota,
-    /// Only the caller can go on.
+    /// The run waits for answers of its caller.
     NeedsCaller,
-    /// The machine lacks something, such as room on the disk; a resume looks again.
+    /// The machine lacks something, such as space on the disk. A resume tries again.
     Environment,
 }
 
-/// What becomes of a return stack.
+/// The change of a return stack in one transition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StackChange {
-    /// Nothing.
     Keep,
-    /// A frame is pushed.
     Push(Frame),
-    /// The innermost frame is popped.
     Pop,
-    /// All frames are dropped.
     Clear,
 }

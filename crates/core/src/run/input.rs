@@ -1,4 +1,8 @@
-//! What happens to a run: everything that `decide` may learn.
+//! Inputs: everything that a run can learn from outside, including time.
+//!
+//! Inputs are journalled as the causes of events, so their names are part of the journal format.
+//! What can be read again from a stored text is skipped, and [`crate::decide::replay`] reads it
+//! again.
 
 use super::start::Start;
 use super::stop::{Interruption, StopMode};
@@ -19,72 +23,65 @@ use super::discarded::DiscardedCost;
 use super::settings::Settings;
 use crate::run::warning::Warning;
 
-/// Something that was asked for or observed. It is journalled as the cause of what follows.
+/// A request or an observation, journalled as the cause of the events that follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Begin.
     Start(Box<Start>),
-    /// Go on with a run that has no owner any more.
+    /// Resume a run whose earlier owner is gone.
     Resume(Box<Resume>),
-    /// A turn is over.
+    /// A turn ended.
     Settled {
-        /// Which turn.
         turn: TurnId,
-        /// Which attempt at it; any other is refused.
+        /// The attempt. An outcome of any other attempt is refused.
         attempt: u32,
-        /// How it ended.
         outcome: Outcome,
     },
-    /// A durable wait may be over.
+    /// A durable wait may be over: a retry, a usage limit or a question.
     Due,
-    /// A person asks the run to end.
+    /// A user asks the run to end.
     Stop {
-        /// How.
         mode: StopMode,
-        /// Names the request: the same key again is the same request.
+        /// The idempotency key: a second request with the same key changes nothing.
         key: String,
     },
-    /// A question was answered.
+    /// A user answered a question.
     Answer {
-        /// Which question.
         ask: TurnId,
-        /// The answer.
         value: Value,
-        /// Who answered.
         by: String,
-        /// Names the request.
+        /// The idempotency key of the request.
         key: String,
     },
-    /// The caller of a run of steps says what it knows.
+    /// A call brings what the caller of a run of steps knows.
     Call(Box<Call>),
-    /// Everything after a record was cut away.
+    /// The records after `kept` were discarded.
     Rewind {
-        /// The last record that stayed.
+        /// The last kept record.
         kept: u64,
-        /// Sessions of the abandoned future must never be met again.
+        /// A new nonce, so that no session id of the discarded records is used again.
         nonce: Nonce,
-        /// What it had cost.
+        /// The cost of the discarded records.
         #[serde(default, skip_serializing_if = "DiscardedCost::is_nothing")]
         discarded: DiscardedCost,
-        /// The turns in flight whose ends were cut away: they are done again.
+        /// The turns in flight whose ends were discarded: they are done again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<TurnId>,
-        /// What governed it at last, if that was something else.
+        /// The settings at the end of the discarded records, if they differ.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         governed: Option<Box<Settings>>,
     },
-    /// The states were edited, and the run is to use them.
+    /// The run adopts edited states.
     Adopt {
-        /// The new list of states.
+        /// The list of the edited states.
         manifest: Value,
     },
 }
 
-/// How a run goes on.
+/// The request to resume a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// What governs it from here on.
+    /// The settings from now on.
     pub settings: Settings,
 }
 
@@ -92,44 +89,41 @@ pub struct Resume {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// With a text.
+    /// The turn ended with a text.
     Finished(Box<Finished>),
-    /// Its share is used up, and its last message is no transition.
+    /// The turn used up its budget share, and its last message is not a transition.
     Capped {
-        /// What it cost.
         cost: Cost,
-        /// Whether it had written anything new since the attempt began.
+        /// Whether the attempt wrote anything new.
         #[serde(default = "yes", skip_serializing_if = "is_true")]
         progressed: bool,
-        /// The tools that the client denied.
+        /// Tools that the client denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// It failed.
     Failed {
-        /// How.
         failure: TurnFailure,
-        /// What it cost all the same.
+        /// The cost, which counts although there is no result.
         cost: Cost,
-        /// The tools that the client denied.
+        /// Tools that the client denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// It was cut off.
+    /// The turn was interrupted.
     Interrupted {
-        /// By whom.
+        /// The cause of the interruption.
         by: Interruption,
-        /// What it cost all the same.
+        /// The cost, which counts although there is no result.
         cost: Cost,
-        /// Whether it had written anything new since the attempt began.
+        /// Whether the attempt wrote anything new.
         progressed: bool,
-        /// The session, when the client could not take the one that was chosen.
+        /// The session that the client opened, if the client could not use the chosen id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
@@ -146,7 +140,6 @@ const fn is_true(value: &bool) -> bool {
 }
 
 impl Outcome {
-    /// What it cost.
     pub fn cost(&self) -> Cost {
         match self {
             Self::Finished(finished) => finished.cost,
@@ -156,7 +149,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the share was used up.
+    /// Returns whether the budget share was used up.
     pub fn is_capped(&self) -> bool {
         match self {
             Self::Finished(finished) => finished.capped,
@@ -165,7 +158,7 @@ impl Outcome {
         }
     }
 
-    /// The session, when the client could not take the one that was chosen.
+    /// The session that the client opened, if the client could not use the chosen id.
     pub fn opened(&self) -> Option<&SessionId> {
         match self {
             Self::Finished(finished) => finished.session.as_ref(),
@@ -181,42 +174,41 @@ impl Outcome {
 pub struct Finished {
     /// The final message, or a script's standard output.
     pub text: Value,
-    /// What was read in it. Not journalled: whoever decides again reads the text again.
+    /// The tags of the text. Not journalled, because a replay reads the text again.
     #[serde(skip)]
     pub reading: Reading,
-    /// The directories that its tags name and that exist: as written, and absolute.
+    /// The existing directories that its tags name: the name as written, and the absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, String>,
-    /// What it cost.
     pub cost: Cost,
-    /// Whether its client stopped because the share was used up, and the text was complete by then.
+    /// Whether the client stopped at its budget share, after the text was complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capped: bool,
-    /// The session, when the client could not take the one that was chosen.
+    /// The session that the client opened, if the client could not use the chosen id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The model that answered, where the client said so.
+    /// The model that answered, if the client reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The end of a script's standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// The tools that the client denied.
+    /// Tools that the client denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What else is worth a look.
+    /// Other warnings of the executor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// Whether the output of an agent step is what was asked for.
+    /// The verdict on the output of an agent step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What the text of a step means. Not journalled: whoever decides again reads the text again.
+    /// The value of a step's text. Not journalled, because a replay reads the text again.
     #[serde(skip)]
     pub read: Read,
 }
 
 impl Finished {
-    /// A text at this cost, and nothing more to say of it.
+    /// Creates an outcome with a text and a cost, and defaults for the rest.
     pub fn new(text: Value, cost: Cost) -> Self {
         Self {
             text,

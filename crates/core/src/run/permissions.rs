@@ -1,22 +1,25 @@
-//! What a client may do without asking anybody.
+//! Permissions: the actions that a client may take without asking a user.
+//!
+//! The lists are passed to the client, which enforces them. Raymond only joins those of the run
+//! with those of a state.
 
 use serde::{Deserialize, Serialize};
 
 use crate::workflow::Frontmatter;
 
-/// The permissions of a client, as far as anything was said about them.
+/// The permissions of a client, as far as they are set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Permissions {
-    /// Its permission mode; none leaves it to the backend.
+    /// The permission mode; `None` leaves it to the backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Tools that it may use, such as `Bash(cargo test:*)`.
+    /// Tools that the client may use, such as `Bash(cargo test:*)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Tools that it may not use; they win.
+    /// Tools that the client must not use. They override `allow`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Whether anything goes.
+    /// Whether permissions are checked at all.
     #[serde(default)]
     pub checks: Checks,
 }
@@ -25,7 +28,6 @@ pub struct Permissions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checks {
-    /// It does.
     #[default]
     Kept,
     /// `--dangerously-skip-permissions`
@@ -33,7 +35,8 @@ pub enum Checks {
 }
 
 impl Permissions {
-    /// Those of one state: its mode wins, the lists add up.
+    /// Returns the permissions of one state. Its mode replaces the mode of the run, and the lists
+    /// add up.
     #[must_use]
     pub fn of_state(&self, front: &Frontmatter) -> Self {
         Self {
@@ -45,7 +48,7 @@ impl Permissions {
     }
 }
 
-/// Both lists, each entry once.
+/// Joins two lists without repeated entries.
 pub fn joined(first: &[String], second: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for entry in first.iter().chain(second) {
@@ -61,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_add_up_and_the_mode_of_the_state_wins() {
+    fn lists_add_up_and_the_states_mode_wins() {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         let run = Permissions {
             mode: Some("plan".into()),

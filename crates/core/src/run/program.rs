@@ -1,7 +1,8 @@
-//! What a run executes: the states of a workflow, or one prompt again and again.
+//! The program of a run: the states of a workflow, one prompt in a loop, or the steps of a
+//! document.
 //!
-//! A closed set: everything that differs between the two asks here, and a run of an older journal,
-//! which says nothing, is one of states.
+//! The set is closed, so that every difference between the programs is a `match` on [`Program`]. A
+//! journal that is older than this field has no program and means states.
 
 use std::fmt;
 
@@ -12,47 +13,47 @@ use crate::ids::StateName;
 use crate::protocol::Source;
 use crate::text::counted;
 
-/// What a run executes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
-    /// The states of a workflow, as their tags lead.
+    /// The states of a workflow, connected by tags.
     #[default]
     States,
-    /// One prompt, each time in a fresh session, until it has a result.
+    /// One prompt in a loop, each time in a fresh session, until it gives a result.
     Ralph(Ralph),
     /// The steps of a JSON document.
     Crayfish {
-        /// Who answers its agent steps.
+        /// The source of the answers to its agent steps.
         answers: Answers,
     },
 }
 
-/// Who answers the agent steps of a document.
+/// The source of the answers to agent steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answers {
     /// The backend of the run.
     Backend,
-    /// Whoever called.
+    /// The caller of the tool `crayfish`.
     Caller,
 }
 
-/// One prompt again and again. Each visit of it is an iteration.
+/// A loop over one prompt. Each visit of the prompt is an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ralph {
-    /// The most iterations; at least 1.
+    /// The maximum number of iterations, at least 1.
     pub max_iterations: u32,
-    /// A command for `bash`: a result counts only when it exits 0.
+    /// A command for `bash`. A result counts only if the command exits with 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
-/// The state that runs the command of [`Ralph::until`]. The prompt is a `.md`: no name meets it.
+/// The state that runs the command of [`Ralph::until`]. It cannot collide with the prompt, whose
+/// name ends in `.md`.
 pub const UNTIL: &str = "UNTIL.sh";
 
 impl Program {
-    /// The loop, where it is one.
+    /// Returns the loop if this program is one.
     pub const fn ralph(&self) -> Option<&Ralph> {
         match self {
             Self::States | Self::Crayfish { .. } => None,
@@ -60,7 +61,7 @@ impl Program {
         }
     }
 
-    /// Who answers agent steps, where it has any.
+    /// Returns the source of answers if this program has agent steps.
     pub const fn answers(&self) -> Option<Answers> {
         match self {
             Self::States | Self::Ralph(_) => None,
@@ -68,7 +69,7 @@ impl Program {
         }
     }
 
-    /// What the final messages of its agents are read as.
+    /// Returns how the final messages of its agents are read.
     pub const fn messages(&self) -> Source {
         match self {
             Self::States | Self::Crayfish { .. } => Source::Message,
@@ -78,16 +79,17 @@ impl Program {
 }
 
 impl Ralph {
-    /// The most iterations, unless something else is asked for.
+    /// Default number of iterations.
     pub const USUAL: u32 = 50;
 
-    /// The text of [`UNTIL`]. What the command prints goes to stderr, whose end is kept when it
-    /// fails; the first line stays the first, so that `bash` names the right ones.
+    /// Returns the text of [`UNTIL`]. Its output goes to stderr, because Raymond keeps the end of
+    /// stderr when a script fails. The redirection shares the first line with the command, so that
+    /// the line numbers in messages of `bash` are right.
     pub fn script(&self) -> Option<String> {
         self.until.as_ref().map(|command| format!("exec >&2; {command}\n"))
     }
 
-    /// How many iterations an agent has begun.
+    /// Returns how many iterations an agent has begun.
     pub fn iterations(agent: &Agent) -> u32 {
         let prompts = agent.visits.iter().filter(|(state, _)| state.as_str() != UNTIL);
         prompts.map(|(_, count)| *count).max().unwrap_or(0)
@@ -108,11 +110,12 @@ pub fn without_result(iterations: u32, until: Option<&str>) -> String {
     format!("{} without a result{}", counted(iterations, "iteration"), passing.unwrap_or_default())
 }
 
-/// A command in a sentence: its first line, and not too much of that.
+/// A command as part of a sentence: its first line, shortened.
 pub(crate) struct Command<'c>(pub(crate) &'c str);
 
 impl fmt::Display for Command<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Characters, so that the sentence around the command still fits one line.
         const LONGEST: usize = 60;
         let command = self.0.trim();
         let line = command.lines().next().unwrap_or_default();
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_told_in_a_line() {
+    fn loop_is_described_in_a_line() {
         let check = |ralph: Ralph, expected: &str| {
             assert_eq!(ralph.describe(&"PROMPT.md".into()), expected);
         };
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_the_script_and_speaks_on_stderr() {
+    fn until_command_prints_to_stderr() {
         assert_eq!(ralph(1, None).script(), None);
         assert_eq!(
             ralph(1, Some("make check")).script().as_deref(),
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_nothing_is_one_of_states() {
+    fn default_program_runs_states() {
         let written = |program: &Program| serde_json::to_string(program).unwrap();
         assert_eq!(written(&Program::default()), r#""states""#);
         let looped = Program::Ralph(ralph(50, Some("make")));

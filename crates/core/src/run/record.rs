@@ -1,4 +1,7 @@
-//! One journal line: a batch of steps that became durable together.
+//! Lines of a journal: a header, then one record for each batch of steps.
+//!
+//! All steps of a record become durable together or not at all. Checksums and files are the concern
+//! of `store::journal`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,36 +11,34 @@ use crate::time::Timestamp;
 use super::event::Event;
 use super::input::Input;
 
-/// The version of the journal format. A newer one is refused, never skipped.
+/// The version of the journal format. Raymond refuses a newer one, because it cannot know what a
+/// line that it skips would mean.
 pub const FORMAT: u32 = 1;
 
 /// The first line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of the format.
     pub format: u32,
-    /// Whose journal it is.
+    /// The run that the journal belongs to.
     pub run: RunId,
     /// The nonce that the run started with.
     pub nonce: Nonce,
 }
 
-/// Every other line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its number, from 1.
+    /// The number of the record, from 1.
     pub seq: u64,
-    /// When it was decided.
+    /// The time of the decision; a replay decides at this time.
     pub at: Timestamp,
-    /// What happened.
     pub steps: Vec<Step>,
 }
 
-/// One input, and what followed from it.
+/// One input with the events that followed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What was observed or asked for.
+    /// The input.
     pub cause: Input,
-    /// What is so since then.
+    /// The events that followed.
     pub events: Vec<Event>,
 }

@@ -1,8 +1,8 @@
-//! What the states of a run ask of their backends, weighed before anything is spent.
+//! Checks what a run requires of its backends, before anything is spent.
 //!
-//! Which backends there are, and what each can do, is told by whoever starts the run. A need of a
-//! state is a mistake in its file; one of the whole run is told once for each backend. Nothing that
-//! protects is dropped silently: only what merely allows more is a warning.
+//! The caller supplies the backends and their capabilities. A requirement of one state is reported
+//! in its file; a requirement of the whole run is reported once per backend. A missing protection
+//! is an error, because it must not be dropped silently. A missing permission is only a warning.
 
 use crate::capability::BackendCatalog;
 use crate::diagnostic::Diagnostic;
@@ -17,42 +17,40 @@ mod unsupported;
 
 pub use prompts_by_backend::{PromptsByBackend, listed};
 
-/// What governs a run, and the backends that there are for it.
+/// The settings of a run, and the backends that it can use.
 #[derive(Debug, Clone, Copy)]
 pub struct Requirements<'a> {
-    /// The settings.
     pub settings: &'a Settings,
-    /// The backends.
     pub catalog: &'a BackendCatalog,
 }
 
 impl<'a> Requirements<'a> {
-    /// All that stands in the way of a start.
+    /// Returns everything that prevents a start.
     pub fn of_start(&self, reachability: &Reachability<'a>) -> Vec<Diagnostic> {
         let mut found = self.of_resume(reachability);
-        found.extend(self.crossings(reachability));
+        found.extend(self.mismatches(reachability));
         found
     }
 
-    /// All that stands in the way of going on. A policy that leads to another backend has been there
-    /// all the time: it is met where a transition takes it.
+    /// Returns everything that prevents a resume. A policy that leads to another backend is not
+    /// reported again: it was there at the start, and a transition that takes it fails.
     pub fn of_resume(&self, reachability: &Reachability<'a>) -> Vec<Diagnostic> {
         let mut found = self.unknown(reachability);
         for state in reachability.prompts() {
             let backend = self.settings.real_backend_of(&state.front);
             let Some(can) = self.catalog.of(backend) else { continue };
-            found.extend(unsupported::of_state(reachability, state, (backend, can)));
+            found.extend(unsupported::check_state(reachability, state, backend, can));
         }
         let prompts_by_backend =
             PromptsByBackend::of(reachability, |state| self.settings.real_backend_of(&state.front));
         for (backend, _) in prompts_by_backend.iter() {
             let Some(can) = self.catalog.of(backend) else { continue };
-            found.extend(unsupported::of_run(self.settings, &prompts_by_backend, (backend, can)));
+            found.extend(unsupported::check_run(self.settings, &prompts_by_backend, backend, can));
         }
         found
     }
 
-    /// Names that no backend has. The one of flags or configuration is named once.
+    /// Reports unknown backends. The default backend of flags or configuration is reported once.
     fn unknown(&self, reachability: &Reachability<'a>) -> Vec<Diagnostic> {
         let mistake = |name: &BackendName| {
             let message = format!("there is no backend {:?}", name.as_str());
@@ -64,7 +62,7 @@ impl<'a> Requirements<'a> {
             Some(reachability.marked(mistake(name), state, Mark::Key("backend")))
         });
         let mut found: Vec<Diagnostic> = named.collect();
-        // Also where no state needs it: whoever names one means it.
+        // Reported even if no state uses it, because the user named it on purpose.
         found.extend(Some(&self.settings.backend).filter(|name| is_unknown(name)).map(mistake));
         found
     }

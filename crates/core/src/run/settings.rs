@@ -1,4 +1,7 @@
-//! What governs a run: its limits, and the defaults of its turns.
+//! Settings of a run: its limits, and the defaults of its turns.
+//!
+//! They are part of the journal. Where each value comes from (flag, variable or file) is decided in
+//! the `cli` crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,75 +19,75 @@ use super::permissions::Permissions;
 use super::program::Program;
 use super::start_flags::StartFlags;
 
-/// The settings of a run, fixed when it starts and whenever it is resumed.
+/// The settings of a run. They change only when it starts, is resumed or is rewound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The cap; none means no cap.
+    /// The budget of the run; `None` means no cap.
     pub budget: Option<Micros>,
-    /// Charge the whole share when a turn does not say what it cost.
+    /// Charge a turn's full share when its cost is unknown.
     #[serde(default)]
     pub strict_budget: bool,
-    /// How many turns at a time; at least 1.
+    /// The maximum number of turns in flight, at least 1.
     pub max_parallel: u32,
-    /// How many live workers; at least 1.
+    /// The maximum number of live workers, at least 1.
     pub max_agents: u32,
-    /// Reminders per visit.
+    /// The maximum number of reminders per visit.
     pub reminders: u32,
-    /// Retries per visit.
+    /// The maximum number of retries per visit.
     pub retries: u32,
-    /// The backend of states that name none.
+    /// The default backend.
     pub backend: BackendName,
-    /// Backends that cannot branch a conversation: there is no `call` in theirs.
+    /// Backends that cannot branch a conversation, so that their states cannot use `call`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub no_branch: BTreeSet<BackendName>,
-    /// The file with the replies of the scripted backend, absolute.
+    /// The absolute path of the file with the replies of the scripted backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
-    /// The backend in whose place the scripted one plays; none when nothing is played.
+    /// The backend that the scripted backend replaces; `None` if no backend is replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed_backend: Option<BackendName>,
-    /// The model of turns that nothing else decides.
+    /// The default model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The effort of states that name none.
+    /// The default effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// What clients may do without asking.
+    /// Actions that clients may take without asking.
     #[serde(default, skip_serializing_if = "is_default")]
     pub permissions: Permissions,
-    /// Whether agents share the configuration of their client.
+    /// Whether agents share the client configuration of the user.
     #[serde(default, skip_serializing_if = "is_default")]
     pub config_home: ConfigHome,
-    /// The environment variables that processes are handed; none means all.
+    /// Names of the environment variables that processes receive; `None` passes all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Vec<String>>,
-    /// The longest a turn may take.
+    /// The default time limit of a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// The longest a turn may be silent.
+    /// The default limit of the time without output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Span>,
-    /// End instead of waiting when a usage limit is reached.
+    /// End the run instead of waiting when a usage limit is reached.
     #[serde(default)]
     pub no_wait: bool,
-    /// What a lost session means.
+    /// What to do when the client has lost a session.
     #[serde(default)]
     pub on_lost_session: OnLostSession,
-    /// What an interrupted script means.
+    /// What to do with an interrupted script.
     #[serde(default)]
     pub interrupted_scripts: InterruptedScripts,
-    /// Whether states are used as they were at the start.
+    /// Whether the run uses its states as they were at the start.
     pub definition: Pinning,
     /// `--var`: template variables of every agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
-    /// What it executes.
+    /// The program of the run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub program: Program,
-    /// What was named when it began, and is needed to begin anew.
+    /// Flags of the start, needed to start the run again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start_flags: StartFlags,
-    /// The versions of the clients, where they say one.
+    /// The versions of the clients, if they report one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clients: BTreeMap<BackendName, String>,
     /// The user's own prices when the run began. An agent can edit the configuration, so the
@@ -93,72 +96,70 @@ pub struct Settings {
     pub prices: Option<BTreeMap<String, Price>>,
 }
 
-/// What a lost session means.
+/// What to do when the client has lost a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLostSession {
-    /// The agent fails.
     #[default]
     Fail,
-    /// The turn starts in a fresh session, and says so.
+    /// The turn starts in a fresh session, and the journal records the lost one.
     Fresh,
 }
 
-/// Whether agents share the configuration of their client.
+/// Whether agents share the client configuration of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigHome {
-    /// They use the person's own.
+    /// All agents use the configuration of the user.
     #[default]
     Shared,
-    /// Each has one of its own, below the directory of the run.
+    /// Each agent has a configuration in the directory of the run.
     PerAgent,
 }
 
-/// What an interrupted script means.
+/// What to do with an interrupted script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptedScripts {
-    /// It runs again.
     #[default]
     Rerun,
-    /// The agent fails.
     Fail,
 }
 
-/// Whether states are used as they were at the start.
+/// Whether the run uses its states as they were at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pinning {
-    /// As they were.
     #[default]
     Pinned,
-    /// As they are.
+    /// The run reads its states at every visit.
     Unpinned,
 }
 
 impl Settings {
-    /// The backend that answers the prompts of a state.
+    /// Returns the backend that answers the prompts of a state.
     pub fn backend_of<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
         front.backend.as_ref().unwrap_or(&self.backend)
     }
 
-    /// The backend that would answer the prompts of a state, were nothing played.
+    /// Returns the backend of a state, looking behind the scripted backend.
     pub fn real_backend_of<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
         self.real_backend(self.backend_of(front))
     }
 
-    /// The backend in whose place one answers: what is played today is asked of it tomorrow.
+    /// Returns the backend that `backend` replaces, or `backend` itself. A run with scripted
+    /// replies may continue with the real backend later, so rules about conversations compare the
+    /// real ones.
     pub fn real_backend<'a>(&'a self, backend: &'a BackendName) -> &'a BackendName {
         self.replayed_backend.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
     }
 
-    /// The list prices, with the run's own prices over them.
+    /// Returns the list prices, overridden by the prices of the run.
     pub fn price_list(&self) -> Prices {
         Prices::default().with(self.prices.clone().unwrap_or_default())
     }
 
-    /// Where the turns of a state queue.
+    /// Returns the lane in which the turns of a state queue.
     pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
         if let Some(work) = &definition.work {
             let asks = state.as_str().parse().is_ok_and(|key| work.agent(&key).is_some());
@@ -169,7 +170,7 @@ impl Settings {
             Some(State { kind: Kind::Prompt, front, .. }) => {
                 Lane::Prompt(self.backend_of(front).clone())
             }
-            // Adopting a definition is refused while a live agent needs a state that is gone.
+            // Not reachable: adopting a definition is refused while an agent needs a removed state.
             None => Lane::Prompt(BackendName::new("none")),
         }
     }

@@ -1,22 +1,23 @@
-//! What a turn may spend, and what it is charged afterwards.
+//! Budget shares: the amount that a turn may spend, and the charge afterwards.
+//!
+//! A share is reserved when a turn starts, so that turns in parallel cannot exceed the cap
+//! together. Prices of models are in [`crate::prices`].
 
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::run::Run;
 
-/// The answer to a paid turn that wants to start.
+/// The share of a paid turn that is ready to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// The run has no cap, and neither has the visit.
+    /// Neither the run nor the visit has a cap.
     Unlimited,
-    /// It may spend this much.
     Of(Micros),
-    /// Too little is free now, but turns in flight may give some back.
+    /// Too little is free now, but turns in flight may return a part of their shares.
     Wait,
-    /// Nothing is left.
     Nothing,
 }
 
-/// The share of the next paid turn, whose visit may still spend `visit_left`.
+/// Returns the share of the next paid turn. `visit_left` is the rest of its visit's budget.
 pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
     let Some(free) = run.unreserved() else {
         return visit_left.map_or(Share::Unlimited, Share::Of);
@@ -27,8 +28,9 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
     if free == Micros::ZERO {
         return Share::Nothing;
     }
-    // A slot that a script holds is soon a paid turn's: it must find something left.
+    // Slots of scripts count as free: a paid turn may follow soon and needs a share too.
     let slots = run.settings.max_parallel.max(1).saturating_sub(run.scheduler.paid_in_flight);
+    // More slots than agents would divide the rest into shares that no agent takes.
     let takers = run.live.saturating_sub(run.scheduler.paid_in_flight);
     let parts = u64::from(slots.min(takers).max(1));
     let fair = Micros(free.0 / parts).max(Micros::LEAST_SHARE);
@@ -53,8 +55,8 @@ pub fn charge(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
     }
 }
 
-/// Charges a turn of which only a part is known as much as the most expensive turn of the run. If the
-/// known part is larger than that, the rest stays unpriced.
+/// Charges a turn whose cost is known only in part as much as the most expensive turn of the run.
+/// If the known part is larger than that, the rest stays unpriced.
 fn incomplete(run: &Run, known: Micros) -> Charge {
     if run.most_expensive > known {
         Charge { amount: run.most_expensive, basis: Basis::Estimated }
@@ -64,7 +66,7 @@ fn incomplete(run: &Run, known: Micros) -> Charge {
 }
 
 /// Returns the charge for a turn that stopped because its share was used up: at least that share,
-/// whatever its client reports.
+/// even if its client reports less.
 pub fn charge_capped(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
     let charged = charge(run, cost, share);
     match share {

@@ -1,4 +1,4 @@
-//! The start of a run.
+//! The start of a run: its first input, and its first event.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,25 @@ use crate::ids::{BackendName, Nonce, RunId};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// How a run begins.
+/// Everything that a new run needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// Its id.
     pub run: RunId,
-    /// Its nonce.
     pub nonce: Nonce,
-    /// The workflow as it was named, absolute.
+    /// The workflow as the user named it, as an absolute path.
     pub workflow: String,
-    /// The directory or archive that is the scope, absolute.
+    /// The absolute path of the directory or archive that contains the states.
     pub scope: String,
-    /// The list of states: see `engine::scope`.
+    /// The list of states; see `engine::scope`.
     pub manifest: Value,
-    /// Where `main` starts to work.
+    /// The working directory of `main`.
     pub cwd: String,
     /// `--input`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// What governs it.
+    /// The settings of the run.
     pub settings: Settings,
-    /// The backends that its states may ask; none where that was not written down.
+    /// The backends that its states may use; empty in older journals, which do not record them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub backends: BTreeSet<BackendName>,
 }

@@ -1,19 +1,19 @@
-//! What a person named when a run began.
+//! Flags that a user gave when a run started.
 //!
-//! None of it governs the run: a document is pinned with its schemas, and an agent knows where it
-//! works. It is kept for whoever begins such a run anew.
+//! They do not influence the run, because its document is pinned with its schemas and each agent
+//! knows its working directory. They are kept for a command that starts the same run again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::BackendName;
 
-/// What was named when a run began, where it was.
+/// The flags of the start, if given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StartFlags {
-    /// `--workspace`, absolute.
+    /// `--workspace`, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// `--schema-path`, each relative to the workspace.
+    /// `--schema-path`, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schema_paths: Vec<String>,
     /// `--backend`

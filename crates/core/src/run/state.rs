@@ -1,4 +1,8 @@
-//! What a run is between two inputs. It holds what is live or failed, and counters for the rest.
+//! The state of a run between two inputs.
+//!
+//! It holds agents that are live or failed, and only counters for those that ended, so that its
+//! size does not grow with the history. Only `apply` changes it. Its status for users is computed
+//! in [`mod@crate::view::status`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,62 +24,57 @@ use crate::scheduler::Hold;
 /// One execution of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its id.
     pub id: RunId,
-    /// Session ids and process markers are derived from it.
+    /// The seed of session ids and process markers.
     pub nonce: Nonce,
-    /// The workflow as it was named, absolute.
+    /// The absolute path of the workflow as the user named it.
     pub workflow: String,
-    /// The directory or archive that is its scope, absolute.
+    /// The absolute path of the directory or archive that contains its states.
     pub scope: String,
-    /// The list of its states.
     pub manifest: Value,
-    /// What governs it.
     pub settings: Settings,
     /// Live and failed agents.
     pub agents: BTreeMap<AgentId, Agent>,
-    /// How many agents there have been.
+    /// How many agents were ever spawned.
     pub born: u64,
-    /// How many are live.
     pub live: u32,
-    /// How many ended well.
+    /// How many agents ended with a result.
     pub ended: u64,
-    /// Those that failed.
+    /// Failed agents.
     pub failed: BTreeSet<AgentId>,
-    /// Those whose fork waits, the oldest first.
+    /// Agents whose fork waits for room, oldest first.
     pub held: VecDeque<AgentId>,
-    /// Their turns.
     pub scheduler: Scheduler,
-    /// What all turns cost.
+    /// The cost of all turns.
     pub spent: Micros,
-    /// What the most expensive turn cost.
+    /// The cost of the most expensive turn, which estimates turns of unknown cost.
     pub most_expensive: Micros,
-    /// How many turns could not be priced.
+    /// How many turns have no price.
     pub unpriced: u64,
-    /// How many visits there have been.
+    /// How many visits were ever entered.
     pub visits: u64,
     /// How many turns were settled.
     pub settled: u64,
-    /// Where it stands.
+    /// The phase that the run is in.
     pub phase: Phase,
-    /// Requests that were seen.
+    /// Idempotency keys of the requests that were recorded.
     pub keys: BTreeSet<String>,
-    /// Where its steps stand, when it is one of steps.
+    /// The progress of its steps, if it runs a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Box<StepsState>>,
 }
 
-/// Where a run stands.
+/// A phase in the life of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Nothing has been recorded.
     Unborn,
-    /// It goes on.
+    /// Turns may start.
     Open,
-    /// It was asked to end, and waits for turns in flight.
+    /// A stop was requested. Turns in flight may still end.
     Stopping(StopMode),
-    /// It has no more to do.
+    /// No turn starts until a resume.
     Ended(Ending),
 }
 
@@ -108,13 +107,13 @@ impl Default for Run {
 }
 
 impl Run {
-    /// What is neither spent nor reserved; none without a cap.
+    /// Returns the money that is neither spent nor reserved; `None` without a cap.
     pub fn unreserved(&self) -> Option<Micros> {
         let cap = self.settings.budget?;
         Some(cap.minus(self.spent).minus(self.scheduler.reserved))
     }
 
-    /// Where it goes on: the states of its agents, also of those that failed, and of their returns.
+    /// Returns the states of all agents, including failed ones, and of their returns.
     pub fn places(&self) -> impl Iterator<Item = &StateName> {
         self.agents.values().flat_map(|agent| {
             let returns = agent.stack.iter().map(|frame| &frame.state);
@@ -122,13 +121,13 @@ impl Run {
         })
     }
 
-    /// How many workers are live; `main` is none.
+    /// Returns the number of live workers, which excludes `main`.
     pub fn live_workers(&self) -> u32 {
         let main = self.agents.get(&AgentId::main()).is_some_and(Agent::is_live);
         self.live.saturating_sub(u32::from(main))
     }
 
-    /// When something durable is due: a retry, the end of a usage limit, a question.
+    /// Returns the time of the next durable wait that ends: a retry, a usage limit or a question.
     pub fn next_due(&self) -> Option<Timestamp> {
         if self.phase != Phase::Open {
             return None;

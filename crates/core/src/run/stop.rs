@@ -1,20 +1,20 @@
-//! How a run, or a turn, is stopped.
+//! The ways to stop a run, and the causes that interrupt a turn.
 
 use serde::{Deserialize, Serialize};
 
-/// How a run is asked to end.
+/// How a run should end. The order is by strength: a later variant overrides an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopMode {
-    /// When the turns in flight are over.
+    /// When the turns in flight have ended.
     AfterTurn,
-    /// Now: turns in flight are interrupted.
+    /// Now. Turns in flight are interrupted.
     Now,
-    /// Now, and for good.
+    /// Now, without the possibility to resume.
     Cancel,
 }
 
-/// Who cut a turn off.
+/// The cause of an interrupted turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interruption {

@@ -4,7 +4,7 @@ use super::share::{charge, charge_capped};
 use super::state::Run;
 use crate::budget::{Charge, Cost, Micros};
 
-/// What a transcript tells about the cost of an attempt.
+/// The cost of an attempt according to its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TranscriptCost {
     /// The cost, as far as it is known.

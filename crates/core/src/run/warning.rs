@@ -1,4 +1,4 @@
-//! Findings that stop nothing.
+//! Warnings: findings that change nothing in a run.
 
 use std::fmt;
 
@@ -8,34 +8,29 @@ use crate::protocol::{Malformed, TagName};
 use crate::text::counted;
 use serde::{Deserialize, Serialize};
 
-/// Something worth a look that stops nothing.
+/// A finding that a user should see, but that stops nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warning {
     /// A malformed tag beside a valid one.
     MalformedTag(Malformed),
-    /// An attribute that means nothing.
+    /// An attribute that its tag does not have.
     UnknownAttribute {
-        /// On which tag.
         tag: TagName,
-        /// Its name.
         name: String,
     },
     /// The output was not UTF-8; the bad bytes became U+FFFD.
     InvalidUtf8,
     /// The prompt names a template variable that nothing binds.
     UnknownVariable {
-        /// Its name.
         name: String,
     },
     /// `stack="clear"` dropped pending returns.
     ReturnsDropped {
-        /// How many.
         frames: u32,
     },
     /// The client denied a tool.
     ToolDenied {
-        /// Which.
         tool: String,
     },
     /// The run has spent this much of its cap.
@@ -43,31 +38,28 @@ pub enum Warning {
         /// 50, 80 or 95.
         percent: u32,
     },
-    /// An iteration failed, and the loop goes on.
+    /// An iteration failed, and the loop continues.
     IterationFailed {
-        /// Which, from 1.
+        /// The iteration, from 1.
         iteration: u32,
-        /// Why.
         failure: Failure,
     },
     /// The result of an iteration does not count, because the command did not pass.
     ResultRefused {
-        /// Which, from 1.
+        /// The iteration, from 1.
         iteration: u32,
         /// `exit status 1`
         why: String,
     },
     /// The loop ended without a result.
     Exhausted {
-        /// After how many iterations.
+        /// The number of iterations.
         iterations: u32,
-        /// The command that no result passed.
+        /// The command that no result passed, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },
-    /// Something else.
     Other {
-        /// What.
         message: String,
     },
 }

@@ -1,19 +1,24 @@
-//! How long to wait before another try. No dice: the jitter is a hash of the turn and its attempt.
+//! The wait before a retry.
+//!
+//! There is no random number: the jitter is a hash of the turn and its attempt, because a replay of
+//! the journal must compute the same wait.
 
 use crate::ids::TurnId;
 use crate::time::Span;
 
-/// No wait is longer.
+/// The longest possible wait: the longest base plus its jitter.
 pub const LONGEST: Span = Span(BASE + BASE / 4);
+// Milliseconds: the longest base of a wait, 5 minutes.
 const BASE: u64 = 300_000;
 
-/// The wait before retry `retry` (from 1): 2 s doubling up to 5 min, plus up to a quarter of it.
+/// Returns the wait before retry `retry` (from 1): 2 s, doubled up to 5 min, plus up to a quarter.
 pub fn backoff(turn: &TurnId, attempt: u32, retry: u32) -> Span {
+    // 20 doublings exceed the maximum by far; the limit only keeps the shift from overflowing.
     let doubled = 2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(20));
     let base = doubled.min(BASE);
     let hash = blake3::hash(format!("backoff\n{turn}\n{attempt}").as_bytes());
-    let dice = u64::from(hash.as_bytes()[0]);
-    Span(base + base * dice / (4 * 255))
+    let jitter = u64::from(hash.as_bytes()[0]);
+    Span(base + base * jitter / (4 * 255))
 }
 
 #[cfg(test)]
@@ -21,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_limit_and_are_the_same_every_time() {
+    fn waits_double_up_to_a_limit() {
         let turn: TurnId = "main.1.1".parse().unwrap();
         for (retry, base) in [(1, 2_000), (2, 4_000), (5, 32_000), (9, 300_000), (400, 300_000)] {
             let wait = backoff(&turn, 7, retry);

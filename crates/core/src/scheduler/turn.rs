@@ -1,4 +1,8 @@
-//! Turns at the scheduler.
+//! Turns, and the queues and counters of the scheduler.
+//!
+//! Each agent has at most one turn. The counters (`in_flight`, `paid_in_flight`, `reserved`) are
+//! kept beside the turns, so that no step has to look at every agent. Every method accepts an agent
+//! without a turn, because `apply` cannot fail.
 
 use crate::protocol::Notice;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,98 +16,91 @@ use crate::protocol::Fault;
 use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
-/// Everything that wants, has or awaits a turn.
+/// All turns that are queued, in flight or waiting, with the open questions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduler {
-    /// The current turn of each live agent.
+    /// The current turn of each agent.
     pub turns: BTreeMap<AgentId, Turn>,
-    /// Waiting turns by lane and place.
+    /// Queued turns by lane and place.
     #[serde(with = "pairs")]
     pub queues: BTreeMap<Lane, BTreeMap<u64, AgentId>>,
-    /// The next place.
+    /// The next free place at the back.
     pub next_order: u64,
-    /// The turns in flight.
+    /// Agents whose turns are in flight.
     pub in_flight: BTreeSet<AgentId>,
-    /// How many of them are paid.
+    /// How many turns in flight are paid.
     pub paid_in_flight: u32,
-    /// The shares of turns in flight.
+    /// The sum of the shares of turns in flight.
     pub reserved: Micros,
     /// Retries that wait for their time.
     pub retries: BTreeSet<(Timestamp, AgentId)>,
-    /// Backends of which no turn starts.
+    /// Backends whose turns do not start.
     pub holds: BTreeMap<BackendName, Hold>,
-    /// Open questions.
+    /// Open questions, with their expiry.
     pub asks: BTreeMap<TurnId, Option<Timestamp>>,
-    /// When they expire.
+    /// Open questions ordered by expiry.
     pub expiries: BTreeSet<(Timestamp, TurnId)>,
 }
 
 /// One turn, from the moment it is wanted until it is settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Its id.
     pub id: TurnId,
-    /// Where it queues.
     pub lane: Lane,
-    /// What it sends.
     pub prompt: Prompt,
-    /// How a first attempt gets its conversation.
+    /// How the first attempt gets its conversation.
     pub plan: SessionPlan,
-    /// How the last attempt got it; none before the first.
+    /// How the last attempt got its conversation; `None` before the first.
     pub current: Option<SessionPlan>,
-    /// The conversation that an attempt opened, where its client could not take the id that was
-    /// chosen for it.
+    /// The session that an attempt opened, if its client could not use the chosen id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<SessionId>,
     /// Its last place in the queue.
     pub order: u64,
     /// Attempts so far.
     pub attempt: u32,
-    /// What the next attempt tells the client; none at the first.
+    /// The notice for the client at the next attempt; `None` at the first.
     pub notice: Option<Notice>,
-    /// Attempts in a row that ended early, by a crash or a used-up share, and made no progress.
-    // Golden runs have it under its first name.
+    /// Attempts in a row that ended early, by a crash or a used-up share, without progress.
+    // Serialized under its first name, which the golden journals use.
     #[serde(rename = "crashes")]
     pub stalls: u32,
-    /// Whether its client is being ended because its share does not fit the cap any more.
+    /// Whether Raymond is ending its client because its share does not fit the cap any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,
-    /// Where it stands.
+    /// The phase that the turn is in.
     pub phase: Phase,
 }
 
-/// Where a turn stands.
+/// A phase in the life of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits for a slot and a share.
+    /// The turn waits for a slot and a share.
     Queued,
-    /// It is in flight, with this share.
+    /// The turn is in flight.
     Running {
-        /// What it may spend.
+        /// The budget share; `None` without a cap, and for scripts.
         share: Option<Micros>,
     },
-    /// It failed and is tried again then.
-    Retrying {
-        /// When.
-        until: Timestamp,
-    },
-    /// It is over or was cut off, and waits for what follows.
+    /// The turn failed and is tried again at `until`.
+    Retrying { until: Timestamp },
+    /// The turn has ended or was interrupted, and nothing is queued.
     Idle,
 }
 
-/// Where turns queue: a lane that is blocked does not block the others.
+/// A queue of turns. A lane that is blocked does not block the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// Scripts cost nothing.
+    /// Turns of scripts, which cost nothing.
     Script,
     /// Turns of this backend.
     Prompt(BackendName),
 }
 
 impl Lane {
-    /// Whose turns queue there; nobody answers a script.
+    /// Returns the backend of the lane; `None` for scripts.
     pub const fn backend(&self) -> Option<&BackendName> {
         match self {
             Self::Script => None,
@@ -112,18 +109,17 @@ impl Lane {
     }
 }
 
-/// What a turn sends.
+/// The text that a turn sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
     /// The body of the state.
     Body,
-    /// A reminder.
     Reminder(Fault),
 }
 
 impl Scheduler {
-    /// Why no turn of this lane starts; scripts always may.
+    /// Returns why no turn of this lane starts. Scripts are never held.
     pub fn hold(&self, lane: &Lane) -> Option<&Hold> {
         match lane {
             Lane::Script => None,
@@ -131,14 +127,14 @@ impl Scheduler {
         }
     }
 
-    /// A new turn waits, in place of whatever the agent had.
+    /// Queues a new turn in place of any earlier turn of its agent.
     pub(crate) fn queue(&mut self, turn: Turn) {
         self.leave(&turn.id.agent);
         self.take_place(&turn.lane.clone(), turn.order, &turn.id.agent);
         self.turns.insert(turn.id.agent.clone(), turn);
     }
 
-    /// A known turn waits again.
+    /// Queues a known turn again.
     pub(crate) fn requeue(&mut self, agent: &AgentId, order: u64, notice: Notice) {
         self.leave(agent);
         let Some(turn) = self.turns.get_mut(agent) else {
@@ -156,7 +152,7 @@ impl Scheduler {
         self.next_order = self.next_order.max(order.saturating_add(1));
     }
 
-    /// Only its own place: an order that another turn took since stays taken.
+    /// Leaves a place in the queue, unless another turn has taken the same order since.
     fn leave_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
         if let Some(queue) = self.queues.get_mut(lane) {
             if queue.get(&order) == Some(agent) {
@@ -168,7 +164,7 @@ impl Scheduler {
         }
     }
 
-    /// A waiting turn is in flight.
+    /// Puts a queued turn into flight.
     pub(crate) fn start(
         &mut self,
         agent: &AgentId,
@@ -189,14 +185,14 @@ impl Scheduler {
         self.reserved = self.reserved.plus(share.unwrap_or_default());
     }
 
-    /// The client of a turn in flight is being ended because its share does not fit the cap any more.
+    /// Marks a turn in flight as recalled.
     pub(crate) fn recall(&mut self, agent: &AgentId) {
         if let Some(turn) = self.turns.get_mut(agent) {
             turn.recalled = true;
         }
     }
 
-    /// A turn is no longer in flight: its slot and its share are free.
+    /// Ends the flight of a turn and frees its slot and its share.
     pub(crate) fn land(&mut self, agent: &AgentId) {
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
@@ -209,7 +205,7 @@ impl Scheduler {
         }
     }
 
-    /// A turn waits for its time.
+    /// Lets a turn wait until `until`.
     pub(crate) fn retry_at(&mut self, agent: &AgentId, until: Timestamp) {
         self.leave(agent);
         let Some(turn) = self.turns.get_mut(agent) else {
@@ -219,8 +215,8 @@ impl Scheduler {
         self.retries.insert((until, agent.clone()));
     }
 
-    /// Nobody waits for this agent's turn any more; what is known of it stays for a revival, and
-    /// one in flight lands later.
+    /// Takes the agent's turn out of its queue. The turn stays known for a revival, and a turn in
+    /// flight lands later.
     pub(crate) fn give_up(&mut self, agent: &AgentId) {
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
@@ -231,31 +227,33 @@ impl Scheduler {
             Phase::Retrying { until } => {
                 self.retries.remove(&(until, agent.clone()));
             }
+            // The client still runs and will be paid, so slot and share stay taken until its
+            // outcome.
             running @ Phase::Running { .. } => turn.phase = running,
             Phase::Idle => {}
         }
     }
 
-    /// The agent's turn is over for good.
+    /// Drops the agent's turn.
     pub(crate) fn forget(&mut self, agent: &AgentId) {
         self.leave(agent);
         self.turns.remove(agent);
     }
 
-    /// The turn stands nowhere, wherever it stood: every count follows.
+    /// Takes the turn out of every queue and counter.
     fn leave(&mut self, agent: &AgentId) {
         self.land(agent);
         self.give_up(agent);
     }
 
-    /// A question is open.
+    /// Opens a question.
     pub(crate) fn ask(&mut self, ask: &TurnId, due: Option<Timestamp>) {
         self.close(ask);
         self.asks.insert(ask.clone(), due);
         self.expiries.extend(due.map(|due| (due, ask.clone())));
     }
 
-    /// A question is closed.
+    /// Closes a question.
     pub(crate) fn close(&mut self, ask: &TurnId) {
         if let Some(Some(due)) = self.asks.remove(ask) {
             self.expiries.remove(&(due, ask.clone()));
@@ -264,13 +262,13 @@ impl Scheduler {
 }
 
 impl Turn {
-    /// Whether its conversation is one that it opens itself.
+    /// Returns whether the turn opens a new conversation.
     pub const fn opens(&self) -> bool {
         matches!(self.plan, SessionPlan::Fresh(_))
     }
 
-    /// How the next attempt gets its conversation: once an attempt may have opened it, the client is
-    /// asked for it first.
+    /// Returns how the next attempt gets its conversation. Once an attempt may have opened a
+    /// session, the client is asked to resume that session first.
     pub fn next_plan(&self) -> SessionPlan {
         match (&self.current, &self.opened) {
             (None, _) => self.plan.clone(),
@@ -280,7 +278,7 @@ impl Turn {
     }
 }
 
-/// A lane is no string, so it cannot be a key in JSON: the queues travel as pairs.
+/// Serializes the queues as pairs, because a lane is not a string and cannot be a key in JSON.
 mod pairs {
     use std::collections::BTreeMap;
 

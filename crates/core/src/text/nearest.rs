@@ -1,15 +1,15 @@
-//! The name that was probably meant.
+//! Finds the name that was probably meant.
 //!
-//! Edit distance with transpositions, ignoring case, within a narrow band: a name far from every
-//! candidate gets no suggestion, and a hostile name costs no more than a long file name does.
+//! It uses the edit distance with transpositions, ignoring case, within a narrow band: a name far
+//! from every candidate gets no suggestion, and a hostile name costs no more than a long file name.
 
-/// Names longer than this have no neighbours: it is the longest file name.
+/// Longest name that is compared, in bytes: the longest file name on common file systems.
 const LONGEST: usize = 255;
 
-/// The most edits between a name and its suggestion.
+/// Maximum number of edits between a name and its suggestion.
 const MOST_EDITS: usize = 3;
 
-/// The candidate nearest to `name`, the first of several; none when all are far away.
+/// Returns the candidate nearest to `name`, or the first of several; `None` if all are far away.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
@@ -27,7 +27,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         match distance(&name, &folded(candidate), limit) {
             Some(0) => return Some(candidate),
-            // From now on only a nearer one is of interest.
+            // From now on only a nearer candidate matters.
             Some(edits) => {
                 limit = edits - 1;
                 best = Some(candidate);
@@ -42,7 +42,8 @@ fn folded(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// The number of insertions, deletions, replacements and swaps of neighbours, at most `limit`.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours, if it is at
+/// most `limit`.
 fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
@@ -55,6 +56,7 @@ fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
         if i <= limit {
             row[0] = i;
         }
+        // Cells outside this band differ by more than `limit` in any case.
         for j in i.saturating_sub(limit).max(1)..=(i + limit).min(b.len()) {
             let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
             let mut edits = replaced.min(above[j] + 1).min(row[j - 1] + 1);
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edits_of_short_names_are_counted_one_by_one() {
+    fn edits_of_short_names_are_exact() {
         let check = |name: &str, candidate: &str, is_near: bool| {
             let expected = is_near.then_some(candidate);
             assert_eq!(nearest(name, [candidate]), expected, "{name} {candidate}");
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_a_file_name_has_neighbours() {
+    fn too_long_names_have_no_suggestion() {
         let (longest, longer) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
         let check = |name: &str, candidate: &str, is_near: bool| {
             assert_eq!(nearest(name, [candidate]).is_some(), is_near);

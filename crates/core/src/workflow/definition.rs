@@ -1,7 +1,7 @@
-//! The states of one scope, parsed.
+//! The parsed states of one scope.
 //!
-//! [`Definition::parse`] takes every file of the scope at once and names every mistake at once. What
-//! no policy and no entry reaches cannot hurt a run: mistakes there are warnings.
+//! [`Definition::parse`] takes every file of the scope and reports every mistake. A mistake in a
+//! state that neither the entry nor a policy reaches cannot affect a run, so it is only a warning.
 
 use crate::extension::{Kind, Platform};
 use std::collections::BTreeMap;
@@ -24,68 +24,63 @@ pub mod steps;
 
 pub use reachability::{Mark, Reachability};
 
-/// A file of the scope as it was found.
+/// A file of the scope, not parsed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its name, without any folder.
+    /// The file name, without any folder.
     pub name: String,
-    /// What it holds.
     pub bytes: Arc<[u8]>,
-    /// Whether it may be executed by its own interpreter.
+    /// Whether the file is executable, so that its own interpreter can run it.
     pub executable: bool,
 }
 
 /// The states that a run may refer to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// Where a run starts.
+    /// The place where a run starts.
     pub entry: StateName,
-    /// Every state of the scope, those that this platform cannot run included.
+    /// Every state of the scope, including those that this platform cannot run.
     pub states: BTreeMap<StateName, State>,
-    /// Which of them can be run.
+    /// The platform, which decides which states can run.
     pub platform: Platform,
-    /// The document of a run of steps, which has no states.
+    /// The document of a run of steps. Such a run has no states.
     pub work: Option<Box<StepsProgram>>,
-    /// Its agent steps as prompts: what is asked for them of a backend is weighed like that of states.
+    /// The agent steps of the document as prompts, so that their backend requirements are checked
+    /// like those of states.
     pub asking: Vec<State>,
 }
 
-/// One state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Its file name.
     pub name: StateName,
-    /// Prompt or script.
     pub kind: Kind,
-    /// Its settings and its policy; empty for scripts.
+    /// Settings and policy; empty for scripts.
     pub front: Arc<Frontmatter>,
-    /// What a prompt sends: the text below the frontmatter. Empty for scripts.
+    /// The text below the frontmatter, which a prompt sends. Empty for scripts.
     pub body: Arc<str>,
-    /// The whole file.
     pub source: SourceFile,
-    /// Of the whole file.
+    /// The hash of the whole file.
     pub hash: Hash,
 }
 
-/// Where a run starts.
+/// The place where a run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// At `1_START` or `START`, whichever the scope has.
+    /// At `1_START` or `START`, whichever is in the scope.
     Entry,
-    /// At this file, which was named by its path.
+    /// At this file, which the user named by its path.
     State(String),
-    /// At this prompt, which `ralph` repeats: what it says about transitions means nothing.
+    /// At this prompt, which `ralph` repeats. Its transitions are ignored.
     Ralph(String),
-    /// At the first step of the one file, which is a document.
+    /// At the first step of the only file, which is a document.
     Steps,
 }
 
 /// A definition without errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The definition.
     pub definition: Definition,
-    /// What is worth a look, sorted by file and place.
+    /// Warnings, sorted by file and place.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -93,17 +88,16 @@ pub struct Parsed {
 pub(super) mod fixture {
     use super::*;
 
-    /// Files that say nothing.
+    /// Returns files without frontmatter.
     pub(crate) fn files(names: &[&str]) -> Vec<SourceFile> {
         names.iter().map(|name| file(name, "text")).collect()
     }
 
-    /// A file of text.
     pub(crate) fn file(name: &str, text: &str) -> SourceFile {
         SourceFile { name: name.to_owned(), bytes: text.as_bytes().into(), executable: false }
     }
 
-    /// A definition of files that say nothing.
+    /// Returns a definition of files without frontmatter.
     pub(crate) fn definition(names: &[&str], start: &Start, platform: Platform) -> Definition {
         Definition::parse(files(names), start, platform).unwrap().definition
     }

@@ -1,9 +1,9 @@
-//! What scripts are told, as environment variables.
+//! Environment variables of scripts.
 //!
-//! Attributes and variables are exported under a prefix, never under their own name: `BASH_ENV`
-//! would be code. A name that was folded onto another one is an error, because neither value could
-//! be told from the other. The caller removes what it inherited itself ([`is_ours`]), so that an
-//! unbound result is not an outer run's.
+//! Attributes and variables are exported under a prefix and never under their own names, because a
+//! name such as `BASH_ENV` would execute code. Two names that become one variable are an error,
+//! because one value would replace the other. The caller removes inherited variables ([`is_ours`]),
+//! so that a script never sees the result of an outer run.
 
 use std::collections::BTreeMap;
 
@@ -11,61 +11,49 @@ use crate::value::{BlobRef, Value};
 
 use super::template::Bindings;
 
-/// The largest value that is passed as a variable: a process takes strings up to 128 KiB.
+/// Largest value of a variable, in bytes: half of the 128 KiB that Linux allows for one string of a
+/// new process.
 pub const LARGEST: u64 = 64 * 1024;
 
 /// Why an environment cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError<E> {
-    /// Two names become one variable.
+    /// Two names become the same variable.
     #[error(transparent)]
     Collision(#[from] Collision),
     /// A value is too large for a variable.
     #[error("{variable} has {length} bytes, and a script takes at most {LARGEST}")]
-    TooLarge {
-        /// The variable.
-        variable: String,
-        /// Its length.
-        length: u64,
-    },
-    /// A value holds a NUL, which no variable can.
+    TooLarge { variable: String, length: u64 },
+    /// A value contains a NUL, which a variable cannot.
     #[error("{0} holds a NUL, and an environment variable cannot")]
     Nul(String),
     /// A stored value could not be read.
     #[error("could not read the value of {variable}")]
-    Load {
-        /// The variable.
-        variable: String,
-        /// Why.
-        source: E,
-    },
+    Load { variable: String, source: E },
 }
 
-/// Two names that become one variable.
+/// Two names that become the same variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{first:?} and {second:?} would both be {variable} in the environment of scripts")]
 pub struct Collision {
-    /// One name.
     pub first: String,
-    /// The other.
     pub second: String,
-    /// The variable.
     pub variable: String,
 }
 
-/// What a script is told beside its bindings.
+/// The parts of a script's environment that are not bindings.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptVisit<'a> {
-    /// `RAYMOND_VISIT`: the same on every attempt.
+    /// `RAYMOND_VISIT`, which is the same on every attempt.
     pub key: &'a str,
-    /// Where the caller put the result; used only when one is bound.
+    /// The file with the result, used only if there is a result.
     pub result_file: &'a str,
 }
 
-/// Reads a stored text.
+/// A function that reads a stored text.
 pub type Load<'l, E> = &'l mut dyn FnMut(&BlobRef) -> Result<String, E>;
 
-/// The environment variables of a script, in order of name within each kind.
+/// Returns the environment variables of a script, ordered by name within each kind.
 pub fn environment<E>(
     bindings: &Bindings<'_>,
     visit: &ScriptVisit<'_>,
@@ -94,6 +82,8 @@ pub fn environment<E>(
         variables.push(named("RESULT_FILE", visit.result_file));
         match text("RAYMOND_RESULT", result, load) {
             Ok(text) => variables.extend([named("RESULT", &text), named("INPUT", &text)]),
+            // A result that does not fit a variable is not an error: the script can read the result
+            // file.
             Err(EnvironmentError::TooLarge { .. } | EnvironmentError::Nul(_)) => {}
             Err(error) => return Err(error),
         }
@@ -101,7 +91,7 @@ pub fn environment<E>(
     Ok(variables)
 }
 
-/// Whether a variable is one that [`environment`] sets; an inherited one must not reach a script.
+/// Returns whether [`environment`] sets this variable. An inherited one must not reach a script.
 pub fn is_ours(variable: &str) -> bool {
     let Some(rest) = variable.strip_prefix("RAYMOND_") else {
         return false;
@@ -121,12 +111,12 @@ pub fn is_ours(variable: &str) -> bool {
         )
 }
 
-/// Refuses `--var` names that become the same variable; for the start of a run.
+/// Rejects `--var` names that become the same variable. Called before a run starts.
 pub fn check_vars(vars: &BTreeMap<String, String>) -> Result<(), Collision> {
     check_distinct("VAR", vars.keys().map(String::as_str))
 }
 
-/// Refuses fork attributes that become the same variable.
+/// Rejects fork attributes that become the same variable.
 pub fn check_attributes<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Collision> {
     check_distinct("ATTR", names)
 }
@@ -229,7 +219,7 @@ mod tests {
 
     // proves: S27
     #[test]
-    fn a_script_is_told_where_it_is_and_what_it_was_given() {
+    fn script_environment_names_visit_and_values() {
         let variables = build(
             Some(&"payload".into()),
             &[("BASH_ENV", "x".into()), ("item-no", "7".into())],
@@ -254,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_always_a_file_and_a_variable_when_it_can_be_one() {
+    fn result_is_a_file_and_often_a_variable() {
         let file = ("RAYMOND_RESULT_FILE", "/runs/result");
         let check = |result: Option<&Value>, stored: &str, expected: &[(&str, &str)]| {
             let variables = build(result, &[], &[], stored).unwrap();

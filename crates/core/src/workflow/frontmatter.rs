@@ -1,8 +1,8 @@
-//! The YAML block at the top of a prompt.
+//! Frontmatter: the YAML block at the top of a prompt.
 //!
-//! [`parse`] never fails: it reads what can be read and names every mistake, with its place. A
-//! mistake in one key leaves the others as they are written. Names of states are collected, not
-//! resolved: that needs the whole scope.
+//! [`parse`] never fails: it reads what it can, and reports every mistake with its place. A mistake
+//! in one key does not affect the others. Names of states are collected but not resolved, because
+//! that needs the whole scope.
 
 use std::ops::Range;
 
@@ -22,104 +22,95 @@ mod yaml;
 
 pub use keys::KEYS;
 
-/// What a state says about itself. Absent keys leave the choice to flags and configuration.
+/// The settings of a state. An absent key leaves the choice to flags and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frontmatter {
-    /// What the state may emit.
+    /// The transitions that the state may emit.
     pub policy: Policy,
-    /// The model of its turns.
     pub model: Option<String>,
-    /// The effort of its turns.
     pub effort: Option<String>,
-    /// The backend of its turns.
     pub backend: Option<BackendName>,
-    /// The client's permission mode.
     pub permission_mode: Option<String>,
-    /// Tools that are allowed beside those of flags and configuration.
+    /// Tools that are allowed in addition to those of flags and configuration.
     pub allow: Vec<String>,
-    /// Tools that are denied; they win.
+    /// Tools that are denied. They override `allow`.
     pub deny: Vec<String>,
-    /// What a denied tool means.
+    /// What to do when the client denies a tool.
     pub on_denied: OnDenied,
-    /// Directories that the client may use.
+    /// Additional directories that the client may use.
     pub add_dirs: Vec<String>,
     /// The client's MCP configuration.
     pub mcp_config: Option<String>,
-    /// Appended to the client's system prompt.
+    /// Text that is appended to the client's system prompt.
     pub append_system_prompt: Option<String>,
-    /// The longest a turn may take.
+    /// The time limit of a turn.
     pub timeout: Option<Span>,
-    /// The longest a turn may be silent.
+    /// The limit of the time without output.
     pub idle_timeout: Option<Span>,
-    /// How often one agent may enter the state; at least 1.
+    /// How often one agent may enter the state, at least 1.
     pub max_visits: Option<u32>,
-    /// Where a transition leads instead when that number is reached; as written.
+    /// The state that a transition enters instead once `max_visits` is reached, as written.
     pub then: Option<String>,
-    /// The cap for all turns of one visit.
+    /// The budget for all turns of one visit.
     pub budget: Option<Micros>,
-    /// One line for screens.
+    /// A description of one line.
     pub description: Option<String>,
 }
 
-/// What a denied tool means for the visit.
+/// What to do when the client denies a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDenied {
-    /// A warning.
     #[default]
     Warn,
-    /// A reminder.
     Remind,
-    /// The end of the agent.
+    /// The agent fails.
     Fail,
 }
 
-/// A prompt, read.
+/// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt<'t> {
-    /// What could be read of its frontmatter.
+    /// The readable part of its frontmatter.
     pub front: Frontmatter,
-    /// The text below it.
+    /// The text below the frontmatter.
     pub body: &'t str,
-    /// The names of states in it, in order.
+    /// The names of states in the frontmatter, in order.
     pub mentions: Vec<Mention>,
-    /// The keys of its frontmatter, in order.
+    /// The keys of the frontmatter, in order.
     pub keys: Vec<Key>,
-    /// Its mistakes, in no particular order; they name no file.
+    /// The mistakes, unsorted and without a file name.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A key of a frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// As written.
     pub name: String,
-    /// Its bytes in the file.
+    /// The bytes in the file.
     pub span: Range<usize>,
 }
 
 /// The name of a state in a frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// As written; it is a name, not a path.
+    /// As written. It is a valid file name.
     pub name: String,
-    /// Its bytes in the file.
+    /// The bytes in the file.
     pub span: Range<usize>,
-    /// What it is named for.
     pub role: Role,
 }
 
-/// What a state is named for.
+/// The role of a name in a frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A policy allows it as the target of this tag.
     Policy(TagName),
     /// A policy allows it as the `return` or `next` of this tag.
     Following(TagName),
-    /// A transition beyond `max_visits` goes there.
+    /// A transition enters it once `max_visits` is reached.
     Then,
 }
 
-/// Reads a prompt: its frontmatter, where there is one, and its body.
+/// Parses a prompt into its frontmatter, if there is one, and its body.
 pub fn parse(text: &str) -> Prompt<'_> {
     let mut reader = reader::Reader::new(text);
     let (front, body) = match split::split(text) {

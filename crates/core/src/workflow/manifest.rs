@@ -1,4 +1,7 @@
-//! What a definition consists of, short enough to be recorded: names and hashes, no text.
+//! Manifests: the names and hashes of a definition's states, without their texts.
+//!
+//! A manifest is small enough to be journalled. It identifies the pinned states of a run, and shows
+//! what an edit changed.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +16,32 @@ use super::definition::Definition;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Manifest {
-    /// One entry per state.
     pub states: Vec<Entry>,
 }
 
-/// One state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its file name.
     pub name: StateName,
-    /// Of the whole file.
+    /// The hash of the whole file.
     pub hash: Hash,
-    /// Whether its own interpreter may be asked to run it.
+    /// Whether the file is executable, so that its own interpreter can run it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }
 
-/// How one manifest differs from an earlier one.
+/// The differences between two manifests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// In both, with other bytes or another right to be executed.
+    /// States in both, with other bytes or another executable flag.
     pub changed: Vec<StateName>,
-    /// Only in the later one.
+    /// States only in the later manifest.
     pub added: Vec<StateName>,
-    /// Only in the earlier one.
+    /// States only in the earlier manifest.
     pub removed: Vec<StateName>,
 }
 
 impl Manifest {
-    /// What changed between `earlier` and this one.
+    /// Returns what changed since `earlier`.
     pub fn changes_since(&self, earlier: &Self) -> Changes {
         let index = |manifest: &Self| -> BTreeMap<StateName, Entry> {
             let entries = manifest.states.iter();
@@ -56,21 +56,20 @@ impl Manifest {
                 Some(_) => {}
             }
         }
-        let gone = before.into_keys().filter(|name| !after.contains_key(name));
-        changes.removed = gone.collect();
+        let removed = before.into_keys().filter(|name| !after.contains_key(name));
+        changes.removed = removed.collect();
         changes
     }
 }
 
 impl Changes {
-    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.added.is_empty() && self.removed.is_empty()
     }
 }
 
 impl Definition {
-    /// What the definition consists of.
+    /// Returns the manifest of the definition.
     pub fn manifest(&self) -> Manifest {
         let states = self.states.values().map(|state| Entry {
             name: state.name.clone(),
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_additions_and_removals_are_told_apart() {
+    fn edits_additions_and_removals_are_distinguished() {
         let before = manifest(&[
             ("START.md", "a", false),
             ("B.sh", "b", false),

@@ -1,15 +1,15 @@
-//! Target names: what is a name, and what it resolves to.
+//! Target names: which texts are names, and why a name does not resolve.
 //!
-//! A target is a file name inside the scope, never a path. It may omit its extension when one state
-//! of that stem can be run here; a name with a supported extension means exactly that file.
+//! A target is a file name in the scope, never a path. It may omit the extension if only one state
+//! with that stem can run here. A name with a supported extension means exactly that file.
 
 use crate::extension::Extension;
 use crate::ids::StateName;
 
-/// Why a target does not resolve.
+/// The reason for which a target does not resolve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolved {
-    /// It is a path, or no name at all.
+    /// The target is a path, or not a name at all.
     #[error("a target is a file name, and {0:?} is not one: {1}")]
     NotAName(String, &'static str),
     /// Several states have this stem.
@@ -17,7 +17,7 @@ pub enum Unresolved {
     Ambiguous {
         /// The name as written.
         target: String,
-        /// What it could be.
+        /// The states that the name could mean.
         candidates: Vec<String>,
     },
     /// The state exists, but not for this platform.
@@ -28,7 +28,7 @@ pub enum Unresolved {
     Missing {
         /// The name as written.
         target: String,
-        /// The state whose name is nearest.
+        /// The state with the most similar name.
         nearest: Option<String>,
     },
 }
@@ -37,7 +37,7 @@ fn suggestion(name: Option<&str>) -> String {
     name.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
 }
 
-/// Refuses what cannot be the name of a file in the scope.
+/// Rejects a text that cannot be the name of a file in the scope.
 pub fn check_name(target: &str) -> Result<(), Unresolved> {
     let refused = |why| Err(Unresolved::NotAName(target.to_owned(), why));
     match target.chars().find_map(forbidden) {
@@ -59,7 +59,7 @@ fn forbidden(c: char) -> Option<&'static str> {
     }
 }
 
-/// Whether a name as written means this state: by file name, or without extension by stem.
+/// Returns whether a name as written means this state: by file name, or without extension by stem.
 pub(super) fn means(written: &str, state: &StateName) -> bool {
     written == state.as_str() || (Extension::of(written).is_none() && written == state.stem())
 }

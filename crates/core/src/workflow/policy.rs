@@ -1,8 +1,8 @@
-//! What a state may emit.
+//! Policies: the transitions that a state may emit.
 //!
-//! Three forms, each of which a transition must pass. Names are kept as written and compared with
-//! resolved states: by file name, or by stem when they have no extension. Whether such a state
-//! exists is checked once, when the definition is parsed.
+//! A policy has three forms, and a transition must pass each of them. Names are kept as written and
+//! compared with resolved states: by file name, or by stem if they have no extension. Whether such
+//! a state exists is checked once, when the definition is parsed.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,18 @@ use super::name::means;
 
 pub mod allowance;
 
-/// The three forms, each of which a transition must pass. Names are as written: they match by file
-/// name, or by stem when they have no extension.
+/// The three forms of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// `allowed_tags`; absent allows all.
+    /// `allowed_tags`; `None` allows all.
     pub tags: Option<Vec<TagName>>,
-    /// `allowed_targets`; a tag that is not in the map may target anything.
+    /// `allowed_targets`; a tag that is not in the map may target any state.
     pub targets: BTreeMap<TagName, Vec<Route>>,
-    /// `allowed_transitions`; absent allows all.
+    /// `allowed_transitions`; `None` allows all.
     pub transitions: Option<Vec<(TagName, Route)>>,
 }
 
-/// What a policy refuses.
+/// The part of a transition that a policy refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The tag is not allowed here at all.
@@ -39,7 +38,7 @@ pub enum Refused {
 }
 
 impl Policy {
-    /// Whether a transition passes all forms. `then` is the resolved `return` or `next`.
+    /// Checks a transition against all forms. `then` is the resolved `return` or `next`.
     pub fn check(
         &self,
         tag: TagName,
@@ -61,8 +60,9 @@ impl Policy {
         if by_target && by_transition { Ok(()) } else { Err(Refused::Target) }
     }
 
-    /// The tag that a message without any tag stands for: the only entry of `allowed_transitions`,
-    /// when it says everything. A result needs a payload and is never meant silently.
+    /// Returns the tag that a message without any tag means: the only entry of
+    /// `allowed_transitions`, if it names everything. A result needs a payload, so it is never
+    /// implicit.
     pub fn implicit(&self) -> Option<Tag> {
         let [(tag, allowed)] = self.transitions.as_deref()? else {
             return None;
@@ -92,7 +92,7 @@ impl Policy {
         }
     }
 
-    /// Every name that a form mentions, as written.
+    /// Returns every name in the policy, as written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let by_target = self.targets.values().flatten();
         let by_transition = self.transitions.iter().flatten().map(|(_, allowed)| allowed);
@@ -102,7 +102,7 @@ impl Policy {
             .filter_map(Option::as_deref)
     }
 
-    /// Whether `allowed_tags` and `allowed_transitions` know the tag.
+    /// Returns whether `allowed_tags` and `allowed_transitions` contain the tag.
     fn allows(&self, tag: TagName) -> bool {
         let listed = self.tags.as_ref().is_none_or(|tags| tags.contains(&tag));
         let entered =

@@ -1,8 +1,9 @@
-//! `{{name}}` in prompts, replaced in one pass.
+//! Templates: replaces `{{name}}` in prompts, in one pass.
 //!
-//! A value that is put in is never looked at again, so nothing an agent says can become a template.
+//! An inserted value is never scanned again, so that nothing an agent writes can become a template.
 //! Names are `[A-Za-z_][A-Za-z0-9_-]*`, with blanks allowed around them; other braces are text.
-//! [`Bindings`] says which name means what.
+//! [`Bindings`] decides the meaning of names. Documents of steps have templates of their own in
+//! [`crate::crayfish`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,18 +17,17 @@ pub use bindings::{Bindings, Bound};
 /// A text with its names replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rendered {
-    /// The text.
     pub text: String,
-    /// Names that mean nothing, each once, in order; they stand in the text as they were.
+    /// Unknown names, each once, in order. They stay in the text as written.
     pub unknown: Vec<String>,
-    /// Whether the text would have been larger than [`LARGEST`], and is not whole.
+    /// Whether the text would be larger than [`LARGEST`], so that it is incomplete.
     pub too_large: bool,
 }
 
-/// The largest text that is sent, in bytes.
+/// Largest prompt, in bytes. A bound on memory: a template can repeat a large result many times.
 pub const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Replaces every name of `body` that `lookup` knows.
+/// Replaces the names of `body` that `lookup` knows.
 pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>) -> Rendered {
     render_within(LARGEST, body, lookup)
 }
@@ -44,7 +44,8 @@ fn render_within<'v>(
         rendered.text.push_str(&rest[..open]);
         rest = &rest[open..];
         let Some((name, length)) = placeholder(rest) else {
-            // Only one brace: in `{{{name}}` the second and third open the placeholder.
+            // Skip one brace and not two: in `{{{name}}` the second and third brace open the
+            // placeholder.
             rendered.text.push('{');
             rest = &rest[1..];
             continue;
@@ -67,12 +68,12 @@ fn render_within<'v>(
     rendered
 }
 
-/// Whether a text can stand between the braces.
+/// Returns whether a text is a valid name.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && name_length(text) == text.len()
 }
 
-/// The name of the placeholder at the start of `text`, and how long the placeholder is.
+/// Returns the name of the placeholder at the start of `text`, and the length of the placeholder.
 fn placeholder(text: &str) -> Option<(&str, usize)> {
     let blank = |c| c == ' ' || c == '\t';
     let inner = text.strip_prefix("{{")?.trim_start_matches(blank);
@@ -83,8 +84,8 @@ fn placeholder(text: &str) -> Option<(&str, usize)> {
 
 fn name_length(text: &str) -> usize {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    if starts { text.bytes().take_while(goes_on).count() } else { 0 }
+    let continues = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if starts { text.bytes().take_while(continues).count() } else { 0 }
 }
 
 #[cfg(test)]
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_is_put_in_that_makes_a_text_too_large() {
+    fn too_large_text_is_not_completed() {
         assert_eq!(LARGEST, 67_108_864);
         let check = |largest: usize, expected: &str, too_large: bool| {
             let rendered = render_within(largest, "ab{{a}}c{{b-2_C}}", &mut lookup);
@@ -163,7 +164,7 @@ mod tests {
     proptest! {
         // proves: S28
         #[test]
-        fn what_is_put_in_is_never_scanned_again(
+        fn inserted_values_are_never_scanned_again(
             pieces in proptest::collection::vec("[{}a-c ]{0,6}|\\{\\{x\\}\\}", 0..20),
             value in "[{}ax ]{0,8}",
         ) {

@@ -1,4 +1,4 @@
-//! Where today's decision and a recorded one part.
+//! The first difference between a recorded decision and today's decision.
 
 use std::fmt;
 
@@ -10,27 +10,23 @@ use crate::run::event::Event;
 use crate::run::input::Input;
 use crate::run::record::Record;
 
-/// The first event that would be another one today.
+/// The first event that would be different today.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// In which record.
     pub record: u64,
-    /// In which of its steps, from 1.
+    /// The step in the record, from 1.
     pub step: usize,
-    /// Which event of the step, from 1.
+    /// The event in the step, from 1.
     pub event: usize,
-    /// What was recorded there; none where the step was over.
+    /// The recorded event, or nothing if the step had no more events.
     pub recorded: Option<Event>,
-    /// What is decided there today.
     pub decided: Decided,
 }
 
-/// What is decided today.
+/// The decision of today for one place in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decided {
-    /// This.
     Event(Box<Event>),
-    /// Nothing more.
     Nothing,
     /// The cause is refused.
     Refused(Refusal),
@@ -51,22 +47,22 @@ impl fmt::Display for Difference {
     }
 }
 
-/// As it stands in a journal.
+/// Returns the text that a journal would contain.
 fn written(what: &impl Serialize) -> String {
     serde_json::to_string(what).unwrap_or_default()
 }
 
-/// Compares what was recorded with what its causes come to.
+/// Returns the first difference between a record and the batch that its causes give today.
 pub(super) fn first(record: &Record, decided: &Batch) -> Option<Difference> {
-    // A cause that comes to nothing has no step, so each step is looked up by its cause. As many
-    // steps as causes are the steps of these causes.
+    // A cause without events has no step, so each step is looked up by its cause. If both sides
+    // have equally many steps, they correspond one to one, and causes need no comparison.
     let whole = record.steps.len() == decided.steps.len();
     let mut steps = decided.steps.iter().peekable();
     let recorded = record.steps.iter().zip(&decided.verdicts);
     for (index, (step, verdict)) in recorded.enumerate() {
         let same = steps.next_if(|decided| whole || is_same(&decided.cause, &step.cause));
         let events = same.map(|decided| decided.events.as_slice()).unwrap_or_default();
-        let Some(place) = parting(&step.events, events) else { continue };
+        let Some(place) = first_different(&step.events, events) else { continue };
         let decided = match (events.get(place), verdict) {
             (Some(event), _) => Decided::Event(Box::new(event.clone())),
             (None, Ok(())) => Decided::Nothing,
@@ -79,14 +75,14 @@ pub(super) fn first(record: &Record, decided: &Batch) -> Option<Difference> {
     None
 }
 
-/// The place of the first event that is not the same in both.
-fn parting(recorded: &[Event], decided: &[Event]) -> Option<usize> {
+/// Returns the index of the first event that differs.
+fn first_different(recorded: &[Event], decided: &[Event]) -> Option<usize> {
     let pairs = recorded.iter().zip(decided);
     let common = pairs.take_while(|(recorded, decided)| recorded == decided).count();
     (common < recorded.len().max(decided.len())).then_some(common)
 }
 
-/// Whether two causes are one: what was read in a text is no part of what is recorded.
+/// Compares two causes as journal text, because what was read from a text is not recorded.
 fn is_same(decided: &Input, recorded: &Input) -> bool {
     written(decided) == written(recorded)
 }

@@ -1,4 +1,4 @@
-//! What a cause says and a journal leaves out, because it stands in a text.
+//! Reads again the parts of a cause that a journal leaves out because they are in a text.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use crate::value::{Hash, Value};
 
 use super::Sources;
 
-/// Reads again what whoever observed `cause` had read.
+/// Completes `cause` with what its texts contain, as the observer of `cause` had read it.
 pub(super) fn complete<S: Sources>(
     run: &Run,
     cause: &mut Input,
@@ -46,7 +46,7 @@ pub(super) fn complete<S: Sources>(
     }
 }
 
-/// A final text has tags, or is what a step leaves.
+/// Reads a final text: the tags of a state, or the JSON value of a step.
 fn text<S: Sources>(
     run: &Run,
     turn: &TurnId,
@@ -62,7 +62,7 @@ fn text<S: Sources>(
         Some(Lane::Script) => Source::Script,
         Some(Lane::Prompt(_)) | None => run.settings.program.messages(),
     };
-    // What is large was stored when the text was read for the first time.
+    // Large payloads were stored when the text was first read; here only their hashes are needed.
     let known = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
     match Reading::of(&text, source, known) {
         Ok(reading) => finished.reading = reading,
@@ -83,7 +83,7 @@ fn whole<'v, S: Sources>(value: &'v Value, sources: &S) -> Result<Cow<'v, str>, 
     }
 }
 
-/// A text that is not JSON was not read then either.
+/// Reads a text as JSON, or as nothing if it is not JSON, just as when it was recorded.
 fn json(text: &str) -> Read {
     Read(read_as(Holds::Record, text.as_bytes()).ok().map(Arc::new))
 }

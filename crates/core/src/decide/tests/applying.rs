@@ -1,4 +1,4 @@
-//! `apply` believes what an event says, works nothing out, and takes anything.
+//! `apply` stores what an event contains, computes nothing, and accepts any event.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn running() -> Run {
 }
 
 #[test]
-fn a_run_is_what_its_start_says() {
+fn start_event_initializes_the_run() {
     let Input::Start(start) = Play::new(prompts(&["A.md"])).with(|s| s.max_parallel = 7).begin()
     else {
         panic!("it begins otherwise");
@@ -104,7 +104,7 @@ fn numbers_are_stored_exactly_as_they_are_written() {
 }
 
 #[test]
-fn places_attempts_shares_and_charges_are_believed() {
+fn apply_stores_recorded_values_unchecked() {
     let mut run = running();
     let plan = SessionPlan::Resume("odd".into());
     let notice = crate::protocol::Notice::Retried;
@@ -142,7 +142,7 @@ fn places_attempts_shares_and_charges_are_believed() {
 }
 
 #[test]
-fn events_about_strangers_change_no_agent_and_no_turn() {
+fn events_about_unknown_agents_change_nothing() {
     for kind in 0..super::arbitrary::KINDS {
         let mut run = running();
         let before = run.clone();
@@ -162,7 +162,7 @@ fn events_about_strangers_change_no_agent_and_no_turn() {
 }
 
 #[test]
-fn numbers_at_their_end_stay_there() {
+fn counters_saturate() {
     let mut run = running();
     let (agent, state) = ("main".into(), "A.md".into());
     let (visit, count) = (u32::MAX, u32::MAX);
@@ -176,7 +176,7 @@ fn numbers_at_their_end_stay_there() {
     assert_eq!(play.agent("main").visits.get(&StateName::new("A.md")), Some(&u32::MAX));
 }
 
-/// What must hold whatever was applied.
+/// Checks the invariants that hold after any events.
 fn consistent(run: &Run) -> Result<(), TestCaseError> {
     let scheduler = &run.scheduler;
     let live = run.agents.keys().filter(|id| !run.failed.contains(*id)).count();
@@ -211,7 +211,7 @@ proptest! {
             run.next_due();
             run.live_workers();
         }
-        // And whatever came of it, the next step can be worked out.
+        // The next step can be decided after any events.
         for _ in 0..20 {
             for event in advance(&run, &definition, Timestamp(3)) {
                 apply(&mut run, &event);

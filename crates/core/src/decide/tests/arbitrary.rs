@@ -1,4 +1,4 @@
-//! Events out of thin air: any kind, about anybody, with any number.
+//! Random events: any kind, about any agent, with any number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,19 +22,19 @@ use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 
-/// How many kinds there are.
+/// The number of kinds of events.
 pub(super) const KINDS: u8 = 30;
 
-/// Many of them, a few of which make sense.
+/// Generates many events, most of them without sense.
 pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     let number = prop_oneof![6 => 0..6_u64, 1 => Just(u64::MAX), 1 => any::<u64>()];
-    // A run that begins is the exception: it forgets everything before.
+    // A start is rare, because it resets everything before it.
     let kind = prop_oneof![40 => 1..KINDS, 1 => Just(0)];
     let event = (kind, 0..4_u8, number).prop_map(|(kind, who, n)| event(kind, who, n));
     prop::collection::vec(event, 1..120)
 }
 
-/// One event of a kind, about an agent, with a number wherever there is one.
+/// Returns one event of a kind, about an agent, with a number in every numeric field.
 #[expect(clippy::too_many_lines, reason = "one flat table of all events")]
 pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
     let agent: AgentId = ["main", "main_w1", "main_w2", "main_w1_w1"]

@@ -1,4 +1,4 @@
-//! Several backends in one run: a conversation stays with the one whose turn opened it.
+//! Several backends in one run: a conversation stays with the backend whose turn opened it.
 
 use insta::assert_snapshot;
 
@@ -25,7 +25,7 @@ fn staged(more: &[(&str, &str)]) -> Play {
     Play::new(workflow(&files)).with(|s| s.max_parallel = 1).started()
 }
 
-/// What became of `main`, in one line.
+/// Describes `main` in one line.
 fn outcome(events: &str) -> &str {
     let told = |line: &&str| line.starts_with("remind") || line.starts_with("main fails");
     events.lines().find(told).unwrap_or("taken")
@@ -62,12 +62,12 @@ fn only_a_fresh_conversation_may_change_its_backend() {
 }
 
 #[test]
-fn a_function_of_another_backend_returns_into_its_callers_conversation() {
+fn function_returns_into_its_callers_conversation() {
     let mut play = stage();
     play.says("main", r#"<function return="B">X</function>"#);
     assert_eq!(play.plan_of("main"), "fresh main.2.1");
     assert_eq!(play.agent("main").holder, None);
-    // Within the function everything is the other way round.
+    // Within the function the backends are swapped.
     let events = play.says("main", "<goto>A</goto>");
     assert_eq!(
         outcome(&events),
@@ -84,9 +84,9 @@ fn a_function_of_another_backend_returns_into_its_callers_conversation() {
     assert_eq!(play.agent("main").holder, Some(BackendName::new("claude")));
 }
 
-/// So journals that were written before anybody asked tell it, too.
+/// Journals that are older than this rule contain enough to apply it.
 #[test]
-fn who_holds_a_conversation_follows_from_the_turns_and_stands_in_no_event() {
+fn conversation_backend_follows_from_turns_alone() {
     let mut play = stage();
     play.says("main", r#"<function return="B">X</function>"#);
     let holder = |play: &Play| play.agent("main").stack[0].holder.clone();
@@ -95,7 +95,7 @@ fn who_holds_a_conversation_follows_from_the_turns_and_stands_in_no_event() {
 }
 
 #[test]
-fn a_reset_within_a_function_does_not_touch_what_the_caller_gets_back() {
+fn reset_in_a_function_keeps_the_callers_session() {
     let mut play = stage();
     play.says("main", r#"<function return="B">X</function>"#);
     play.says("main", "<reset>A</reset>");
@@ -107,7 +107,7 @@ fn a_reset_within_a_function_does_not_touch_what_the_caller_gets_back() {
 }
 
 #[test]
-fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
+fn script_carries_the_conversation_to_its_backend() {
     let mut play = stage();
     play.says("main", "<goto>S</goto>");
     assert_snapshot!(play.says("main", "<goto>X</goto>"), @"
@@ -132,7 +132,7 @@ fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
 }
 
 #[test]
-fn a_limit_that_leads_to_another_backend_fails_the_agent_whose_conversation_cannot_go_there() {
+fn limit_leading_to_another_backend_fails_the_agent() {
     let limited = ("B.md", "---\nmax_visits: 1\nthen: X\n---\ntext");
     let check = |text: &str, expected: &str| {
         let mut play = staged(&[limited]);
@@ -140,20 +140,20 @@ fn a_limit_that_leads_to_another_backend_fails_the_agent_whose_conversation_cann
         assert_eq!(outcome(&play.says("main", text)), expected, "{text}");
         play
     };
-    // Nothing that the agent could say instead is told to it: it did nothing wrong.
+    // The agent did nothing wrong, so it is not reminded.
     let fails = "main fails: B.md has had its visits, and its `then`, X.md, is answered by \
                  codex, and claude holds the conversation, kept";
     check("<goto>B</goto>", fails);
     check(r#"<call return="A">B</call>"#, fails);
     check(r#"<fork next="B">A</fork>"#, fails);
-    // A conversation that begins there can.
+    // A fresh conversation can be opened there.
     let play = check("<reset>B</reset>", "taken");
     assert_eq!(play.agent("main").visit.state.as_str(), "X.md");
     check(r#"<function return="A">B</function>"#, "taken");
 }
 
 #[test]
-fn a_limit_that_led_nowhere_is_mended_without_another_turn() {
+fn edited_limit_continues_without_another_turn() {
     let limited = |front: &str| staged(&[("B.md", &format!("---\n{front}\n---\ntext"))]);
     let mut play = limited("max_visits: 1\nthen: X");
     play.says("main", "<goto>B</goto>");
@@ -170,7 +170,7 @@ fn a_limit_that_led_nowhere_is_mended_without_another_turn() {
 }
 
 #[test]
-fn a_state_that_the_agent_itself_names_across_backends_is_its_own_mistake() {
+fn tag_naming_another_backends_state_is_a_fault() {
     let mut play = staged(&[("X.md", "---\nbackend: codex\nmax_visits: 1\nthen: Y\n---\ntext")]);
     play.says("main", "<reset>X</reset>");
     play.says("main", "<reset>A</reset>");
@@ -181,7 +181,7 @@ fn a_state_that_the_agent_itself_names_across_backends_is_its_own_mistake() {
 }
 
 #[test]
-fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
+fn return_redirected_to_another_backend_keeps_its_result() {
     let limited = ("B.md", "---\nmax_visits: 1\nthen: X\n---\ntext");
     let mut play = staged(&[limited]);
     play.says("main", "<goto>B</goto>");
@@ -201,7 +201,7 @@ fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
         instead_of: Some("B.md".into()),
     };
     assert_eq!(*failure, expected);
-    // Once the limit is gone the kept result is delivered, and nothing is paid again.
+    // Once the limit is removed, the kept result is delivered without another paid turn.
     play.adopt(staged(&[]).definition);
     assert_snapshot!(play.resume(), @r#"
     resumed
@@ -224,7 +224,7 @@ fn a_backend_that_cannot_branch_refuses_a_call() {
 }
 
 #[test]
-fn edits_that_move_a_conversation_to_another_backend_are_refused() {
+fn edits_must_not_move_a_conversation() {
     let moved = |name: &str| staged(&[(name, CODEX)]).definition;
     let check = |play: &mut Play, name: &str, expected: &str| {
         assert_eq!(play.adopt(moved(name)), expected, "{name}");
@@ -253,7 +253,7 @@ fn edits_that_move_a_conversation_to_another_backend_are_refused() {
 }
 
 #[test]
-fn a_turn_that_only_opens_a_conversation_may_move_while_the_run_is_at_rest() {
+fn opening_turn_may_change_backend_at_rest() {
     let moved = || staged(&[("A.md", CODEX)]).definition;
     let mut play = stage();
     assert_eq!(
@@ -282,7 +282,7 @@ fn a_turn_that_only_opens_a_conversation_may_move_while_the_run_is_at_rest() {
 }
 
 #[test]
-fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
+fn unpinned_visit_keeps_its_backend() {
     let moved = || staged(&[("B.md", CODEX)]).definition;
     let unpinned = || {
         let mut play = stage();
@@ -290,7 +290,7 @@ fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
         play.run.settings.definition = Pinning::Unpinned;
         play
     };
-    // A turn in flight goes on where it is.
+    // A turn in flight stays with its backend.
     let mut play = unpinned();
     play.adopt(staged(&[("A.md", CODEX)]).definition);
     assert_snapshot!(play.resume(), @"resumed");
@@ -318,7 +318,7 @@ fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
         "remind main (1): <goto>: B.md is answered by codex, and claude holds the conversation"
     );
 
-    // Also when its turns are settled, and only the conversation is left.
+    // This also holds when its turns are settled and only the conversation is left.
     let mut play = unpinned();
     play.settings.reminders = 0;
     play.run.settings.reminders = 0;
@@ -341,7 +341,7 @@ fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
 }
 
 #[test]
-fn settings_that_move_a_conversation_are_refused_like_edits() {
+fn settings_must_not_move_a_conversation() {
     let mut play = stage();
     play.says("main", "<goto>B</goto>");
     play.halt();
@@ -363,7 +363,7 @@ fn settings_that_move_a_conversation_are_refused_like_edits() {
 }
 
 #[test]
-fn what_is_played_stands_for_one_backend_only() {
+fn scripted_backend_replaces_one_backend_only() {
     let check = |replayed_backend: Option<&str>, backend: &str, expected: &str| {
         let settings = Settings {
             backend: "scripted".into(),
@@ -378,7 +378,7 @@ fn what_is_played_stands_for_one_backend_only() {
 }
 
 #[test]
-fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
+fn model_of_a_tag_belongs_to_its_backend() {
     let check = |texts: &[&str], expected: &[&str]| {
         let mut play = stage().with(|s| s.model = Some("usual".into()));
         play.run.settings.model = Some("usual".into());
@@ -398,7 +398,7 @@ fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
     let haiku = r#"<function return="A" model="haiku">B</function>"#;
     let codex = r#"<function return="B">X</function>"#;
     let done = "<result>x</result>";
-    // It is inherited, but not by states of another backend, nor lost on the way through them.
+    // States of another backend do not use the model, but pass it on.
     check(&[haiku, codex, done, done], &["B.md haiku", "X.md usual", "B.md haiku", "A.md usual"]);
     let within = r#"<function return="Y">A</function>"#;
     check(&[haiku, codex, within], &["B.md haiku", "X.md usual", "A.md haiku"]);
@@ -408,15 +408,15 @@ fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
     );
     let gpt = r#"<function return="A" model="gpt">X</function>"#;
     check(&[gpt, "<goto>Y</goto>", "<reset>B</reset>"], &["X.md gpt", "Y.md gpt", "B.md usual"]);
-    // A script asks nobody: the model is for the first who is asked.
+    // A script has no backend, so the model belongs to the next prompt's backend.
     let script = r#"<function return="A" model="gpt">S</function>"#;
     check(&[script, "<goto>X</goto>", "<reset>B</reset>"], &["X.md gpt", "B.md usual"]);
     check(&[script, "<goto>B</goto>", "<reset>X</reset>"], &["B.md gpt", "X.md usual"]);
 }
 
-/// Journals of before do not say it.
+/// Older journals do not contain this field.
 #[test]
-fn a_model_that_is_named_for_nobody_is_for_anybody() {
+fn model_without_a_backend_fits_any_backend() {
     let mut play = stage();
     play.says("main", r#"<function return="A" model="haiku">X</function>"#);
     let agent = play.run.agents.get_mut(&"main".into()).unwrap();

@@ -1,4 +1,4 @@
-//! Several inputs, one record: what stands in which step, and what follows by itself.
+//! Several inputs in one record: the step of each event, and the events without an input.
 
 use super::play::{Play, prompts, turn};
 use crate::decide::batch;
@@ -9,7 +9,7 @@ use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
 #[test]
-fn what_follows_stands_in_the_last_step_that_has_events() {
+fn following_events_belong_to_the_last_step() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let inputs = vec![play.finished("main", "no tag", |_| {}), Input::Due];
     let decided = batch(&mut play.run, &play.definition, Timestamp(1), inputs.clone());
@@ -18,7 +18,7 @@ fn what_follows_stands_in_the_last_step_that_has_events() {
 }
 
 #[test]
-fn what_is_refused_lets_nothing_follow() {
+fn refused_input_leads_to_no_events() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.stumbles("main");
     let late = play.at + Span::minutes(60);
@@ -31,9 +31,9 @@ fn what_is_refused_lets_nothing_follow() {
 }
 
 #[test]
-fn whoever_changes_only_the_ground_starts_nothing() {
+fn adopt_and_rewind_start_no_turn() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    // A turn that could start at once, as a record that is the last one kept may leave it.
+    // A turn that could start at once: a rewind may leave one in the last kept record.
     let requeued =
         Event::TurnRequeued { turn: turn("main.1.1"), order: 1, notice: Notice::Interrupted };
     apply(&mut play.run, &requeued);
@@ -54,7 +54,7 @@ fn whoever_changes_only_the_ground_starts_nothing() {
 }
 
 #[test]
-fn what_follows_beyond_the_most_of_a_record_follows_later() {
+fn events_beyond_a_records_limit_follow_later() {
     let check = |most: usize, expected: (usize, bool)| {
         let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
         let forks = r#"<fork next="A">W</fork>"#.repeat(3);

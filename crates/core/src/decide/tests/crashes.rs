@@ -1,4 +1,4 @@
-//! Turns that were cut off, by a crash or by a stop.
+//! Turns that a crash or a stop interrupted.
 
 use insta::assert_snapshot;
 
@@ -16,7 +16,7 @@ use crate::run::stop::Interruption;
 use crate::value::Value;
 
 #[test]
-fn a_turn_that_was_cut_off_goes_on_in_its_own_session_or_by_its_first_plan() {
+fn interrupted_turn_continues_or_follows_its_first_plan() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     assert_snapshot!(play.crashes(true), @"
     cut off main.1.1 #1 $0.10 by Crash, 0 crashes
@@ -36,7 +36,7 @@ fn a_turn_that_was_cut_off_goes_on_in_its_own_session_or_by_its_first_plan() {
 }
 
 #[test]
-fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
+fn turn_continues_in_its_clients_session() {
     let cost = Cost::Reported(Micros(1));
     let session = || Some(SessionId::new("t"));
     let failure = TurnFailure::Transient { why: "no".into() };
@@ -59,7 +59,7 @@ fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
 
 // proves: S34
 #[test]
-fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_ended() {
+fn turn_in_a_callers_session_fails() {
     let cost = Cost::Reported(Micros(1));
     let (by, denied) = (Interruption::Crash, Vec::new);
     let failure = TurnFailure::Transient { why: "no".into() };
@@ -108,7 +108,7 @@ fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_e
 }
 
 #[test]
-fn what_was_opened_is_remembered_until_another_attempt_opens_something_else() {
+fn opened_session_is_remembered_until_another_opens() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     let crash = |play: &mut Play, session: Option<&str>| {
         let (by, cost) = (Interruption::Crash, Cost::Reported(Micros(1)));
@@ -123,7 +123,7 @@ fn what_was_opened_is_remembered_until_another_attempt_opens_something_else() {
     assert_eq!(crash(&mut play, Some("t")), "t");
     assert_eq!(crash(&mut play, None), "t");
     assert_eq!(crash(&mut play, Some("u")), "u");
-    // The callee branches from it, and the caller goes on in it.
+    // The callee branches from the session, and the caller continues in it.
     play.says("main", r#"<call return="C">B</call>"#);
     let plan = play.run.scheduler.turns[&AgentId::main()].current.clone().unwrap();
     assert!(matches!(plan, SessionPlan::Branch { from, .. } if from == "u".into()));
@@ -144,7 +144,7 @@ fn an_interrupted_reminder_is_still_a_reminder() {
 }
 
 #[test]
-fn five_crashes_in_a_row_without_progress_fail_the_agent_and_the_next_resume_revives_it() {
+fn five_crashes_without_progress_fail_the_agent() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     for _ in 0..4 {
         play.crashes(false);
@@ -164,7 +164,7 @@ fn five_crashes_in_a_row_without_progress_fail_the_agent_and_the_next_resume_rev
 }
 
 #[test]
-fn progress_and_other_outcomes_begin_the_count_anew_and_a_stop_does_not_count() {
+fn progress_and_other_outcomes_reset_crash_count() {
     let crashes = |play: &Play| play.run.scheduler.turns[&"main".into()].stalls;
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.crashes(false);
@@ -185,7 +185,7 @@ fn progress_and_other_outcomes_begin_the_count_anew_and_a_stop_does_not_count() 
 }
 
 #[test]
-fn a_crash_that_fails_one_agent_lets_the_others_go_on() {
+fn crash_failing_one_agent_spares_the_others() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     for _ in 0..4 {
         play.crashes(false);
@@ -204,7 +204,7 @@ fn a_crash_that_fails_one_agent_lets_the_others_go_on() {
 }
 
 #[test]
-fn an_interrupted_script_runs_again_or_fails_as_the_run_says() {
+fn interrupted_script_follows_the_setting() {
     let crash = |how: InterruptedScripts| {
         let play = Play::new(workflow(&[("A.sh", "true")]));
         let mut play = play.with(|s| s.interrupted_scripts = how).started();
@@ -223,7 +223,7 @@ fn an_interrupted_script_runs_again_or_fails_as_the_run_says() {
     main fails: the script was cut off, and is not repeated
     ended: Failed
     ");
-    // To resume a failed run is to ask for it.
+    // Resuming a failed run asks for a repetition.
     assert_snapshot!(play.resume(), @"
     resumed
     revive main
@@ -246,7 +246,7 @@ fn only_the_attempt_in_flight_has_an_outcome() {
         Err(Refusal::Fenced { turn, attempt }) => format!("{turn} #{attempt}"),
         other => panic!("{other:?}"),
     };
-    // Not in flight; then an earlier attempt; then a turn that is settled; then nobody.
+    // Not in flight, an earlier attempt, a settled turn, an unknown agent.
     assert_eq!(refused(&play, &first), "main.1.1 #1");
     play.after("1h".parse().unwrap());
     assert_eq!(refused(&play, &first), "main.1.1 #1");
@@ -260,7 +260,7 @@ fn only_the_attempt_in_flight_has_an_outcome() {
 }
 
 #[test]
-fn of_two_outcomes_in_one_batch_the_first_counts() {
+fn first_of_two_outcomes_counts() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     let inputs = vec![
         play.finished("main", "<goto>B</goto>", |_| {}),
@@ -272,7 +272,7 @@ fn of_two_outcomes_in_one_batch_the_first_counts() {
 }
 
 #[test]
-fn a_turn_cut_off_that_nobody_resumes_never_ends_a_run_for_good() {
+fn unresumed_interrupted_turn_leaves_the_run_stopped() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let cost = Cost::Unknown;
     let outcome =

@@ -60,7 +60,7 @@ fn each_kind_of_failure_has_its_policy() {
 }
 
 #[test]
-fn a_transient_failure_is_tried_again_in_its_session_after_a_while() {
+fn transient_failure_is_retried_in_its_session() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     assert_snapshot!(play.stumbles("main"), @"
     fail main.1.1 #1 $0.10: transient failure: overloaded
@@ -76,7 +76,7 @@ fn a_transient_failure_is_tried_again_in_its_session_after_a_while() {
 }
 
 #[test]
-fn retries_are_counted_per_visit_and_the_last_one_fails_the_agent() {
+fn retries_are_counted_per_visit() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).with(|s| s.retries = 2).started();
     play.stumbles("main");
     play.after(HOUR);
@@ -103,7 +103,7 @@ fn retries_before_a_reminder_count_after_it_too() {
 }
 
 #[test]
-fn a_usage_limit_holds_its_backend_until_it_is_lifted_and_burns_no_retry() {
+fn usage_limit_holds_its_backend_without_retries() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     assert_snapshot!(play.fails("main", quota(Some(60))), @"
@@ -129,7 +129,7 @@ fn a_usage_limit_holds_its_backend_until_it_is_lifted_and_burns_no_retry() {
 }
 
 #[test]
-fn a_usage_limit_of_unknown_length_is_probed_every_quarter_of_an_hour() {
+fn unknown_usage_limit_is_probed_every_quarter_hour() {
     let check = |failure: TurnFailure, seconds: u64| {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.after(Span::minutes(10));
@@ -138,9 +138,9 @@ fn a_usage_limit_of_unknown_length_is_probed_every_quarter_of_an_hour() {
     };
     check(quota(None), 25 * 60);
     check(quota(Some(30)), 30 * 60);
-    // A limit that is already over is not believed for half a minute.
+    // A limit that has already ended holds for half a minute all the same.
     check(quota(Some(1)), 10 * 60 + 30);
-    // Neither is one that lasts for longer than a month.
+    // A limit that lasts longer than a month is probed instead.
     let month = 31 * 24 * 60;
     check(quota(Some(10 + month)), (10 + month) * 60);
     check(quota(Some(11 + month)), 25 * 60);
@@ -149,7 +149,7 @@ fn a_usage_limit_of_unknown_length_is_probed_every_quarter_of_an_hour() {
 }
 
 #[test]
-fn a_second_report_does_not_hide_what_the_first_one_knew() {
+fn second_limit_report_keeps_the_known_end() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     play.fails("main", quota(Some(60)));
@@ -164,7 +164,7 @@ fn a_second_report_does_not_hide_what_the_first_one_knew() {
 }
 
 #[test]
-fn a_run_that_must_not_wait_ends_when_only_the_usage_limit_is_left() {
+fn no_wait_run_ends_at_a_usage_limit() {
     let files = [("A.md", "text"), ("RUN.sh", "true")];
     let mut play = Play::new(workflow(&files)).with(|s| s.no_wait = true).started();
     play.says("main", r#"<fork next="A">RUN</fork>"#);
@@ -182,7 +182,7 @@ fn a_run_that_must_not_wait_ends_when_only_the_usage_limit_is_left() {
     play.settings.no_wait = false;
     assert_snapshot!(play.resume(), @"resumed");
     assert!(play.after(HOUR).contains("start main.2.1 #2"));
-    // One that comes when it is lifted goes on at once.
+    // A resume after the limit continues at once.
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
     assert!(play.fails("main", quota(Some(60))).ends_with("ended: NoQuota"));
     play.at = play.at + HOUR;
@@ -194,7 +194,7 @@ fn a_run_that_must_not_wait_ends_when_only_the_usage_limit_is_left() {
 }
 
 #[test]
-fn a_missing_login_ends_the_run_for_a_person_and_a_resume_tries_again() {
+fn missing_login_ends_the_run_until_resumed() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     assert_snapshot!(play.fails("main", auth()), @"
     fail main.1.1 #1 $0.10: not logged in: run claude login
@@ -212,7 +212,7 @@ fn a_missing_login_ends_the_run_for_a_person_and_a_resume_tries_again() {
 }
 
 #[test]
-fn a_lost_session_fails_the_agent_unless_the_run_was_told_to_start_fresh() {
+fn lost_session_fails_the_agent_unless_configured() {
     let lose = |how: OnLostSession| {
         let mut play = Play::new(prompts(&["A.md", "B.md"])).with(|s| s.on_lost_session = how);
         play.start();
@@ -237,7 +237,7 @@ fn a_lost_session_fails_the_agent_unless_the_run_was_told_to_start_fresh() {
 }
 
 #[test]
-fn a_failed_agent_whose_session_was_lost_goes_on_fresh_when_told_so() {
+fn resume_can_replace_a_lost_session() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     play.says("main", "<goto>B</goto>");
     play.fails("main", lost());
@@ -253,7 +253,7 @@ fn a_failed_agent_whose_session_was_lost_goes_on_fresh_when_told_so() {
 }
 
 #[test]
-fn a_fresh_session_gets_the_body_not_a_reminder_of_what_it_never_saw() {
+fn fresh_session_gets_the_body_not_a_reminder() {
     let play = Play::new(prompts(&["A.md"])).with(|s| s.on_lost_session = OnLostSession::Fresh);
     let mut play = play.started();
     play.says("main", "no tag");
@@ -266,14 +266,14 @@ fn a_fresh_session_gets_the_body_not_a_reminder_of_what_it_never_saw() {
 }
 
 #[test]
-fn a_client_that_loses_the_session_it_opens_is_not_asked_for_ever() {
+fn losing_the_opened_session_fails_the_agent() {
     let play = Play::new(prompts(&["A.md"])).with(|s| s.on_lost_session = OnLostSession::Fresh);
     let events = play.started().fails("main", lost());
     assert!(events.contains("main fails: the client knows no session gone"), "{events}");
 }
 
 #[test]
-fn a_clock_that_is_set_back_brings_no_retry_forward() {
+fn clock_set_back_brings_no_retry_forward() {
     let mut play = Play::new(prompts(&["A.md"]));
     play.at = Timestamp(10_000_000);
     play.start();
@@ -285,7 +285,7 @@ fn a_clock_that_is_set_back_brings_no_retry_forward() {
 }
 
 #[test]
-fn a_wait_that_a_wrong_clock_began_is_over_when_somebody_resumes() {
+fn resume_ends_waits_of_a_wrong_clock() {
     const MONTH: Span = Span::minutes(31 * 24 * 60);
     let waits = |failure: TurnFailure, ahead: Span| {
         let mut play = Play::new(prompts(&["A.md"]));

@@ -1,4 +1,4 @@
-//! When it goes wrong: reminders, and what they cost.
+//! Faults: reminders and their cost.
 
 use insta::assert_snapshot;
 
@@ -9,7 +9,7 @@ use crate::run::input::Outcome;
 use crate::scheduler::Prompt;
 
 #[test]
-fn every_fault_is_named_in_a_reminder_in_the_agents_own_session() {
+fn every_fault_leads_to_a_reminder() {
     let check = |text: &str, fault: &str| {
         let front = "---\nallowed_tags: [goto, reset]\nallowed_targets: {goto: [B]}\n---\ntext";
         let files = [("A.md", front), ("B.md", "text"), ("C.md", "text"), ("C.sh", "true")];
@@ -39,7 +39,7 @@ fn every_fault_is_named_in_a_reminder_in_the_agents_own_session() {
 }
 
 #[test]
-fn the_return_of_a_call_must_resolve_and_be_allowed_like_its_target() {
+fn return_is_checked_like_a_target() {
     let check = |policy: &str, text: &str, fault: &str| {
         let front = format!("---\n{policy}\n---\ntext");
         let files = [("A.md", front.as_str()), ("B.md", "text"), ("C.md", "text")];
@@ -92,7 +92,7 @@ fn reminders_are_counted_per_visit() {
 }
 
 #[test]
-fn a_reminder_keeps_its_place_before_those_who_wait() {
+fn reminder_keeps_its_place_in_the_queue() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     assert_snapshot!(play.says("main", "nothing"), @"
@@ -110,7 +110,7 @@ fn a_reminder_keeps_its_place_before_those_who_wait() {
 }
 
 #[test]
-fn a_reminder_costs_and_counts_in_the_visits_budget() {
+fn reminder_counts_in_the_visits_budget() {
     let front = "---\nbudget: 0.25\n---\ntext";
     let mut play = Play::new(workflow(&[("A.md", front)])).started();
     assert_eq!(play.prompt().cap, Some(super::play::usd("0.25")));
@@ -141,7 +141,7 @@ fn scripts_are_not_reminded() {
 }
 
 #[test]
-fn the_states_that_there_are_are_named_up_to_a_few() {
+fn failure_lists_the_first_states() {
     let check = |count: usize, last: &str| {
         let names: Vec<String> = (10..10 + count).map(|n| format!("S{n}.sh")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "true")).collect();
@@ -179,7 +179,7 @@ fn beside_one_valid_tag_the_others_only_warn() {
 }
 
 #[test]
-fn a_denied_tool_warns_reminds_or_fails_as_the_state_says() {
+fn denied_tool_follows_on_denied() {
     let check = |front: &str, expected: &str| {
         let front = format!("---\n{front}\n---\ntext");
         let mut play = Play::new(workflow(&[("A.md", &front)])).started();
@@ -224,7 +224,7 @@ fn one_agents_failure_ends_that_agent_only() {
 }
 
 #[test]
-fn what_was_denied_is_told_however_the_turn_ends() {
+fn denied_tools_warn_after_every_outcome() {
     let denied = || vec!["Bash(make)".to_owned()];
     let (cost, failure) = (Cost::Unknown, TurnFailure::Task { why: "no".into() });
     for outcome in [

@@ -1,4 +1,4 @@
-//! Many forks in one message, the names of workers, and what they start with.
+//! Several forks in one message, the names of workers, and their initial values.
 
 use insta::assert_snapshot;
 
@@ -8,7 +8,7 @@ use crate::ids::AgentId;
 const STATES: [&str; 5] = ["A.md", "N.md", "WORKER.md", "ANALYZE.md", "M.md"];
 
 #[test]
-fn the_parent_queues_first_and_then_its_workers_in_tag_order() {
+fn parent_queues_before_its_workers() {
     let mut play = Play::new(prompts(&STATES)).with(|s| s.max_parallel = 2).started();
     let text = r#"<fork next="N" item="1">WORKER</fork> and <fork next="N.md" cd="sub" input="in">
         WORKER</fork><fork next="N">ANALYZE</fork>"#;
@@ -39,7 +39,7 @@ fn the_parent_queues_first_and_then_its_workers_in_tag_order() {
 }
 
 #[test]
-fn a_goto_beside_forks_says_where_the_parent_goes_on_and_hands_it_its_input() {
+fn goto_beside_forks_leads_the_parent() {
     let check = |text: &str| {
         let mut play = Play::new(prompts(&STATES)).started();
         play.says("main", text);
@@ -91,7 +91,7 @@ fn one_bad_tag_refuses_the_whole_message() {
 }
 
 #[test]
-fn the_policy_weighs_every_tag_of_a_fork_with_its_next_state() {
+fn policy_checks_every_tag_of_a_fork() {
     let check = |policy: &str, text: &str, allowed: bool| {
         let start = format!("---\n{policy}\n---\ntext");
         let mut files = STATES.map(|name| (name, "text"));
@@ -131,7 +131,7 @@ fn a_worker_starts_empty_where_its_parent_is() {
 }
 
 #[test]
-fn names_count_per_parent_and_are_never_used_again() {
+fn worker_names_are_never_reused() {
     let mut play = Play::new(prompts(&STATES)).started();
     let three =
         r#"<fork next="N">WORKER</fork><fork next="N">WORKER</fork><fork next="N">ANALYZE</fork>"#;
@@ -149,14 +149,14 @@ fn names_count_per_parent_and_are_never_used_again() {
     assert_eq!(names(&play), "main main_worker4");
     play.says("main_worker4", r#"<fork next="N">ANALYZE</fork>"#);
     assert_eq!(names(&play), "main main_worker4 main_worker4_analyz1");
-    // The counter survives other transition, and a worker's own counter begins at 1.
+    // The counter survives other transitions, and a worker's own counter starts at 1.
     play.says("main", "<reset>N</reset>");
     play.says("main", r#"<fork next="N">ANALYZE</fork>"#);
     assert_eq!(names(&play), "main main_analyz5 main_worker4 main_worker4_analyz1");
 }
 
 #[test]
-fn a_name_that_would_be_too_long_fails_the_agent_that_forks() {
+fn too_long_worker_name_fails_the_parent() {
     let check = |first: &str, worker: &str, longest: usize| {
         let play = Play::new(prompts(&["WORKER.md", "WW.md", "WWW.md"]));
         let play = play.with(|s| s.max_parallel = 100);

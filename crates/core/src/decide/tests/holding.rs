@@ -8,7 +8,7 @@ use crate::ids::StateName;
 const TWO: &str = r#"<fork next="A">W</fork><fork next="A">W</fork>"#;
 const ONE: &str = r#"<fork next="A">W</fork>"#;
 
-/// A run with at most two workers, both of which live.
+/// Returns a run with at most two workers, which both live.
 fn full() -> Play {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 2).started();
     play.says("main", TWO);
@@ -16,7 +16,7 @@ fn full() -> Play {
 }
 
 #[test]
-fn whoever_failed_takes_no_room_and_has_its_place() {
+fn failed_agent_takes_no_room() {
     let mut play =
         Play::new(prompts(&["A.md", "B.md", "W.md"])).with(|s| s.reminders = 0).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
@@ -32,7 +32,7 @@ fn whoever_failed_takes_no_room_and_has_its_place() {
 }
 
 #[test]
-fn a_fork_without_room_holds_its_parent_until_workers_end() {
+fn fork_without_room_holds_its_parent() {
     let mut play = full();
     assert_snapshot!(play.says("main", TWO), @"
     settle main.2.1 #1 $0.10: at main.1.1
@@ -97,7 +97,7 @@ fn a_failed_worker_makes_room_too() {
 }
 
 #[test]
-fn when_only_held_agents_are_left_the_oldest_fails_with_its_fork_kept() {
+fn oldest_held_agent_fails_when_none_runs() {
     let mut play = full();
     play.says("main_w1", ONE);
     play.says("main_w2", ONE);
@@ -124,7 +124,7 @@ fn when_only_held_agents_are_left_the_oldest_fails_with_its_fork_kept() {
 }
 
 #[test]
-fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
+fn fork_larger_than_the_bound_fails() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
     assert_snapshot!(play.says("main", TWO), @"
     settle main.1.1 #1 $0.10: at main.1.1
@@ -152,7 +152,7 @@ fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
 }
 
 #[test]
-fn a_bound_that_was_lowered_fails_a_held_fork_that_can_never_fit() {
+fn lowered_bound_fails_a_too_large_fork() {
     let mut play = full();
     play.says("main", TWO);
     play.halt();
@@ -162,7 +162,7 @@ fn a_bound_that_was_lowered_fails_a_held_fork_that_can_never_fit() {
 }
 
 #[test]
-fn the_workers_of_one_kept_fork_take_the_room_of_the_next() {
+fn one_kept_fork_takes_the_nexts_room() {
     let mut play = full();
     for agent in ["main_w1", "main_w2"] {
         play.says(agent, &format!("{TWO}{ONE}"));
@@ -175,7 +175,7 @@ fn the_workers_of_one_kept_fork_take_the_room_of_the_next() {
 }
 
 #[test]
-fn revived_workers_count_before_a_kept_fork_is_taken() {
+fn revived_workers_count_before_a_kept_fork() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 2).started();
     play.run.settings.reminders = 0;
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork>"#);

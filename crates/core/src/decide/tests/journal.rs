@@ -1,7 +1,7 @@
 //! The journal format: every event and every input that was ever written must stay readable.
 //!
-//! `tests/journal-format-1.jsonl` is a permanent fixture. A new variant or field adds lines; a line
-//! that stands there is never touched.
+//! `tests/journal-format-1.jsonl` is a permanent fixture. A new variant or field adds lines;
+//! existing lines are never changed.
 
 mod samples;
 mod steps;
@@ -60,7 +60,7 @@ fn samples() -> Vec<Sample> {
 }
 
 #[test]
-fn every_event_and_input_is_written_as_it_always_was() {
+fn events_and_inputs_keep_their_written_form() {
     let written: Vec<String> =
         samples().iter().map(|sample| serde_json::to_string(sample).unwrap()).collect();
     let fixture: Vec<&str> = FIXTURE.lines().collect();
@@ -72,7 +72,7 @@ fn every_event_and_input_is_written_as_it_always_was() {
 
 // proves: P7
 #[test]
-fn every_line_of_the_fixture_still_reads_as_what_it_was() {
+fn every_fixture_line_reads_back() {
     let read: Vec<Sample> =
         FIXTURE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, samples());
@@ -95,7 +95,7 @@ fn the_fixture_holds_every_variant() {
 }
 
 #[test]
-fn a_record_is_one_line_and_a_run_is_what_its_lines_say() {
+fn record_is_one_line_that_reads_back() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", r#"<fork next="A" item="ä&lt;">W</fork><fork next="A">W</fork>"#);
     play.says("main_w1", "no tag");
@@ -114,13 +114,13 @@ fn a_record_is_one_line_and_a_run_is_what_its_lines_say() {
         apply(&mut run, event);
     }
     assert_eq!(run, play.run);
-    // The run itself travels, too.
+    // The run itself is serialized, too.
     let text = serde_json::to_string(&run).unwrap();
     assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
 }
 
 #[test]
-fn a_run_travels_while_prompts_wait() {
+fn run_with_queued_prompts_serializes() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
     assert!(!play.run.scheduler.queues.is_empty());

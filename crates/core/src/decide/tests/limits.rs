@@ -7,13 +7,13 @@ use crate::budget::Cost;
 use crate::ids::StateName;
 use crate::workflow::Definition;
 
-/// A workflow in which LOOP may be visited twice.
+/// Returns a workflow in which LOOP may be visited twice.
 fn looping(then: &str) -> Definition {
     let limited = format!("---\nmax_visits: 2\n{then}---\ntext");
     workflow(&[("A.md", "text"), ("LOOP.md", &limited), ("OUT.md", "text"), ("RUN.sh", "true")])
 }
 
-/// `main` has been to LOOP twice, and is at A again.
+/// Plays until `main` has visited LOOP twice and is at A again.
 fn exhausted(then: &str) -> Play {
     let mut play = Play::new(looping(then)).started();
     for _ in 0..2 {
@@ -24,7 +24,7 @@ fn exhausted(then: &str) -> Play {
 }
 
 #[test]
-fn an_exhausted_state_leads_to_then_and_only_the_destination_changes() {
+fn exhausted_state_changes_only_the_destination() {
     let check = |text: &str, expected: &str| {
         let mut play = exhausted("then: OUT\n");
         play.says("main", text);
@@ -45,7 +45,7 @@ fn an_exhausted_state_leads_to_then_and_only_the_destination_changes() {
 }
 
 #[test]
-fn a_return_into_an_exhausted_state_pops_and_goes_to_then() {
+fn return_into_exhausted_state_goes_to_then() {
     let mut play = Play::new(looping("then: OUT\n")).started();
     play.says("main", r#"<call return="LOOP">A</call>"#);
     play.says("main", r#"<call return="A">LOOP</call>"#);
@@ -71,7 +71,7 @@ fn workers_count_their_own_visits() {
 }
 
 #[test]
-fn without_a_way_on_the_agent_fails_with_its_transition_kept() {
+fn exhausted_agent_fails_with_its_transition_kept() {
     let mut play = exhausted("");
     let text = r#"<reset input="x" cd="sub">LOOP</reset>"#;
     assert_snapshot!(play.says("main", text), @"
@@ -79,7 +79,7 @@ fn without_a_way_on_the_agent_fails_with_its_transition_kept() {
     main fails: LOOP.md has had its 2 visits, and there is no way on, kept
     ended: Failed
     ");
-    // Decided again and again for nothing, while nothing has changed.
+    // Each resume decides the kept transition again, in vain while nothing has changed.
     assert_snapshot!(play.resume(), @"
     resumed
     revive main
@@ -100,7 +100,7 @@ fn without_a_way_on_the_agent_fails_with_its_transition_kept() {
 }
 
 #[test]
-fn an_exhausted_then_is_no_way_on() {
+fn exhausted_then_fails_the_agent() {
     let chain = |out: &str| {
         let files = [
             ("A.md", "---\nmax_visits: 1\nthen: B\n---\ntext"),
@@ -119,7 +119,7 @@ fn an_exhausted_then_is_no_way_on() {
 }
 
 #[test]
-fn then_is_not_weighed_against_the_policy() {
+fn then_is_not_checked_against_the_policy() {
     let files = [
         ("A.md", "---\nallowed_targets: {goto: [LOOP]}\n---\ntext"),
         ("LOOP.md", "---\nmax_visits: 1\nthen: OUT\n---\ntext"),
@@ -133,7 +133,7 @@ fn then_is_not_weighed_against_the_policy() {
 }
 
 #[test]
-fn a_kept_transition_that_the_edited_workflow_forbids_is_put_right_by_a_reminder() {
+fn forbidden_kept_transition_leads_to_a_reminder() {
     let mut play = exhausted("");
     play.says("main", "<goto>LOOP</goto>");
     let edited = [
@@ -162,7 +162,7 @@ fn a_kept_transition_that_the_edited_workflow_forbids_is_put_right_by_a_reminder
 }
 
 #[test]
-fn a_visit_that_has_spent_its_budget_and_needs_another_turn_fails() {
+fn visit_without_budget_fails_before_another_turn() {
     let front = "---\nbudget: 0.10\n---\ntext";
     let play = || Play::new(workflow(&[("A.md", front), ("B.md", "text")])).started();
     let failed = "main fails: the visit's budget of $0.10 is spent";
@@ -173,14 +173,14 @@ fn a_visit_that_has_spent_its_budget_and_needs_another_turn_fails() {
     cheap.costs(Cost::Reported(usd("0.04"))).stumbles("main");
     cheap.after("1h".parse().unwrap());
     assert_eq!(cheap.prompt().cap, Some(usd("0.06")));
-    // Nothing more is needed: it may be spent to the last cent, and beyond.
+    // No further turn is needed, so the budget may be spent completely, and more.
     let mut play = play();
     play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
     assert_eq!(play.scene(), "Open: $0.30 spent, $9.70 reserved\nmain at B.md: runs with $9.70");
 }
 
 #[test]
-fn the_budget_of_a_visit_holds_without_a_cap_of_the_run_and_begins_anew_at_the_next() {
+fn visit_budget_needs_no_run_cap() {
     let front = "---\nbudget: 0.50\n---\ntext";
     let play = Play::new(workflow(&[("A.md", front), ("B.md", "text")]));
     let mut play = play.with(|s| s.budget = None).started();
@@ -192,7 +192,7 @@ fn the_budget_of_a_visit_holds_without_a_cap_of_the_run_and_begins_anew_at_the_n
 }
 
 #[test]
-fn a_revived_visit_does_not_get_its_budget_back() {
+fn revived_visit_keeps_its_spent_budget() {
     let front = |budget: &str| format!("---\nbudget: {budget}\n---\ntext");
     let mut play = Play::new(workflow(&[("A.md", &front("0.10"))])).started();
     play.says("main", "no tag");

@@ -10,7 +10,7 @@ use crate::run::share::{Share, charge, share};
 use crate::run::stop::Interruption;
 use crate::run::{Run, Settings};
 
-/// What the next paid turn may spend.
+/// The money of a run, from which the share of the next paid turn follows.
 struct Money {
     budget: Option<&'static str>,
     spent: &'static str,
@@ -47,7 +47,7 @@ fn check(money: &Money, expected: Share) {
 }
 
 #[test]
-fn a_share_is_a_fair_part_of_what_is_left() {
+fn share_is_a_fair_part_of_the_rest() {
     let of = |amount| Share::Of(usd(amount));
     // One agent may spend it all.
     check(&PLENTY, of("10"));
@@ -66,7 +66,7 @@ fn a_share_is_a_fair_part_of_what_is_left() {
     // At least five cents, at most what is left.
     check(&Money { spent: "9.90", live: 4, ..PLENTY }, of("0.05"));
     check(&Money { spent: "9.97", live: 4, ..PLENTY }, of("0.03"));
-    // Less than that while turns in flight may give some back: it waits.
+    // With less than that, the turn waits while turns in flight may return some.
     check(
         &Money { spent: "9", reserved: "0.96", live: 4, flying: 1, paid: 1, ..PLENTY },
         Share::Wait,
@@ -86,7 +86,7 @@ fn a_share_is_a_fair_part_of_what_is_left() {
 
 // proves: A2
 #[test]
-fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
+fn turn_of_unknown_cost_is_never_free() {
     let check = |strict: bool, most_expensive: &str, cost: Cost, expected: &str| {
         let settings = Settings { strict_budget: strict, ..Settings::default() };
         let run = Run { settings, most_expensive: usd(most_expensive), ..Run::default() };
@@ -106,7 +106,7 @@ fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
     check(true, "0.40", Cost::Estimated(usd("205")), "Estimated $205.00");
     check(true, "0.40", Cost::AtLeast(usd("205")), "Estimated $205.00");
     check(true, "3", Cost::AtLeast(usd("0.20")), "Estimated $2.00");
-    // A part that is unknown is never taken for nothing.
+    // An unknown part never counts as nothing.
     check(false, "0.40", Cost::AtLeast(usd("0.20")), "Estimated $0.40");
     check(false, "0.40", Cost::AtLeast(usd("0.40")), "Unpriced $0.40");
     check(false, "0.40", Cost::AtLeast(usd("0.50")), "Unpriced $0.50");
@@ -114,7 +114,7 @@ fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
 }
 
 #[test]
-fn the_dearest_turn_may_be_an_estimated_one_and_unpriced_turns_are_counted() {
+fn most_expensive_turn_may_be_estimated() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.costs(Cost::Unknown).says("main", "<goto>A</goto>");
     assert_eq!((play.run.spent, play.run.unpriced), (Micros::ZERO, 1));
@@ -152,7 +152,7 @@ fn thresholds_are_warned_of_once() {
     assert_eq!(warned("0.29"), "");
     assert_eq!(warned("0.17"), "warn run: 95 % of the cap is spent");
     assert_eq!(warned("0.01"), "");
-    // Nor again after a resume under the same cap; a new one has thresholds of its own.
+    // No second warning after a resume with the same cap; a new cap has its own thresholds.
     play.halt();
     play.resume();
     assert!(!play.costs(Cost::Reported(usd("0"))).says("main", "<goto>A</goto>").contains("warn"));
@@ -166,7 +166,7 @@ fn thresholds_are_warned_of_once() {
 
 // proves: P5
 #[test]
-fn concurrent_turns_share_what_is_left_and_give_back_what_they_do_not_use() {
+fn concurrent_turns_share_the_rest() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork>"#);
     assert_snapshot!(play.scene(), @"
@@ -187,7 +187,7 @@ fn concurrent_turns_share_what_is_left_and_give_back_what_they_do_not_use() {
 }
 
 #[test]
-fn a_turn_that_finds_less_than_five_cents_waits_for_those_in_flight() {
+fn turn_with_under_five_cents_waits() {
     let play = Play::new(prompts(&["A.md", "W.md"]));
     let mut play = play.with(|s| s.budget = Some(usd("0.17"))).started();
     play.costs(Cost::Reported(usd("0.01")));
@@ -209,7 +209,7 @@ fn a_turn_that_finds_less_than_five_cents_waits_for_those_in_flight() {
 }
 
 #[test]
-fn when_nothing_is_left_turns_in_flight_finish_and_what_they_lead_to_waits() {
+fn turns_in_flight_finish_without_money_left() {
     let play = Play::new(prompts(&["A.md", "B.md", "W.md"]));
     let mut play = play.with(|s| s.budget = Some(usd("1"))).started();
     play.costs(Cost::Reported(usd("0.50")));
@@ -263,14 +263,14 @@ fn more_money_that_is_already_spent_changes_nothing() {
 }
 
 #[test]
-fn a_result_that_ends_an_agent_is_honoured_however_much_was_spent() {
+fn final_result_counts_beyond_the_budget() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
     let events = play.costs(Cost::Reported(usd("3"))).says("main", "<result>x</result>");
     assert!(events.ends_with("ended: Completed"), "{events}");
 }
 
 #[test]
-fn scripts_cost_nothing_and_go_on_without_money() {
+fn scripts_continue_without_money() {
     let files = [("A.md", "text"), ("RUN.sh", "true"), ("END.sh", "true")];
     let mut play = Play::new(workflow(&files)).with(|s| s.budget = Some(usd("1"))).started();
     play.costs(Cost::Reported(usd("1"))).says("main", "<goto>RUN</goto>");
@@ -279,7 +279,7 @@ fn scripts_cost_nothing_and_go_on_without_money() {
     assert_eq!(play.scene(), "Open: $1.00 spent\nmain at A.md: queued\nmain_end1 at END.sh: runs");
     play.says("main_end1", "<result>x</result>");
     assert_eq!(play.scene(), "Ended(OverBudget): $1.00 spent\nmain at A.md: queued");
-    // Nor is there anything to warn of where there was nothing to spend.
+    // Without money to spend there is no threshold either.
     let mut play = Play::new(workflow(&[("RUN.sh", "true")]));
     play.settings.budget = Some(Micros::ZERO);
     play.start();
@@ -288,7 +288,7 @@ fn scripts_cost_nothing_and_go_on_without_money() {
 }
 
 #[test]
-fn without_money_nobody_waits_for_a_retry_or_a_usage_limit() {
+fn without_money_the_run_ends_instead_of_waiting() {
     use crate::failure::TurnFailure;
     let play = || {
         let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
@@ -302,7 +302,7 @@ fn without_money_nobody_waits_for_a_retry_or_a_usage_limit() {
 }
 
 #[test]
-fn a_capped_turn_goes_on_in_its_session_with_a_new_share() {
+fn capped_turn_continues_with_a_new_share() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
     play.costs(Cost::Reported(usd("5")));
@@ -330,7 +330,7 @@ fn strict_budget_charges_the_share_that_was_reserved() {
 
 // proves: A8
 #[test]
-fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
+fn capped_turn_is_charged_its_whole_share() {
     let lies = [Cost::Reported(usd("0.000001")), Cost::Estimated(usd("0.99"))];
     let unknown = [Cost::Reported(usd("0")), Cost::Unknown, Cost::AtLeast(usd("0.99"))];
     for cost in lies.into_iter().chain(unknown) {
@@ -340,7 +340,7 @@ fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
         assert!(capped.starts_with("cap main.1.1 #1 about $1.00"), "{capped}");
         assert!(capped.ends_with("ended: OverBudget"), "{capped}");
     }
-    // Without a share nothing but the retries bounds it.
+    // Without a share only the retries limit it.
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
     play.costs(Cost::Reported(usd("0"))).is_capped("main");
     assert_eq!(play.agent("main").visit.retries, 1);
@@ -366,7 +366,7 @@ fn beside_scripts() -> Play {
 
 // proves: A10
 #[test]
-fn a_turn_that_is_capped_without_output_is_bounded() {
+fn turn_capped_without_output_is_bounded() {
     let mut play = beside_scripts();
     for stalls in 1..=4 {
         let events = play.is_capped_after("main", false);
@@ -377,7 +377,7 @@ fn a_turn_that_is_capped_without_output_is_bounded() {
 }
 
 #[test]
-fn output_and_other_endings_count_afresh() {
+fn output_and_other_endings_reset_the_count() {
     let mut play = beside_scripts();
     let stalls = |play: &Play| play.run.scheduler.turns[&"main".into()].stalls;
     play.is_capped_after("main", false);
@@ -430,7 +430,7 @@ mod lower_cap {
     }
 
     #[test]
-    fn a_recalled_turn_is_ended_once_its_record_is_durable() {
+    fn recalled_turn_ends_after_its_record() {
         let mut play = three();
         play.settings.budget = Some(usd("4"));
         play.resume();
@@ -449,7 +449,7 @@ mod lower_cap {
     }
 
     #[test]
-    fn a_client_without_a_share_is_recalled_when_the_run_gets_a_cap() {
+    fn new_cap_recalls_clients_without_a_share() {
         let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
         play.settings.budget = Some(usd("4"));
         assert_eq!(play.resume(), "resumed\nrecall main.1.1 #1");
@@ -469,7 +469,7 @@ mod lower_cap {
     }
 
     #[test]
-    fn nothing_left_under_the_lower_cap_ends_the_run() {
+    fn spent_lower_cap_ends_the_run() {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.settings.budget = Some(usd("0.10"));
         play.resume();
@@ -479,7 +479,7 @@ mod lower_cap {
 }
 
 #[test]
-fn a_failure_of_the_machine_waits_for_a_resume_and_repeats_nothing() {
+fn environment_failure_waits_for_a_resume() {
     use crate::failure::TurnFailure;
     let full = || TurnFailure::Environment { why: "no room for the transcript".into() };
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();

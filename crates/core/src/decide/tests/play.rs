@@ -1,4 +1,4 @@
-//! A stage: a small workflow, a run of it, and somebody who speaks for its agents.
+//! A harness for tests: a small workflow, its run, and methods that answer for its agents.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,10 +24,10 @@ use crate::workflow::{Definition, SourceFile, Start as Entry};
 
 use super::show::Names;
 
-/// What a prompt costs unless a test says otherwise.
+/// The cost of a prompt, unless a test sets another.
 pub(crate) const USUAL: Cost = Cost::Reported(Micros(100_000));
 
-/// A run on a stage.
+/// A run under test.
 pub(crate) struct Play {
     pub(crate) run: Run,
     pub(crate) definition: Definition,
@@ -42,12 +42,11 @@ pub(crate) struct Play {
     stops: u32,
     /// Everything that happened, as it would be journalled.
     pub(crate) records: Vec<Record>,
-    /// The same, decided again as it happens; none once a test has changed the run by hand.
+    /// A replay that decides every record again; `None` once a test has changed the run by hand.
     replay: Option<Replay>,
 }
 
-/// What a stage is decided with again: it has one definition at a time, and a large text
-/// says nothing.
+/// The sources of the replay: one definition at a time, and empty large texts.
 impl Sources for Play {
     type Error = Infallible;
 
@@ -60,7 +59,7 @@ impl Sources for Play {
     }
 }
 
-/// A definition of files, which starts at the first of them.
+/// Returns a definition of files that starts at the first of them.
 pub(crate) fn workflow(files: &[(&str, &str)]) -> Definition {
     let file = |&(name, text): &(&str, &str)| SourceFile {
         name: name.to_owned(),
@@ -72,13 +71,13 @@ pub(crate) fn workflow(files: &[(&str, &str)]) -> Definition {
     parsed.unwrap().definition
 }
 
-/// Prompts that say nothing.
+/// Returns prompts without frontmatter.
 pub(crate) fn prompts(names: &[&str]) -> Definition {
     workflow(&names.iter().map(|name| (*name, "text")).collect::<Vec<_>>())
 }
 
 impl Play {
-    /// A run of a workflow under its usual settings, about to start.
+    /// Creates a run with default settings, about to start.
     pub(crate) fn new(definition: Definition) -> Self {
         Self {
             run: Run::default(),
@@ -95,7 +94,7 @@ impl Play {
         }
     }
 
-    /// Changes what governs the run from its start or its next resume on.
+    /// Changes the settings from the start or the next resume on.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
@@ -111,7 +110,7 @@ impl Play {
         self.feed(vec![begin])
     }
 
-    /// The input that begins it.
+    /// Returns the input that starts the run.
     pub(crate) fn begin(&self) -> Input {
         let start = Start {
             run: "play".into(),
@@ -127,7 +126,7 @@ impl Play {
         Input::Start(Box::new(start))
     }
 
-    /// Hands inputs to the run, and shows what follows.
+    /// Passes inputs to the run, and returns the events as text.
     pub(crate) fn feed(&mut self, inputs: Vec<Input>) -> String {
         let mut replay = self.replay.take().filter(|replay| *replay.run() == self.run);
         let batch = batch(&mut self.run, &self.definition, self.at, inputs);
@@ -146,7 +145,7 @@ impl Play {
         events.chain(refusals).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whatever is recorded is decided again in the same way.
+    /// Checks that a replay of the record decides the same.
     fn decide_again(&self, record: &Record, replay: &mut Replay) {
         let line = serde_json::to_string(record).unwrap();
         let Ok(difference) = replay.record(&serde_json::from_str(&line).unwrap(), self);
@@ -154,18 +153,18 @@ impl Play {
         assert_eq!(*replay.run(), self.run);
     }
 
-    /// What the next prompts cost.
+    /// Sets the cost of the next prompts.
     pub(crate) fn costs(&mut self, cost: Cost) -> &mut Self {
         self.cost = cost;
         self
     }
 
-    /// The agent's turn, or the script's, ends with this text.
+    /// Ends the agent's turn, or the script's, with this text.
     pub(crate) fn says(&mut self, agent: &str, text: &str) -> String {
         self.says_so(agent, text, |_| {})
     }
 
-    /// The same, with something special about it.
+    /// Ends the agent's turn with this text, after `change` has edited the outcome.
     pub(crate) fn says_so(
         &mut self,
         agent: &str,
@@ -176,7 +175,7 @@ impl Play {
         self.feed(vec![input])
     }
 
-    /// The same, as an input that is not handed over yet.
+    /// Returns the input that ends the agent's turn, without passing it to the run.
     pub(crate) fn finished(
         &self,
         agent: &str,
@@ -207,17 +206,17 @@ impl Play {
         self.feed(vec![input])
     }
 
-    /// A failure that is worth another try.
+    /// Fails the turn with a transient failure.
     pub(crate) fn stumbles(&mut self, agent: &str) -> String {
         self.fails(agent, TurnFailure::Transient { why: "overloaded".into() })
     }
 
-    /// The turn has used up its share.
+    /// Ends the turn because its share is used up.
     pub(crate) fn is_capped(&mut self, agent: &str) -> String {
         self.is_capped_after(agent, true)
     }
 
-    /// The turn has used up its share, and may have written nothing at all.
+    /// Ends the turn because its share is used up, with or without progress.
     pub(crate) fn is_capped_after(&mut self, agent: &str, progressed: bool) -> String {
         let cost = self.cost_of(agent);
         let input = self.settled(
@@ -227,14 +226,14 @@ impl Play {
         self.feed(vec![input])
     }
 
-    /// The owner dies; a new one finds nothing of the turns in flight, and goes on.
+    /// Crashes the owner. A new owner finds nothing of the turns in flight, and resumes.
     pub(crate) fn crashes(&mut self, progressed: bool) -> String {
         let mut inputs = self.cut_off(Interruption::Crash, progressed);
         inputs.push(self.resume_input());
         self.feed(inputs)
     }
 
-    /// The turns in flight, cut off.
+    /// Returns the inputs that interrupt all turns in flight.
     pub(crate) fn cut_off(&self, by: Interruption, progressed: bool) -> Vec<Input> {
         let cut = |agent: &AgentId| {
             let cost = self.cost_of(agent.as_str());
@@ -246,14 +245,14 @@ impl Play {
         self.run.scheduler.in_flight.iter().map(cut).collect()
     }
 
-    /// Somebody asks the run to end, each time anew.
+    /// Requests a stop, with a new key each time.
     pub(crate) fn stop(&mut self, mode: StopMode) -> String {
         self.stops += 1;
         let key = format!("k{}", self.stops);
         self.feed(vec![Input::Stop { mode, key }])
     }
 
-    /// The run is stopped, and its turns in flight are cut off.
+    /// Stops the run, which interrupts its turns in flight.
     pub(crate) fn halt(&mut self) -> String {
         let request = self.stop(StopMode::Now);
         let cut = self.cut_off(Interruption::Stop, false);
@@ -261,7 +260,7 @@ impl Play {
         [request, cut].join("\n")
     }
 
-    /// The run goes on under the settings of the stage.
+    /// Resumes the run with the current settings.
     pub(crate) fn resume(&mut self) -> String {
         let input = self.resume_input();
         self.feed(vec![input])
@@ -271,7 +270,7 @@ impl Play {
         Input::Resume(Box::new(Resume { settings: self.settings.clone() }))
     }
 
-    /// The states were edited, and the run uses them.
+    /// Edits the states, and lets the run adopt them.
     pub(crate) fn adopt(&mut self, definition: Definition) -> String {
         let earlier = std::mem::replace(&mut self.definition, definition);
         let verdict = self.feed(vec![Input::Adopt { manifest: Value::from("v2") }]);
@@ -281,18 +280,18 @@ impl Play {
         verdict
     }
 
-    /// Time passes.
+    /// Advances the clock.
     pub(crate) fn after(&mut self, span: Span) -> String {
         self.at = self.at + span;
         self.feed(vec![Input::Due])
     }
 
-    /// What the last input asks the world to do.
+    /// Returns the effects of the last input.
     pub(crate) fn effects(&self) -> Vec<Effect> {
         effects(&self.run, &self.definition, &self.last)
     }
 
-    /// The prompt that the last input sends.
+    /// Returns the prompt effect of the last input.
     pub(crate) fn prompt(&self) -> PromptEffect {
         match self.effects().as_slice() {
             [Effect::Prompt(prompt)] => (**prompt).clone(),

@@ -1,4 +1,4 @@
-//! `ralph`: one prompt again and again, until it has a result that counts.
+//! `ralph`: a loop over one prompt, until it gives a result that counts.
 
 use insta::assert_snapshot;
 
@@ -51,7 +51,7 @@ fn script() -> TurnFailure {
 }
 
 #[test]
-fn a_message_without_a_result_leads_to_the_prompt_again_in_a_fresh_session() {
+fn message_without_result_repeats_the_prompt() {
     let mut play = looped(None);
     assert_snapshot!(play.says("main", "not yet"), @"
     settle main.1.1 #1 $0.10: at main.1.1
@@ -75,7 +75,7 @@ fn a_result_ends_the_loop_with_its_payload() {
 }
 
 #[test]
-fn every_other_tag_is_text_and_nobody_is_reminded() {
+fn other_tags_are_text_without_reminders() {
     for text in
         ["<goto>P</goto>", "<goto>NOWHERE</goto>", "<call>P</call>", "<fork next='P'>P</fork>", ""]
     {
@@ -97,7 +97,7 @@ fn every_other_tag_is_text_and_nobody_is_reminded() {
 }
 
 #[test]
-fn a_result_in_doubt_is_none_and_warns() {
+fn uncertain_result_warns_and_does_not_count() {
     let check = |text: &str, expected: &str| {
         let mut play = looped(None);
         let told = play.says("main", text);
@@ -121,7 +121,7 @@ fn a_result_in_doubt_is_none_and_warns() {
 }
 
 #[test]
-fn the_last_iteration_ends_the_loop_all_the_same() {
+fn last_iteration_ends_the_loop() {
     let mut play = looped(None);
     play.says("main", "1");
     play.says("main", "2");
@@ -163,7 +163,7 @@ fn a_result_counts_once_the_command_has_passed() {
 }
 
 #[test]
-fn a_command_that_does_not_pass_tells_the_next_iteration_why() {
+fn failed_command_is_explained_to_the_next_iteration() {
     let check = |failure: TurnFailure, warned: &str, told: &str| {
         let mut play = looped(Some("make check"));
         play.says("main", "<result>x</result>");
@@ -173,7 +173,7 @@ fn a_command_that_does_not_pass_tells_the_next_iteration_why() {
         assert_eq!((agent.visit.state.as_str(), agent.visit.number), ("P.md", 3));
         assert_eq!(agent.visit.input, Some(Value::from(told)));
         assert_eq!(play.plan_of("main"), "fresh main.3.1");
-        // What was told is told once.
+        // Each explanation is sent once.
         play.says("main", "not yet");
         assert_eq!(play.agent("main").visit.input, None);
     };
@@ -190,7 +190,7 @@ fn a_command_that_does_not_pass_tells_the_next_iteration_why() {
 }
 
 #[test]
-fn a_failed_iteration_counts_and_the_loop_goes_on() {
+fn failed_iteration_counts_and_the_loop_continues() {
     let check = |failure: TurnFailure, expected: &str| {
         let mut play = looped(None);
         let told = play.fails("main", failure);
@@ -237,19 +237,19 @@ fn the_budget_of_a_visit_ends_an_iteration() {
     let failed = "warn main: iteration 1 failed: the visit's budget of $0.10 is spent";
     assert!(budgeted().stumbles("main").contains(failed));
     assert!(budgeted().is_capped("main").contains(failed));
-    // Cut off with nothing left: the next one begins when the run goes on.
+    // Interrupted with nothing left: the next iteration starts when the run is resumed.
     let mut play = budgeted();
     play.halt();
     let told = play.resume();
     assert!(told.contains(failed), "{told}");
     assert_eq!(play.prompt().cap, Some(usd("0.10")));
     assert_eq!(play.plan_of("main"), "fresh main.2.1");
-    // An answer is an answer, whatever it cost.
+    // An answer counts at any cost.
     assert!(budgeted().says("main", "<result>x</result>").contains("ended: Completed"));
 }
 
 #[test]
-fn a_denied_tool_fails_an_iteration_where_the_prompt_says_so() {
+fn denied_tool_can_fail_an_iteration() {
     let denied = |prompt: &str| {
         let mut play = looped_as(prompt, None);
         play.says_so("main", "<result>x</result>", |finished| finished.denied = vec!["Bash".into()])
@@ -261,7 +261,7 @@ fn a_denied_tool_fails_an_iteration_where_the_prompt_says_so() {
 }
 
 #[test]
-fn what_never_began_is_no_iteration() {
+fn unstarted_turn_is_not_an_iteration() {
     for state in ["P.md", UNTIL] {
         let mut play = looped(Some("make check"));
         if state == UNTIL {
@@ -281,7 +281,7 @@ fn what_never_began_is_no_iteration() {
 }
 
 #[test]
-fn a_login_and_a_usage_limit_are_waited_for_as_ever() {
+fn loop_waits_for_login_and_usage_limits() {
     let mut play = looped(None);
     play.fails("main", TurnFailure::Auth { why: "log in".into() });
     assert!(play.scene().starts_with("Ended(NeedsPerson)"), "{}", play.scene());
@@ -296,12 +296,12 @@ fn a_login_and_a_usage_limit_are_waited_for_as_ever() {
 }
 
 #[test]
-fn without_money_the_next_iteration_waits_and_a_result_is_honoured() {
+fn without_money_the_next_iteration_waits() {
     let mut play = looped(None).with(|s| s.budget = Some(usd("20.00")));
     play.costs(Cost::Reported(usd("10.00"))).says("main", "not yet");
     assert_eq!(play.scene(), "Ended(OverBudget): $10.00 spent\nmain at P.md: queued");
     assert!(play.resume().ends_with("start main.2.1 #1 with $10.00: fresh main.2.1"));
-    // Scripts cost nothing: the command still runs, and what it lets pass counts.
+    // Scripts cost nothing, so the command still runs, and a result that passes counts.
     let mut play = looped(Some("make check"));
     play.costs(Cost::Reported(usd("10.00"))).says("main", "<result>x</result>");
     assert_eq!(play.scene(), "Open: $10.00 spent\nmain at UNTIL.sh: runs");
@@ -309,7 +309,7 @@ fn without_money_the_next_iteration_waits_and_a_result_is_honoured() {
 }
 
 #[test]
-fn what_was_cut_off_goes_on_in_its_own_session_and_counts_once() {
+fn interrupted_iteration_continues_and_counts_once() {
     let mut play = looped(Some("make check"));
     play.says("main", "not yet");
     play.crashes(true);
@@ -321,14 +321,14 @@ fn what_was_cut_off_goes_on_in_its_own_session_and_counts_once() {
     assert_eq!(play.agent("main").visit.input, Some(Value::from("x")));
     assert_eq!(play.run.scheduler.turns[&"main".into()].current, Some(SessionPlan::Carry));
     assert_eq!(Ralph::iterations(play.agent("main")), 2);
-    // Unless somebody wants to look first.
+    // Unless the settings let interrupted scripts fail.
     let mut play = play.with(|s| s.interrupted_scripts = InterruptedScripts::Fail);
     play.crashes(false);
     assert!(play.scene().contains("main at UNTIL.sh: failed: the script was cut off"));
 }
 
 #[test]
-fn crashes_without_progress_do_not_burn_iterations() {
+fn crashes_without_progress_use_no_iterations() {
     let mut play = looped(None);
     for _ in 0..5 {
         play.crashes(false);
@@ -338,7 +338,7 @@ fn crashes_without_progress_do_not_burn_iterations() {
 }
 
 #[test]
-fn a_stopped_loop_goes_on_with_another_number() {
+fn stopped_loop_resumes_with_another_limit() {
     let mut play = looped(None);
     play.says("main", "1");
     play.stop(StopMode::AfterTurn);
@@ -352,7 +352,7 @@ fn a_stopped_loop_goes_on_with_another_number() {
 }
 
 #[test]
-fn its_messages_are_read_for_results_only() {
+fn loop_messages_are_read_for_results_only() {
     assert_eq!(Program::States.messages(), Source::Message);
     let ralph = Ralph { max_iterations: 1, until: None };
     assert_eq!(Program::Ralph(ralph).messages(), Source::Iteration);

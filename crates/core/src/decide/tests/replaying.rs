@@ -1,4 +1,4 @@
-//! A journal that is decided again: what is the same, and how a difference is named.
+//! Replays of a journal: equal decisions, and reports of a difference.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::workflow::Definition;
 
 use super::play::{Play, prompts, turn, workflow};
 
-/// Definitions by what names them, and texts by their hash.
+/// Definitions by manifest, and texts by hash.
 #[derive(Default)]
 struct Shelf {
     definitions: BTreeMap<Value, Definition>,
@@ -46,7 +46,7 @@ fn journal() -> Vec<Record> {
     play.records
 }
 
-/// Decides all of them again; the first difference, where there is one.
+/// Decides all records again, and returns the first difference.
 fn replay(records: &[Record], shelf: &Shelf) -> Result<Option<Box<Difference>>, String> {
     let mut replay = Replay::default();
     let mut decided = records.iter().map(|record| replay.record(record, shelf));
@@ -59,13 +59,13 @@ fn difference(records: &[Record]) -> Option<Difference> {
 }
 
 #[test]
-fn what_was_decided_is_decided_again() {
+fn unchanged_decisions_replay_without_difference() {
     assert_eq!(difference(&journal()), None);
     assert_eq!(difference(&[]), None);
 }
 
 #[test]
-fn an_event_that_would_be_another_is_named() {
+fn changed_event_is_reported() {
     let mut records = journal();
     let settled = records[1].steps[0].events[0].clone();
     let Event::TurnSettled { charge, .. } = &mut records[1].steps[0].events[0] else {
@@ -79,7 +79,7 @@ fn an_event_that_would_be_another_is_named() {
 }
 
 #[test]
-fn an_event_too_many_or_too_few_is_named() {
+fn additional_or_missing_event_is_reported() {
     let mut records = journal();
     let events = &mut records[2].steps[0].events;
     let (last, ended) = (events.len(), events.pop().unwrap());
@@ -99,7 +99,7 @@ fn an_event_too_many_or_too_few_is_named() {
 }
 
 #[test]
-fn a_cause_that_comes_to_nothing_today_is_named_with_its_refusal() {
+fn refused_cause_is_reported_with_its_refusal() {
     let mut records = journal();
     let cause = Input::Stop { mode: StopMode::Now, key: "k".to_owned() };
     let event = Event::StopRequested { mode: StopMode::Now, key: "k".to_owned() };
@@ -114,14 +114,14 @@ recorded  {"stop_requested":{"mode":"now","key":"k"}}
 decided   nothing: the run has already ended"#;
     assert_eq!(refused.to_string(), text);
 
-    // Beside steps that are the same it is still this one.
+    // The result is the same beside steps without a difference.
     let echo = Step { cause: Input::Due, events: Vec::new() };
     records[3].steps.insert(0, echo);
     assert_eq!(difference(&records), Some(Difference { step: 2, ..refused }));
 }
 
 #[test]
-fn a_cause_that_comes_to_nothing_today_does_not_get_what_another_one_leads_to() {
+fn eventless_cause_gets_no_events_of_others() {
     let check = |place: usize| {
         let (ask, key) = (turn("main.9.9"), "k".to_owned());
         let (value, by) = (Value::from("yes"), "ann".to_owned());
@@ -144,7 +144,7 @@ fn a_cause_that_comes_to_nothing_today_does_not_get_what_another_one_leads_to() 
 }
 
 #[test]
-fn nothing_behind_the_first_difference_is_looked_at() {
+fn replay_stops_at_the_first_difference() {
     let mut records = journal();
     records[0].steps[0].events.pop();
     records.truncate(1);
@@ -155,7 +155,7 @@ fn nothing_behind_the_first_difference_is_looked_at() {
 }
 
 #[test]
-fn an_adoption_and_what_follows_is_decided_with_what_was_adopted() {
+fn replay_decides_with_the_adopted_definition() {
     let before = prompts(&["A.md", "B.md"]);
     let after = workflow(&[("A.md", "---\nallowed_tags: [goto]\n---\ntext"), ("B.md", "text")]);
     let mut play = Play::new(before.clone()).with(|s| s.reminders = 1).started();
@@ -178,7 +178,7 @@ fn an_adoption_and_what_follows_is_decided_with_what_was_adopted() {
 }
 
 #[test]
-fn a_large_text_is_read_again_where_it_lies() {
+fn replay_reads_large_texts_from_their_blobs() {
     let text = format!("<result>{}</result>", "x".repeat(20_000));
     let (payload, hash) = ("x".repeat(20_000), Hash::of(text.as_bytes()));
     let mut play = Play::new(prompts(&["A.md"])).started();

@@ -1,4 +1,4 @@
-//! A run goes on.
+//! Resumes, adoptions, questions and rewinds.
 
 use insta::assert_snapshot;
 
@@ -15,7 +15,7 @@ fn task() -> TurnFailure {
 }
 
 #[test]
-fn a_failed_agent_goes_on_at_the_visit_that_failed_with_fresh_reminders_and_retries() {
+fn failed_agent_continues_with_reset_counters() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.retries = 1).started();
     play.stumbles("main");
     play.after("1h".parse().unwrap());
@@ -33,7 +33,7 @@ fn a_failed_agent_goes_on_at_the_visit_that_failed_with_fresh_reminders_and_retr
 }
 
 #[test]
-fn a_failed_first_turn_may_have_left_a_session_behind() {
+fn failed_first_turn_may_leave_a_session() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.fails("main", task());
     play.resume();
@@ -54,7 +54,7 @@ fn a_failed_script_runs_again() {
     queue main.1.2 Revived at 1 for script: carry
     start main.1.2 #1: carry
     ");
-    // Whoever holds the conversation that it carries does not answer it.
+    // The backend of the carried conversation does not answer a script.
     let mut play = Play::new(workflow(&[("A.md", "text"), ("S.sh", "true")])).started();
     play.says("main", "<goto>S</goto>");
     play.says("main", "no tag");
@@ -67,7 +67,7 @@ fn a_failed_script_runs_again() {
 }
 
 #[test]
-fn agents_go_on_in_the_order_in_which_they_were_born() {
+fn agents_resume_in_order_of_birth() {
     let mut play =
         Play::new(prompts(&["A.md", "Z.md", "B.md"])).with(|s| s.max_parallel = 3).started();
     play.says("main", r#"<fork next="A">Z</fork><fork next="A">B</fork>"#);
@@ -86,18 +86,18 @@ fn agents_go_on_in_the_order_in_which_they_were_born() {
 }
 
 #[test]
-fn turns_that_are_still_in_flight_are_left_alone() {
+fn resume_leaves_turns_in_flight_alone() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     assert_eq!(play.resume(), "resumed");
     assert_eq!(play.scene(), "Open: $0.00 spent, $10.00 reserved\nmain at A.md: runs with $10.00");
 }
 
 #[test]
-fn what_waited_when_the_run_stopped_waits_on() {
+fn queued_turns_stay_queued_after_a_stop() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
     play.halt();
-    // The worker was first in line when main was cut off.
+    // The worker was first in the queue when main was interrupted.
     let events = play.resume();
     assert!(events.contains("start main_w1.1.1 #1"), "{events}");
     assert_snapshot!(play.scene(), @"
@@ -108,7 +108,7 @@ fn what_waited_when_the_run_stopped_waits_on() {
 }
 
 #[test]
-fn settings_of_the_resume_govern_from_here_on() {
+fn resume_replaces_the_settings() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     play.halt();
@@ -138,7 +138,7 @@ fn spent_is_never_reset() {
 }
 
 #[test]
-fn edited_states_are_adopted_unless_an_agent_needs_one_that_is_gone() {
+fn adoption_needs_every_agents_states() {
     let check = |states: &[&str], expected: &str| {
         let mut play = Play::new(prompts(&["A.md", "B.md", "C.md", "D.md"])).started();
         play.says("main", r#"<call return="C">B</call>"#);
@@ -159,13 +159,13 @@ fn edited_states_are_adopted_unless_an_agent_needs_one_that_is_gone() {
 }
 
 #[test]
-fn the_same_states_are_nothing_to_adopt() {
+fn adopting_the_same_states_changes_nothing() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     assert_eq!(play.feed(vec![Input::Adopt { manifest: Value::from("v1") }]), "");
 }
 
 #[test]
-fn an_answer_needs_an_open_question_and_counts_once() {
+fn answer_needs_a_question_and_counts_once() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let answer = |key: &str| Input::Answer {
         ask: turn("main.1.1"),
@@ -182,7 +182,7 @@ fn an_answer_needs_an_open_question_and_counts_once() {
 }
 
 #[test]
-fn a_run_with_an_open_question_waits_for_a_person() {
+fn open_question_waits_for_a_user() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
     crate::run::apply(&mut play.run, &Event::Asked { ask, question, due: None });
@@ -192,7 +192,7 @@ fn a_run_with_an_open_question_waits_for_a_person() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_in_time_fails_its_agent() {
+fn expired_question_fails_its_agent() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
     let due = Some(play.at + "1h".parse().unwrap());
@@ -205,7 +205,7 @@ fn a_question_that_nobody_answers_in_time_fails_its_agent() {
 }
 
 #[test]
-fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
+fn rewound_turn_opens_a_new_session() {
     let check = |text: Option<&str>, expected: &str| {
         let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
         if let Some(text) = text {
@@ -229,7 +229,7 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
 }
 
 #[test]
-fn a_turn_that_nothing_was_cut_away_of_is_still_in_flight_after_a_rewind() {
+fn undiscarded_turn_stays_in_flight_after_rewind() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (before, discarded) = (play.run.scheduler.clone(), DiscardedCost::default());
     let (nonce, again, governed) = ("new".into(), Vec::new(), None);
@@ -237,30 +237,30 @@ fn a_turn_that_nothing_was_cut_away_of_is_still_in_flight_after_a_rewind() {
     assert_eq!(play.run.scheduler, before);
 }
 
-/// Of one record that holds the story of a play since it was kept.
+/// Returns one record with everything that the play has recorded.
 fn since(play: &Play) -> Record {
     let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
     Record { seq: 2, at: play.at, steps }
 }
 
-/// What the story of a play since `kept` had cost, and which turns it ended.
-fn gone_since(kept: &Run, play: &Play) -> (DiscardedCost, Vec<String>) {
-    let mut abandoned = DiscardedTail::new(kept);
-    abandoned.follow(&since(play));
-    (abandoned.discarded(), abandoned.again().iter().map(ToString::to_string).collect())
+/// Returns the cost of everything since `kept`, and the turns that ended.
+fn cost_since(kept: &Run, play: &Play) -> (DiscardedCost, Vec<String>) {
+    let mut tail = DiscardedTail::new(kept);
+    tail.follow(&since(play));
+    (tail.discarded(), tail.again().iter().map(ToString::to_string).collect())
 }
 
 fn discarded(amount: &str, unpriced: u64) -> DiscardedCost {
     DiscardedCost { amount: usd(amount), unpriced, ..DiscardedCost::default() }
 }
 
-/// The same, where this much of it was paid for the visit of `main` that is kept.
-fn of_visit(paid: &str, amount: &str, unpriced: u64) -> DiscardedCost {
+/// Returns a cost, with the part `paid` that counts for the kept visit of `main`.
+fn with_visit(paid: &str, amount: &str, unpriced: u64) -> DiscardedCost {
     DiscardedCost { visits: [("main".into(), usd(paid))].into(), ..discarded(amount, unpriced) }
 }
 
 #[test]
-fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
+fn discarded_costs_stay_paid() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let kept = play.run.clone();
     play.story.clear();
@@ -276,7 +276,7 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
     });
     let visits = [("main".into(), play.run.spent)].into();
     let expected = DiscardedCost { amount: play.run.spent.plus(usd("1")), unpriced: 2, visits };
-    assert_eq!(gone_since(&kept, &play), (expected.clone(), vec!["main.1.1".to_owned()]));
+    assert_eq!(cost_since(&kept, &play), (expected.clone(), vec!["main.1.1".to_owned()]));
     play.run = kept;
     let (nonce, again) = ("new".into(), vec![turn("main.1.1")]);
     play.feed(vec![Input::Rewind {
@@ -291,35 +291,38 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
 }
 
 #[test]
-fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() {
+fn every_discarded_turn_counts_once() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     for (amount, ended) in [("0.60", "main.1.1"), ("0.60", "main.2.1")] {
         let kept = play.run.clone();
         play.story.clear();
-        // It is still in flight, and looked for when the run goes on.
-        assert_eq!(gone_since(&kept, &play), (discarded("0", 0), Vec::new()));
-        // It ends, and the next one is cut off.
+        // It is still in flight, and the next owner looks for it.
+        assert_eq!(cost_since(&kept, &play), (discarded("0", 0), Vec::new()));
+        // It ends, and the next turn is interrupted.
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-        assert_eq!(gone_since(&kept, &play), (of_visit("0.30", amount, 0), vec![ended.to_owned()]));
+        assert_eq!(
+            cost_since(&kept, &play),
+            (with_visit("0.30", amount, 0), vec![ended.to_owned()])
+        );
     }
     let kept = play.run.clone();
     play.story.clear();
     play.costs(Cost::Unknown).stumbles("main");
     play.after("1h".parse().unwrap());
     assert_eq!(
-        gone_since(&kept, &play).0,
-        of_visit("0.60", "0.60", 0),
+        cost_since(&kept, &play).0,
+        with_visit("0.60", "0.60", 0),
         "both attempts, like the most expensive"
     );
 }
 
 #[test]
-fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
+fn second_rewind_charges_no_turn_twice() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let kept = play.run.clone();
     play.story.clear();
     play.costs(Cost::Reported(usd("0.30"))).says("main", "<result>x</result>");
-    let first = gone_since(&kept, &play);
+    let first = cost_since(&kept, &play);
     play.run = kept.clone();
     play.story.clear();
     let again = vec![turn("main.1.1")];
@@ -330,20 +333,20 @@ fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
         again,
         governed: None,
     }]);
-    assert_eq!(gone_since(&kept, &play), first);
+    assert_eq!(cost_since(&kept, &play), first);
 }
 
 #[test]
-fn a_script_that_was_in_flight_when_its_records_are_cut_away_cost_nothing() {
+fn discarded_script_in_flight_costs_nothing() {
     let mut play = Play::new(workflow(&[("A.sh", "true"), ("B.sh", "true")])).started();
     let kept = play.run.clone();
     play.story.clear();
     play.says("main", "<goto>B</goto>");
-    assert_eq!(gone_since(&kept, &play), (DiscardedCost::default(), vec!["main.1.1".to_owned()]));
+    assert_eq!(cost_since(&kept, &play), (DiscardedCost::default(), vec!["main.1.1".to_owned()]));
 }
 
 #[test]
-fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
+fn only_costs_of_damaged_records_count() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let kept = play.run.clone();
     play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
@@ -353,13 +356,13 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
         discarded: discarded("1", 1),
         governed: None,
     });
-    let mut abandoned = DiscardedTail::new(&kept);
-    // That the run has started, too: it would begin anew.
-    abandoned.doubt(&since(&play));
-    abandoned.miss();
-    // What was in flight has no price that anybody knows.
-    assert_eq!(abandoned.discarded(), of_visit("0.30", "1.30", 3));
-    assert_eq!(abandoned.again(), [turn("main.1.1")]);
+    let mut tail = DiscardedTail::new(&kept);
+    // Without the start the run would begin again.
+    tail.doubt(&since(&play));
+    tail.miss();
+    // The turn in flight has no known price.
+    assert_eq!(tail.discarded(), with_visit("0.30", "1.30", 3));
+    assert_eq!(tail.again(), [turn("main.1.1")]);
     let most = Event::RunRewound {
         kept: 3,
         nonce: "x".into(),
@@ -371,18 +374,18 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
         governed: None,
     };
     play.story = vec![most];
-    abandoned.doubt(&since(&play));
-    assert_eq!(abandoned.discarded().unpriced, u64::MAX);
-    abandoned.follow(&since(&play));
-    assert_eq!(abandoned.discarded().unpriced, u64::MAX);
+    tail.doubt(&since(&play));
+    assert_eq!(tail.discarded().unpriced, u64::MAX);
+    tail.follow(&since(&play));
+    assert_eq!(tail.discarded().unpriced, u64::MAX);
 }
 
-/// How a record is read that is cut away.
+/// The ways to read a discarded record.
 type Read = fn(&mut DiscardedTail<'_>, &Record);
 
 // proves: A24, A44
 #[test]
-fn transcripts_tell_what_records_that_are_cut_away_do_not() {
+fn transcripts_price_discarded_turns_without_end() {
     let traced =
         |strict: bool, read: Read, [first, told]: [TranscriptCost; 2], expected: DiscardedCost| {
             let mut play = Play::new(prompts(&["A.md", "B.md"]));
@@ -392,38 +395,38 @@ fn transcripts_tell_what_records_that_are_cut_away_do_not() {
             play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
             let transcripts = [("main.1.1", first), ("main.2.1", told)];
             let transcripts = transcripts.map(|(id, told)| ((turn(id), 1), told));
-            let mut abandoned = DiscardedTail::new(&kept).knowing(transcripts.into());
-            read(&mut abandoned, &since(&play));
-            assert_eq!(abandoned.discarded(), expected, "{strict} {told:?}");
+            let mut tail = DiscardedTail::new(&kept).knowing(transcripts.into());
+            read(&mut tail, &since(&play));
+            assert_eq!(tail.discarded(), expected, "{strict} {told:?}");
         };
     let first = Cost::Reported(usd("0.70"));
     let check = |strict: bool, read: Read, told: Cost, expected: DiscardedCost| {
         traced(strict, read, [first.into(), told.into()], expected);
     };
-    let follow: Read = |abandoned, record| abandoned.follow(record);
-    let doubt: Read = |abandoned, record| abandoned.doubt(record);
-    let miss: Read = |abandoned, _| abandoned.miss();
-    // A record that is vouched for tells the end of the first turn, and nothing tells that of the second.
-    check(false, follow, Cost::Reported(usd("2")), of_visit("0.30", "2.30", 0));
-    check(false, follow, Cost::AtLeast(usd("2")), of_visit("0.30", "2.30", 1));
-    check(true, follow, Cost::AtLeast(usd("2")), of_visit("0.30", "10", 0));
-    // Otherwise its transcript tells it, if it tells more.
-    check(false, doubt, Cost::Reported(usd("2")), of_visit("0.70", "2.70", 0));
-    check(true, doubt, Cost::Unknown, of_visit("0.70", "10.40", 0));
-    // The first turn is looked for when the run goes on.
+    let follow: Read = |tail, record| tail.follow(record);
+    let doubt: Read = |tail, record| tail.doubt(record);
+    let miss: Read = |tail, _| tail.miss();
+    // An intact record ends the first turn; no record ends the second.
+    check(false, follow, Cost::Reported(usd("2")), with_visit("0.30", "2.30", 0));
+    check(false, follow, Cost::AtLeast(usd("2")), with_visit("0.30", "2.30", 1));
+    check(true, follow, Cost::AtLeast(usd("2")), with_visit("0.30", "10", 0));
+    // Otherwise the transcript's cost counts, if it is higher.
+    check(false, doubt, Cost::Reported(usd("2")), with_visit("0.70", "2.70", 0));
+    check(true, doubt, Cost::Unknown, with_visit("0.70", "10.40", 0));
+    // The next owner looks for the first turn.
     check(false, miss, Cost::Reported(usd("2")), discarded("2", 1));
     check(true, miss, Cost::Unknown, discarded("0", 2));
-    // A turn that used up its share has spent it, whatever its client reports.
+    // A turn that used up its share has spent it, even if its client reports less.
     let capped = |cost| TranscriptCost { cost, capped: true };
     let told = [first.into(), capped(Cost::Reported(usd("2")))];
-    traced(false, follow, told, of_visit("0.30", "10", 0));
-    traced(false, doubt, told, of_visit("0.70", "10.40", 0));
+    traced(false, follow, told, with_visit("0.30", "10", 0));
+    traced(false, doubt, told, with_visit("0.70", "10.40", 0));
     let told = [capped(first), Cost::Reported(usd("2")).into()];
-    traced(false, doubt, told, of_visit("10", "12", 0));
+    traced(false, doubt, told, with_visit("10", "12", 0));
 }
 
 #[test]
-fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
+fn rewind_keeps_the_last_settings() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("5"))).started();
     let kept = play.run.clone();
     let resumed = |budget: Option<&str>| {
@@ -434,15 +437,14 @@ fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
         play.story = events;
         since(&play)
     };
-    let governed =
-        |abandoned: &DiscardedTail<'_>| abandoned.governed().map(|settings| settings.budget);
-    let mut abandoned = DiscardedTail::new(&kept);
-    assert_eq!(governed(&abandoned), None);
-    abandoned.follow(&since(vec![resumed(Some("2")), resumed(Some("9"))]));
-    assert_eq!(governed(&abandoned), Some(Some(usd("9"))));
-    abandoned.follow(&since(vec![resumed(None)]));
-    assert_eq!(governed(&abandoned), Some(None));
-    // Where nobody vouches for it, it may only be less.
+    let governed = |tail: &DiscardedTail<'_>| tail.governed().map(|settings| settings.budget);
+    let mut tail = DiscardedTail::new(&kept);
+    assert_eq!(governed(&tail), None);
+    tail.follow(&since(vec![resumed(Some("2")), resumed(Some("9"))]));
+    assert_eq!(governed(&tail), Some(Some(usd("9"))));
+    tail.follow(&since(vec![resumed(None)]));
+    assert_eq!(governed(&tail), Some(None));
+    // Damaged records may only lower the cap.
     let settings = Settings { budget: Some(usd("3")), ..kept.settings.clone() };
     let rewound = Event::RunRewound {
         kept: 3,
@@ -450,15 +452,15 @@ fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
         discarded: DiscardedCost::default(),
         governed: Some(Box::new(settings)),
     };
-    abandoned.doubt(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
-    assert_eq!(governed(&abandoned), Some(Some(usd("3"))));
-    let mut abandoned = DiscardedTail::new(&kept);
-    abandoned.doubt(&since(vec![resumed(Some("7"))]));
-    assert_eq!(governed(&abandoned), None);
+    tail.doubt(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
+    assert_eq!(governed(&tail), Some(Some(usd("3"))));
+    let mut tail = DiscardedTail::new(&kept);
+    tail.doubt(&since(vec![resumed(Some("7"))]));
+    assert_eq!(governed(&tail), None);
 }
 
 #[test]
-fn a_cut_that_keeps_what_governed_the_run_says_so_in_one_record() {
+fn rewind_records_kept_settings_once() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let settings = Settings { budget: Some(usd("2")), ..play.run.settings.clone() };
     let (nonce, discarded, again) = ("new".into(), DiscardedCost::default(), Vec::new());
@@ -474,18 +476,18 @@ fn only_the_turn_that_ended_is_done_again() {
     let kept = play.run.clone();
     play.story.clear();
     play.says("main_b1", "<result>x</result>");
-    assert_eq!(gone_since(&kept, &play).1, ["main_b1.1.1"]);
+    assert_eq!(cost_since(&kept, &play).1, ["main_b1.1.1"]);
 }
 
 #[test]
-fn an_agent_that_started_another_turn_has_ended_the_one_before() {
+fn starting_another_turn_ends_the_earlier_one() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let kept = play.run.clone();
     play.says("main", "<goto>B</goto>");
     let is_start = |event: &Event| matches!(event, Event::TurnStarted { .. });
     play.story.retain(is_start);
     assert_eq!(play.story.len(), 2);
-    assert_eq!(gone_since(&kept, &play).1, ["main.1.1"]);
+    assert_eq!(cost_since(&kept, &play).1, ["main.1.1"]);
     play.story.truncate(1);
-    assert_eq!(gone_since(&kept, &play).1, [""; 0]);
+    assert_eq!(cost_since(&kept, &play).1, [""; 0]);
 }

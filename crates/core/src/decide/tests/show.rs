@@ -14,7 +14,7 @@ use crate::value::Value;
 
 use super::play::Play;
 
-/// What sessions are called.
+/// Short names of sessions.
 #[derive(Default)]
 pub(crate) struct Names(BTreeMap<SessionId, String>);
 
@@ -202,7 +202,7 @@ impl Play {
     }
 }
 
-/// Where every agent stands, and what the money does.
+/// Describes every agent, and the money.
 fn scene(run: &Run) -> String {
     let mut lines = vec![format!("{:?}: {} spent", run.phase, run.spent)];
     if run.scheduler.reserved > Micros::ZERO {

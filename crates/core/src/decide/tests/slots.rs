@@ -1,4 +1,4 @@
-//! Slots, and who gets them: first come, first served, lane by lane.
+//! Slots: first come, first served, lane by lane.
 
 use insta::assert_snapshot;
 
@@ -61,7 +61,7 @@ fn a_reminder_keeps_its_slot() {
 }
 
 #[test]
-fn several_outcomes_of_one_batch_are_weighed_together() {
+fn outcomes_of_one_batch_are_decided_together() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     let inputs = vec![
@@ -73,7 +73,7 @@ fn several_outcomes_of_one_batch_are_weighed_together() {
 }
 
 #[test]
-fn a_blocked_backend_does_not_block_scripts_or_other_backends() {
+fn blocked_backend_blocks_no_other_lane() {
     let other = "---\nbackend: other\n---\ntext";
     let files = [("A.md", "text"), ("RUN.sh", "true"), ("OTHER.md", other)];
     let mut play = Play::new(workflow(&files)).with(|s| s.max_parallel = 1).started();
@@ -96,7 +96,7 @@ fn a_blocked_backend_does_not_block_scripts_or_other_backends() {
 }
 
 #[test]
-fn a_retry_queues_at_the_back_and_holds_no_slot_meanwhile() {
+fn waiting_retry_holds_no_slot() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
     play.stumbles("main");
@@ -110,7 +110,7 @@ fn a_retry_queues_at_the_back_and_holds_no_slot_meanwhile() {
 }
 
 #[test]
-fn at_least_one_turn_runs_whatever_the_settings_say() {
+fn at_least_one_turn_always_runs() {
     let play = Play::new(prompts(&["A.md"])).with(|s| s.max_parallel = 0).started();
     assert_eq!(started(&play), "main.1.1");
 }

@@ -1,4 +1,4 @@
-//! Runs of steps: what waits at the scheduler, and what follows.
+//! Runs of steps: queued turns, and the events that follow.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) fn fails(play: &mut Play, agent: &str) {
 }
 
 #[test]
-fn steps_wait_at_the_desk_one_after_the_other() {
+fn steps_queue_one_after_the_other() {
     let mut play = steps(Answers::Caller, &json!([exec("a"), exec("b")]));
     play.start();
     assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
@@ -58,7 +58,7 @@ fn steps_wait_at_the_desk_one_after_the_other() {
 }
 
 #[test]
-fn the_program_of_a_step_is_run_with_the_attempt_that_its_step_counts() {
+fn program_runs_with_its_steps_attempt_number() {
     let mut play = steps(Answers::Caller, &json!([exec("a")]));
     let step = |attempt: u32, counted: u32| {
         let (turn, key) = (turn("main.1.1"), "a".parse().unwrap());
@@ -75,7 +75,7 @@ fn the_program_of_a_step_is_run_with_the_attempt_that_its_step_counts() {
 }
 
 #[test]
-fn a_program_that_fails_too_often_fails_the_run() {
+fn program_failing_too_often_fails_the_run() {
     let mut play = steps(Answers::Caller, &json!([exec("a")]));
     play.start();
     fails(&mut play, "main");
@@ -85,7 +85,7 @@ fn a_program_that_fails_too_often_fails_the_run() {
 }
 
 #[test]
-fn an_output_that_is_not_valid_is_asked_for_again() {
+fn invalid_output_is_requested_again() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
     let mut play = steps(Answers::Backend, &json!([asks]));
     play.start();
@@ -99,7 +99,7 @@ fn an_output_that_is_not_valid_is_asked_for_again() {
 }
 
 #[test]
-fn a_caller_is_waited_for() {
+fn run_waits_for_its_caller() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks]));
     play.start();
@@ -107,7 +107,7 @@ fn a_caller_is_waited_for() {
 }
 
 #[test]
-fn iterations_at_the_same_time_are_agents() {
+fn parallel_iterations_are_agents() {
     let each = json!({
         "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
         "body": [exec("a")],
@@ -157,14 +157,14 @@ fn stale(play: &Play) -> Vec<&str> {
 }
 
 #[test]
-fn only_the_output_that_was_asked_for_last_is_taken() {
+fn only_the_last_requested_output_counts() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks]));
     play.start();
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
     let flow = play.run.flow.as_ref().unwrap();
     assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::of_value("/a", "no")]);
-    // The same again: nothing is used up, whatever name it comes under.
+    // The same output again uses up nothing, under any name.
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
     assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));
     call(&mut play, &[], &[("v", wrong())]);
@@ -176,7 +176,7 @@ fn only_the_output_that_was_asked_for_last_is_taken() {
 }
 
 #[test]
-fn outputs_for_attempts_that_follow_from_each_other_are_taken_together() {
+fn consecutive_attempt_outputs_are_taken_together() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 3 });
     let all = [("v:1", wrong()), ("v:2", wrong()), ("v:3", valid()), ("v:4", valid())];
     let check = |is_asked: bool, brought: &[(&str, Output)], expected: (Ending, u32)| {
@@ -197,7 +197,7 @@ fn outputs_for_attempts_that_follow_from_each_other_are_taken_together() {
 }
 
 #[test]
-fn what_a_caller_brings_is_taken_when_its_step_is_reached() {
+fn callers_output_is_taken_at_its_step() {
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));
     call(&mut play, &[], &[("u", valid()), ("v", wrong())]);
@@ -208,7 +208,7 @@ fn what_a_caller_brings_is_taken_when_its_step_is_reached() {
 }
 
 #[test]
-fn an_output_under_the_name_of_a_step_is_for_its_first_iteration_that_waits() {
+fn step_output_goes_to_first_waiting_iteration() {
     let each = json!({
         "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
         "body": [{ "id": "v", "kind": "agent", "prompt": "?", "schema": {} }],
@@ -230,7 +230,7 @@ fn an_output_under_the_name_of_a_step_is_for_its_first_iteration_that_waits() {
 }
 
 #[test]
-fn a_caller_that_claims_more_attempts_than_there_are_gets_none() {
+fn claimed_attempts_beyond_the_limit_are_refused() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
     let mut play = steps(Answers::Caller, &json!([asks]));
     call(&mut play, &[("v", 3)], &[("v", valid())]);
@@ -238,7 +238,7 @@ fn a_caller_that_claims_more_attempts_than_there_are_gets_none() {
 }
 
 #[test]
-fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
+fn unstorable_output_uses_up_an_attempt() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
     let mut play = steps(Answers::Backend, &json!([asks]));
     play.start();
@@ -256,7 +256,7 @@ fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
 }
 
 #[test]
-fn steps_that_share_a_conversation_wait_for_each_other() {
+fn steps_sharing_a_conversation_run_in_turn() {
     let asks = json!({
         "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" },
     });
@@ -272,7 +272,7 @@ fn steps_that_share_a_conversation_wait_for_each_other() {
 }
 
 #[test]
-fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
+fn shared_conversation_is_opened_continued_and_dropped() {
     let asks = |id: &str, session: Json| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "session": session });
     let sticky = || json!({ "mode": "sticky" });
     let reset = json!({ "mode": "sticky", "reset": true });
@@ -299,7 +299,7 @@ fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
 }
 
 #[test]
-fn a_shared_conversation_goes_by_its_label() {
+fn shared_conversation_is_identified_by_its_label() {
     let asks = |id: &str, assignee: &str, session: Json| {
         json!({
             "id": id, "kind": "agent", "prompt": "?", "schema": {}, "assigneeAgentId": assignee,
@@ -329,7 +329,7 @@ fn a_shared_conversation_goes_by_its_label() {
 }
 
 #[test]
-fn what_fails_before_it_is_begun_is_where_its_strand_is() {
+fn step_failing_before_its_start_is_placed() {
     let asks = |retries: u32| json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": retries });
     let unknown = json!({ "id": "s", "kind": "exec", "shell": "{{vars.gone}}" });
     let no_list = |list: &str| json!({ "id": "m", "kind": "forEach", "listPath": list, "itemVar": "y", "body": [] });
@@ -363,7 +363,7 @@ fn what_fails_before_it_is_begun_is_where_its_strand_is() {
 }
 
 #[test]
-fn a_loop_that_fails_leaves_something_where_failures_are_collected() {
+fn failed_loop_leaves_an_entry_when_collected() {
     let inner = json!({
         "id": "m", "kind": "forEach", "listPath": "$.locals.x", "itemVar": "y", "body": [],
     });
@@ -381,7 +381,7 @@ fn a_loop_that_fails_leaves_something_where_failures_are_collected() {
 }
 
 #[test]
-fn what_an_earlier_call_brought_is_not_taken_by_a_later_one() {
+fn earlier_calls_outputs_are_not_reused() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([exec("a"), asks]));
     call(&mut play, &[], &[("v", valid())]);
@@ -394,7 +394,7 @@ fn what_an_earlier_call_brought_is_not_taken_by_a_later_one() {
 }
 
 #[test]
-fn what_is_said_of_the_attempts_of_a_step_is_said_of_its_first_key_that_asks() {
+fn reported_attempts_belong_to_first_asking_key() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
     call(&mut play, &[("v", 2)], &[]);
@@ -404,7 +404,7 @@ fn what_is_said_of_the_attempts_of_a_step_is_said_of_its_first_key_that_asks() {
 }
 
 #[test]
-fn no_iteration_begins_after_a_failure_and_what_failed_in_a_collected_one_stays_there() {
+fn no_iteration_starts_after_a_failure() {
     let inner = json!({
         "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
         "maxParallel": 2, "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
@@ -424,7 +424,7 @@ fn no_iteration_begins_after_a_failure_and_what_failed_in_a_collected_one_stays_
 }
 
 #[test]
-fn a_failure_deep_inside_begins_no_other_iteration_outside() {
+fn inner_failure_starts_no_outer_iteration() {
     let inner = json!({
         "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
         "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
@@ -447,7 +447,7 @@ fn a_failure_deep_inside_begins_no_other_iteration_outside() {
 }
 
 #[test]
-fn an_agent_step_whose_backend_fails_is_asked_again_by_a_resume() {
+fn resume_repeats_an_agent_step() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Backend, &json!([asks]));
     play.start();
@@ -472,7 +472,7 @@ pub(crate) fn running(play: &Play) -> Vec<String> {
 }
 
 #[test]
-fn a_loop_runs_only_so_many_programs_at_a_time() {
+fn loop_limits_its_parallel_programs() {
     let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 }))]));
     play.start();
     let [first, _] = running(&play).try_into().unwrap();
@@ -481,7 +481,7 @@ fn a_loop_runs_only_so_many_programs_at_a_time() {
 }
 
 #[test]
-fn what_failed_is_collected_and_the_loop_goes_on() {
+fn collected_failures_let_the_loop_continue() {
     let gate = json!({ "op": "eq", "path": "$.results.a.ok", "value": false });
     let after =
         json!({ "id": "g", "kind": "if", "cond": gate, "then": [exec("y")], "else": [exec("n")] });
@@ -496,7 +496,7 @@ fn what_failed_is_collected_and_the_loop_goes_on() {
 }
 
 #[test]
-fn a_failure_lets_the_iterations_that_were_started_end_and_a_resume_does_it_again() {
+fn started_iterations_end_after_a_failure() {
     let mut play =
         steps(Answers::Caller, &json!([parallel(&json!({ "maxParallel": 2 })), exec("z")]));
     play.start();
@@ -515,7 +515,7 @@ fn a_failure_lets_the_iterations_that_were_started_end_and_a_resume_does_it_agai
 }
 
 #[test]
-fn a_caller_is_waited_for_beside_a_failure_that_is_collected() {
+fn collected_failure_still_waits_for_the_caller() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let once = json!({ "id": "x", "kind": "exec", "shell": "true" });
     let inner = json!({

@@ -23,7 +23,7 @@ fn cancelled(play: &Play) -> Vec<String> {
 }
 
 #[test]
-fn a_stop_cuts_off_what_is_in_flight_and_a_resume_goes_on() {
+fn stop_interrupts_turns_and_resume_continues() {
     let mut play = forked();
     assert_eq!(play.stop(StopMode::Now), "stop Now by k1");
     assert_eq!(cancelled(&play), ["main.2.1", "main_w1.1.1"]);
@@ -44,7 +44,7 @@ fn a_stop_cuts_off_what_is_in_flight_and_a_resume_goes_on() {
 }
 
 #[test]
-fn a_turn_that_finishes_all_the_same_is_not_lost() {
+fn turn_finishing_during_a_stop_counts() {
     let mut play = forked();
     play.stop(StopMode::Now);
     assert_snapshot!(play.says("main", "<goto>A</goto>"), @"
@@ -81,7 +81,7 @@ fn a_stop_after_the_turn_drains() {
 }
 
 #[test]
-fn a_stricter_request_wins_and_a_milder_one_changes_nothing() {
+fn stricter_stop_request_wins() {
     let mut play = forked();
     play.stop(StopMode::AfterTurn);
     assert_eq!(play.stop(StopMode::Now), "stop Now by k2");
@@ -92,7 +92,7 @@ fn a_stricter_request_wins_and_a_milder_one_changes_nothing() {
 }
 
 #[test]
-fn the_same_request_again_is_the_same_request() {
+fn repeated_stop_request_changes_nothing() {
     let mut play = forked();
     let request = Input::Stop { mode: StopMode::Now, key: "key".into() };
     assert_eq!(play.feed(vec![request.clone()]), "stop Now by key");
@@ -104,7 +104,7 @@ fn the_same_request_again_is_the_same_request() {
 }
 
 #[test]
-fn waits_are_no_reason_to_hesitate() {
+fn stop_does_not_wait_for_retries() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.stumbles("main");
     assert_eq!(play.stop(StopMode::Now), "stop Now by k1\nended: Stopped");
@@ -116,7 +116,7 @@ fn waits_are_no_reason_to_hesitate() {
 }
 
 #[test]
-fn what_has_ended_cannot_be_stopped_and_only_what_can_be_resumed_can_be_cancelled() {
+fn only_resumable_runs_can_be_cancelled() {
     let completed = || {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.says("main", "<result>x</result>");
@@ -167,7 +167,7 @@ fn a_crash_does_not_undo_a_cancel() {
 }
 
 #[test]
-fn a_run_that_has_not_started_refuses_everything_else_and_one_that_has_refuses_to_start() {
+fn run_starts_exactly_once() {
     let mut play = Play::new(prompts(&["A.md"]));
     assert_eq!(play.stop(StopMode::Cancel), "refused: the run has not started");
     assert_eq!(play.resume(), "refused: the run has not started");
@@ -177,7 +177,7 @@ fn a_run_that_has_not_started_refuses_everything_else_and_one_that_has_refuses_t
 }
 
 #[test]
-fn a_run_whose_last_agent_ends_while_it_is_stopped_is_not_stopped() {
+fn run_completing_during_a_stop_is_completed() {
     for mode in [StopMode::AfterTurn, StopMode::Now] {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.stop(mode);

@@ -1,11 +1,11 @@
-//! The table of tags: what each does to session, stack, working directory and model.
+//! The effect of each tag on session, stack, working directory and model.
 
 use insta::assert_snapshot;
 
 use super::play::{Play, prompts, turn, workflow};
 use crate::run::effect::{Effect, Extras, ScriptEffect, effects};
 
-/// `main` has had a conversation at A and emits `text` there; afterwards it is like this.
+/// Lets `main` emit `text` at A, where it has a conversation, and checks `main` afterwards.
 fn check(text: &str, expected: &str, plan: &str) {
     let files = [("A.md", "text"), ("B.md", "text"), ("C.md", "text"), ("RUN.sh", "true")];
     let mut play = Play::new(workflow(&files)).started();
@@ -18,7 +18,7 @@ fn check(text: &str, expected: &str, plan: &str) {
 }
 
 #[test]
-fn every_tag_has_its_own_effect_on_session_stack_and_directory() {
+fn every_tag_has_its_own_effect() {
     check("<goto>B</goto>", "B.md | at main.1.1 | /home", "resume main.1.1");
     check("<reset>B</reset>", "B.md | fresh | /home", "fresh main.2.1");
     check(r#"<reset cd="sub">B</reset>"#, "B.md | fresh | /home/sub", "fresh main.2.1");
@@ -44,7 +44,7 @@ fn every_tag_has_its_own_effect_on_session_stack_and_directory() {
         "fresh main.2.1",
     );
     check(r#"<fork next="C">B</fork>"#, "C.md | at main.1.1 | /home", "resume main.1.1");
-    // A script carries the session, whatever it is.
+    // A script carries any session.
     check("<goto>RUN</goto>", "RUN.sh | at main.1.1 | /home", "carry");
     check("<reset>RUN</reset>", "RUN.sh | fresh | /home", "carry");
     check(
@@ -55,7 +55,7 @@ fn every_tag_has_its_own_effect_on_session_stack_and_directory() {
 }
 
 #[test]
-fn a_goto_is_settled_moved_entered_queued_and_started_in_one_step() {
+fn goto_is_decided_in_one_step() {
     let mut play = Play::new(prompts(&["A.md", "B.md"]));
     assert_snapshot!(play.start(), @"
     started play
@@ -89,7 +89,7 @@ fn scripts_carry_the_session_unchanged_between_prompts() {
 }
 
 #[test]
-fn a_callee_behind_a_script_still_branches_and_never_resumes_its_caller() {
+fn callee_after_a_script_never_resumes_caller() {
     let files = [("A.md", "text"), ("RUN.sh", "true"), ("B.md", "text"), ("C.md", "text")];
     let mut play = Play::new(workflow(&files)).started();
     play.says("main", r#"<call return="C">RUN</call>"#);
@@ -102,7 +102,7 @@ fn a_callee_behind_a_script_still_branches_and_never_resumes_its_caller() {
 }
 
 #[test]
-fn a_call_from_a_script_branches_what_the_script_carries() {
+fn call_from_a_script_branches_its_session() {
     let files = [("A.sh", "true"), ("B.md", "text"), ("C.md", "text")];
     let mut play = Play::new(workflow(&files)).started();
     play.says("main", r#"<call return="C">B</call>"#);
@@ -132,7 +132,7 @@ fn a_return_restores_session_directory_and_model() {
 }
 
 #[test]
-fn a_nested_call_without_a_model_inherits_it_and_a_worker_does_not() {
+fn nested_call_inherits_the_model() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     play.says("main", r#"<call return="C" model="opus">B</call>"#);
     play.says("main", r#"<call return="C">B</call>"#);
@@ -143,7 +143,7 @@ fn a_nested_call_without_a_model_inherits_it_and_a_worker_does_not() {
 }
 
 #[test]
-fn the_state_names_the_model_before_the_call_and_the_call_before_the_settings() {
+fn state_then_call_then_settings_choose_the_model() {
     let check = |front: &str, text: &str, settings: Option<&str>, expected: Option<&str>| {
         let target = format!("{front}text");
         let files = [("A.md", "text"), ("B.md", target.as_str())];
@@ -160,7 +160,7 @@ fn the_state_names_the_model_before_the_call_and_the_call_before_the_settings() 
 }
 
 #[test]
-fn clocks_and_effort_of_the_state_come_before_those_of_the_settings() {
+fn state_overrides_timeouts_and_effort() {
     let front = "---\neffort: high\ntimeout: 90s\n---\ntext";
     let play = Play::new(workflow(&[("A.md", "text"), ("B.md", front)]));
     let mut play = play.with(|settings| {
@@ -180,7 +180,7 @@ fn clocks_and_effort_of_the_state_come_before_those_of_the_settings() {
 }
 
 #[test]
-fn what_a_state_names_for_its_client_is_handed_on_as_it_is_written() {
+fn client_options_are_passed_on_as_written() {
     let front =
         "---\nadd_dirs: [../docs]\nmcp_config: mcp.json\nappend_system_prompt: be brief\n---\nx";
     let play = Play::new(workflow(&[("A.md", front)])).started();
@@ -193,7 +193,7 @@ fn what_a_state_names_for_its_client_is_handed_on_as_it_is_written() {
 }
 
 #[test]
-fn a_script_is_run_as_its_state_says() {
+fn script_runs_with_its_states_settings() {
     let play = Play::new(workflow(&[("A.sh", "true")]));
     let play = play.with(|settings| settings.timeout = "10m".parse().ok()).started();
     let script = ScriptEffect {
@@ -209,7 +209,7 @@ fn a_script_is_run_as_its_state_says() {
 }
 
 #[test]
-fn only_the_attempt_that_is_in_flight_asks_for_anything() {
+fn only_the_attempt_in_flight_has_effects() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let started = play.last.clone();
     let asks = |play: &Play| effects(&play.run, &play.definition, &started).len();
@@ -224,7 +224,7 @@ fn only_the_attempt_that_is_in_flight_asks_for_anything() {
 }
 
 #[test]
-fn clearing_the_stack_drops_returns_and_models_and_warns_when_there_were_any() {
+fn clearing_the_stack_drops_returns_and_models() {
     let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
     play.says("main", r#"<reset stack="clear">A</reset>"#);
     assert!(!play.last.iter().any(|event| matches!(event, crate::run::Event::Warned { .. })));
@@ -268,14 +268,14 @@ fn an_input_is_delivered_like_a_result() {
 }
 
 #[test]
-fn a_client_that_could_not_take_the_chosen_session_names_its_own() {
+fn client_may_name_its_own_session() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     play.says_so("main", "<goto>B</goto>", |said| said.session = Some("theirs".into()));
     assert_eq!(play.plan_of("main"), "resume theirs");
 }
 
 #[test]
-fn without_any_tag_the_single_allowed_transition_is_meant() {
+fn message_without_tag_takes_the_only_transition() {
     let check = |front: &str, text: &str, expected: &str| {
         let start = format!("---\nallowed_transitions:\n{front}---\ntext");
         let files = [("A.md", start.as_str()), ("B.md", "text"), ("C.md", "text")];
@@ -293,11 +293,11 @@ fn without_any_tag_the_single_allowed_transition_is_meant() {
         "B.md | branch of main.1.1 | /home < C.md (at main.1.1, /home)",
     );
     check("  - {tag: fork, target: B, next: C}\n", "done", "C.md | at main.1.1 | /home");
-    // Not fully determined, not the only one, a bare result: reminded.
+    // Reminded: an entry that is not determined, one of several entries, a bare result.
     check("  - {tag: call, target: B}\n", "done", stays);
     check("  - {tag: goto, target: B}\n  - {tag: goto, target: C}\n", "done", stays);
     check("  - {tag: result}\n", "done", stays);
-    // A malformed tag, or one in code beside other text, is not silence.
+    // A malformed tag, or a tag in code beside other text, is not an absent tag.
     check(goto, "<goto>", stays);
     check(goto, "it is `<goto>B</goto>` that I mean", stays);
 }

@@ -149,7 +149,7 @@ fn a_target_that_does_not_resolve() {
 }
 
 #[test]
-fn forks_that_go_on_at_different_states() {
+fn forks_with_different_next_states() {
     let states = strings(&["MERGE.md", "REVIEW.md"]);
     assert_snapshot!(complaint(&Fault::NextDiffers { states }), @"All fork tags of one message, and the goto tag beside them, must go on at the same state; yours name MERGE.md and REVIEW.md.");
 }
@@ -161,7 +161,7 @@ fn a_directory_that_does_not_exist() {
 }
 
 #[test]
-fn what_the_policy_forbids() {
+fn forbidden_by_the_policy() {
     let forbidden = |target: Option<&str>| Fault::Forbidden {
         tag: TagName::Fork,
         target: target.map(str::to_owned),
@@ -194,7 +194,7 @@ fn a_policy_that_allows_nothing() {
 }
 
 #[test]
-fn long_lists_are_cut() {
+fn long_lists_are_shortened() {
     let states: Vec<String> = (0..45).map(|n| format!("S{n}.md")).collect();
     let text = reminder(&Fault::NoTag, &Allowance::everything(states.clone()));
     assert!(text.contains("S38.md, S39.md, … and 5 more\n"), "{text}");
@@ -222,7 +222,7 @@ fn long_lists_are_cut() {
 }
 
 #[test]
-fn what_a_reminder_shows_can_be_written_back() {
+fn shown_tags_can_be_written_back() {
     use crate::protocol::scan::scan;
     use crate::protocol::source::Source;
     for allowed in [anything(), strict(), single()] {

@@ -1,4 +1,7 @@
-//! A well-formed tag that still borrows from its text: a [`Tag`] whose values are not yet kept.
+//! A well-formed tag that still borrows from its text.
+//!
+//! A message can contain thousands of tags, but few are kept. Values are copied only when a tag
+//! becomes a [`Tag`].
 
 use std::borrow::Cow;
 
@@ -9,7 +12,8 @@ use crate::few::Few;
 use crate::protocol::tag::{Invoke, Stack, Tag, TagName};
 use crate::value::{Hash, Value};
 
-/// Names that a later release may give a meaning on `fork`.
+/// Attribute names that a later release may give a meaning on `fork`. They are refused now, because
+/// a workflow that used them as template variables would change its meaning then.
 const RESERVED: [&str; 10] = [
     "wait",
     "wait_timeout",
@@ -23,34 +27,24 @@ const RESERVED: [&str; 10] = [
     "name",
 ];
 
-/// A well-formed tag, as it stands in the text.
+/// A well-formed tag as written in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BorrowedTag<'a> {
-    /// What it says.
     pub kind: Kind<'a>,
-    /// Attributes that mean nothing on this tag.
+    /// Unknown attributes.
     pub unknown: Vec<&'a str>,
 }
 
-/// The six tags, borrowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// `<goto>`
-    Goto {
-        /// The state.
-        target: &'a str,
-        /// Its input.
-        input: Option<Cow<'a, str>>,
-    },
+    Goto { target: &'a str, input: Option<Cow<'a, str>> },
     /// `<reset>`
     Reset {
-        /// The state.
         target: &'a str,
-        /// Its input.
         input: Option<Cow<'a, str>>,
-        /// The directory.
         cd: Option<Cow<'a, str>>,
-        /// What happens to pending returns.
+        /// Whether pending returns are dropped.
         stack: Stack,
     },
     /// `<call>`
@@ -59,39 +53,31 @@ pub enum Kind<'a> {
     Function(Invocation<'a>),
     /// `<fork>`
     Fork {
-        /// The state.
         target: &'a str,
-        /// Where the parent goes on.
+        /// The state in which the parent continues.
         next: Option<Cow<'a, str>>,
-        /// The directory.
         cd: Option<Cow<'a, str>>,
-        /// Its input.
         input: Option<Cow<'a, str>>,
-        /// Every other attribute.
+        /// All other attributes: template variables of the worker.
         attributes: Vec<(&'a str, Cow<'a, str>)>,
     },
     /// `<result>`
-    Result {
-        /// Byte for byte.
-        payload: &'a str,
-    },
+    Result { payload: &'a str },
 }
 
-/// What `call` and `function` have in common, borrowed.
+/// The common parts of `call` and `function`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation<'a> {
-    /// The state.
     pub target: &'a str,
-    /// Where its result goes.
+    /// The state that receives the result.
     pub return_to: Cow<'a, str>,
-    /// Its input.
     pub input: Option<Cow<'a, str>>,
-    /// The model until it returns.
+    /// The model until the call returns.
     pub model: Option<Cow<'a, str>>,
 }
 
 impl<'a> BorrowedTag<'a> {
-    /// Weighs the attributes of `opening`; `body` is the trimmed target or the raw payload.
+    /// Checks the attributes of `opening`. `body` is the trimmed target, or the raw payload.
     pub(super) fn of(
         name: TagName,
         opening: Opening<'a>,
@@ -118,7 +104,7 @@ impl<'a> BorrowedTag<'a> {
         Ok(Self { kind, unknown })
     }
 
-    /// The tag itself; long values go through `store`.
+    /// Converts into an owned tag. Long values go through `store`.
     pub fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Tag, E> {
         let mut keep = |text: &str| Value::keep(text, store);
         Ok(match self.kind {
@@ -160,18 +146,18 @@ impl Invocation<'_> {
     }
 }
 
-/// The attributes of one opening that nobody has asked for yet.
+/// The attributes of an opening that were not used yet.
 struct Attributes<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Attributes<'a> {
-    /// A text of any length.
+    /// Takes an attribute that may be any text.
     fn text(&mut self, name: &str) -> Option<Cow<'a, str>> {
         let index = self.0.iter().position(|(given, _)| *given == name)?;
         let (_, raw) = self.0.remove(index);
         Some(decode(raw))
     }
 
-    /// A name: trimmed, not empty, not endless.
+    /// Takes an attribute that is a name: trimmed, not empty, and of bounded length.
     fn word(&mut self, name: &'static str) -> Result<Option<Cow<'a, str>>, TagProblem<'a>> {
         let Some(text) = self.text(name) else {
             return Ok(None);

@@ -1,58 +1,58 @@
-//! Where a message holds code: fences and backtick spans.
+//! Finds code in a message: fences and backtick spans.
 //!
-//! A fence is a line that starts, after any indentation, with three or more backticks or tildes; it
-//! ends at a line that holds only the same mark, at least as often, or at the end of the text. As
-//! in `CommonMark`, a backtick fence has no further backtick on its line (that would be a span). A
-//! span runs from a row of backticks to the next row of the same length, unless a blank line or a
-//! fence comes first. Nothing else of Markdown is known here: no lists, quotes or escapes.
+//! A fence is a line that starts, after any indentation, with three or more backticks or tildes. It
+//! ends at a line that contains only the same mark, at least as often, or at the end of the text.
+//! As in `CommonMark`, a backtick fence has no further backtick on its line (that would be a span).
+//! A span runs from a row of backticks to the next row of the same length, unless a blank line or a
+//! fence comes first. The rest of Markdown (lists, quotes, escapes) is not recognized.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr_iter};
 
-/// The code of one text, from some place on: ranges of bytes in order, none touching another.
+/// The code of a text, from some place on, as ordered ranges of bytes that do not touch.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     regions: Vec<Range<usize>>,
 }
 
 impl Code {
-    /// Finds the code of `text`, in which no mark stands before `first`; nobody will ask for places before `from`.
+    /// Finds the code of `text`. No mark is before `first`, and code that ends before `from` is
+    /// left out.
     pub(super) fn of(text: &str, first: usize, from: usize) -> Self {
         let mut finder = Finder::new(text.as_bytes(), from);
         finder.run(first);
         Self { regions: finder.regions }
     }
 
-    /// Whether the byte at `place` is code.
+    /// Returns whether the byte at `place` is code.
     pub(super) fn holds(&self, place: usize) -> bool {
         let next = self.regions.partition_point(|region| region.end <= place);
         self.regions.get(next).is_some_and(|region| region.start <= place)
     }
 }
 
-/// A row of backticks that opens a span if a row of its length follows.
+/// A row of backticks that opens a span if another row of its length follows.
 struct Row {
     start: usize,
     length: usize,
-    /// How many regions stand before it.
+    /// The number of regions before it.
     before: usize,
 }
 
 struct Finder<'a> {
     bytes: &'a [u8],
-    /// Nobody asks for what ends before.
+    /// Code that ends before this place is not needed.
     from: usize,
-    /// Where the paragraph of that place begins: spans before it end before it.
+    /// The start of the paragraph that contains `from`. Earlier spans end before it.
     paragraph: usize,
-    /// What is code as far as is known: spans after a row that is still open hold only as long as
-    /// nothing closes that row.
+    /// The code found so far. Spans after an open row are valid only as long as no row closes it.
     regions: Vec<Range<usize>>,
-    /// The open rows of the paragraph that is being read, all of different lengths.
+    /// The open rows of the current paragraph, all of different lengths.
     open: Vec<Row>,
-    /// Whether a row of this length is open.
+    /// Whether a row of this length is open, so that no search through `open` is needed.
     is_open: Vec<bool>,
-    /// Where the last row of backticks ended.
+    /// The end of the last row of backticks.
     last_row: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Finder<'a> {
         self.open.push(Row { start, length, before: self.regions.len() });
     }
 
-    /// Ends the span of the open row of this length: what seemed open or code inside it is neither.
+    /// Ends the span of the open row of this length. Rows and spans inside it are part of its code.
     fn close_span(&mut self, length: usize, end: usize) {
         while let Some(row) = self.open.pop() {
             self.is_open[row.length] = false;
@@ -159,12 +159,12 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// White space that does not end a line.
+/// Returns whether a byte is white space that does not end a line.
 pub(super) const fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() && byte != b'\n'
 }
 
-/// Where the paragraph of a place begins: at the end of the last blank line before it.
+/// Returns the start of the paragraph of a place: the end of the last blank line before it.
 fn paragraph(bytes: &[u8], place: usize) -> usize {
     let ends_blank_line = |newline: &usize| {
         let mut line = bytes[..*newline].iter().rev();
@@ -174,7 +174,7 @@ fn paragraph(bytes: &[u8], place: usize) -> usize {
 }
 
 fn has_blank_line(bytes: &[u8]) -> bool {
-    // Spans are mostly short, and a search has a price of its own.
+    // Most spans are short, and even a search through nothing costs its setup.
     bytes.len() > 1
         && memchr_iter(b'\n', bytes).any(|newline| {
             let mut line = bytes[newline + 1..].iter();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_run_to_a_line_of_the_same_mark() {
+    fn fences_end_at_the_same_mark() {
         check("a\n```\nx\n```\nb", &["```\nx\n```"]);
         check("~~~\nx\n~~~", &["~~~\nx\n~~~"]);
         check("```rust\nx\n```", &["```rust\nx\n```"]);
@@ -229,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn two_tildes_and_tildes_inside_a_line_are_text() {
+    fn short_or_inner_tildes_are_text() {
         check("~~\nx\n~~", &[]);
         check("a ~~~\nx\n", &[]);
     }
 
     #[test]
-    fn spans_end_at_a_row_of_the_same_length() {
+    fn spans_end_at_a_row_of_equal_length() {
         check("a `b` c ``d`` e", &["`b`", "``d``"]);
         check("`a ``b`` c` d", &["`a ``b`` c`"]);
         check("``a ` b`` c", &["``a ` b``"]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_end_at_a_blank_line_and_at_a_fence() {
+    fn spans_end_at_blank_lines_and_fences() {
         check("`a\n\nb` c", &[]);
         check("`a\n \t\r\nb` c", &[]);
         check("`a\r\n\r\nb` `c`", &["` `"]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_earlier_paragraphs_are_passed_over() {
+    fn rows_of_earlier_paragraphs_are_skipped() {
         let text = "``` ``\n \n` a <goto>";
         let mut finder = Finder::new(text.as_bytes(), text.len());
         finder.run(0);
@@ -267,12 +267,12 @@ mod tests {
     }
 
     #[test]
-    fn code_holds_what_stands_in_a_region() {
+    fn places_in_a_region_are_code() {
         let text = "a `b` c `d` `e` f";
         let code = Code::of(text, 0, 0);
         let held: Vec<usize> = (0..text.len() + 2).filter(|place| code.holds(*place)).collect();
         assert_eq!(held, [2, 3, 4, 8, 9, 10, 12, 13, 14], "{text:?}");
         assert!(!Code::default().holds(0));
-        assert_eq!(Code::of(text, 0, 11).regions.len(), 1, "nobody asks for the others");
+        assert_eq!(Code::of(text, 0, 11).regions.len(), 1, "earlier regions are left out");
     }
 }

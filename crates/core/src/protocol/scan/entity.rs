@@ -1,4 +1,4 @@
-//! Character references in attribute values: the five of XML, and no others.
+//! Decodes character references in attribute values: the five of XML, and no others.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 const ENTITIES: [(&str, char); 5] =
     [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
 
-/// `raw` with its references replaced, in one pass; an unknown one stays as it is.
+/// Replaces the references of `raw` in one pass. An unknown reference stays as written.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
     let mut decoded = String::new();
     let mut copied = 0;

@@ -1,10 +1,11 @@
-//! The opening of a tag: its name and its attributes, as written.
+//! Reads the opening of a tag: its name and its attributes, as written.
 //!
-//! A mistake in an attribute does not stop the reading: the opening still ends at its own `>`, so
-//! that a tag inside a quoted value is never taken for one. Only an opening that cannot end (at a
-//! `<`, at a stray quote, at the end of the text) is given up, and reading goes on after its name.
-//! That stays linear: of all openings that begin before some byte and still run there, one may be
-//! outside quotes, one in `"` and one in `'`, and any further one has died at the `<` of the next.
+//! A problem in an attribute does not stop the reading: the opening still ends at its own `>`, so
+//! that a tag inside a quoted value is never read as a tag. Only an opening that cannot end (at a
+//! `<`, at an unexpected quote, at the end of the text) is abandoned, and the scan continues after
+//! its name. This stays linear: of all openings that begin before some byte and are still being
+//! read there, one may be outside quotes, one in `"` and one in `'`. Any further opening ended at
+//! the `<` of the next one.
 
 use memchr::memchr;
 
@@ -15,21 +16,21 @@ use crate::protocol::tag::TagName;
 /// An opening that ends with `>`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opening<'a> {
-    /// Just after its `>`.
+    /// The place after its `>`.
     pub(super) end: usize,
-    /// Names and undecoded values; sorted by name, when there is no mistake.
+    /// Names with undecoded values, sorted by name unless there is a problem.
     pub(super) attributes: Vec<(&'a str, &'a str)>,
-    /// The first mistake in it.
+    /// The first problem.
     pub(super) problem: Option<TagProblem<'a>>,
 }
 
-/// How many bytes are looked at together.
+/// Bytes that are tested together: two or four vector registers on common processors.
 const BLOCK: usize = 64;
-/// How many blocks after a `<` are taken for markup, where a search for each `<` would be slow.
+/// Blocks after a `<` that are tested as a whole, because markup has many `<` and a search for each
+/// would be slow.
 const DENSE: usize = 16;
 
-/// The first opening at or after `from` of a tag that `source` knows: where it starts, and which tag
-/// it is.
+/// Returns the first opening at or after `from` of a tag that counts in `source`, with its place.
 pub(super) fn next(bytes: &[u8], from: usize, source: Source) -> Option<(usize, TagName)> {
     let mut found = next_of_any(bytes, from)?;
     while !source.knows(found.1) {
@@ -58,8 +59,9 @@ fn next_of_any(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
     }
 }
 
-/// Whether the first block holds a `<` with the first letter of a name; none when there is no
-/// whole block. It is tested as a whole, without a branch for each byte.
+/// Returns whether the first block contains a `<` with the first letter of a tag; `None` if no
+/// whole block is left. The block is tested without a branch for each byte, so that the compiler
+/// can use vector instructions.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "lazy operators branch, and the block is then not tested as a vector"
@@ -79,12 +81,12 @@ fn first_in_block(bytes: &[u8], at: usize) -> Option<(usize, TagName)> {
     angles.find_map(|place| Some((place, name_at(&bytes[place + 1..])?)))
 }
 
-/// Whether the name of a tag, followed by what ends a name, begins `rest`.
+/// Returns whether `rest` begins with the name of a tag and a byte that ends a name.
 pub(super) fn is_opening(rest: &[u8]) -> bool {
     name_at(rest).is_some()
 }
 
-/// The tag whose name, followed by what ends a name, begins `rest`.
+/// Returns the tag whose name, with a byte that ends a name, begins `rest`.
 fn name_at(rest: &[u8]) -> Option<TagName> {
     let candidates: &[TagName] = match rest.first()? {
         b'g' => &[TagName::Goto],
@@ -101,7 +103,7 @@ fn name_at(rest: &[u8]) -> Option<TagName> {
 }
 
 impl<'a> Opening<'a> {
-    /// Reads on after the name of a tag, at `from`; fails when the opening cannot end.
+    /// Reads an opening from the end of its name, at `from`. Fails if the opening cannot end.
     pub(super) fn read(text: &'a str, from: usize) -> Result<Self, TagProblem<'a>> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: from, attributes: Vec::new() };
         let problem = match reader.run() {
@@ -123,7 +125,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads up to and with the `>`, or to the first mistake.
+    /// Reads up to and including the `>`, or to the first problem.
     fn run(&mut self) -> Result<(), TagProblem<'a>> {
         loop {
             let before = self.at;
@@ -172,7 +174,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands here before white space, a quote, or a character of the grammar.
+    /// Reads up to white space, a quote, or a character of the grammar.
     fn name(&mut self) -> &'a str {
         let start = self.at;
         let length = self.bytes[start..].iter().position(|byte| {
@@ -182,7 +184,7 @@ impl<'a> Reader<'a> {
         &self.text[start..self.at]
     }
 
-    /// Where the opening ends in spite of a mistake here: values in quotes are passed over.
+    /// Returns the end of the opening in spite of a problem. Quoted values are skipped.
     fn end(&self, problem: TagProblem<'a>) -> Result<usize, TagProblem<'a>> {
         let mut at = self.at;
         loop {
@@ -210,7 +212,8 @@ impl<'a> Reader<'a> {
         before.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
     }
 
-    /// Sorts the attributes by name, and names one that stands twice.
+    /// Sorts the attributes by name, and returns one that is repeated. Sorting keeps this below
+    /// quadratic time for a hostile tag.
     fn repeated(&mut self) -> Option<TagProblem<'a>> {
         self.attributes.sort_by_key(|(name, _)| *name);
         let mut pairs = self.attributes.windows(2);
@@ -251,7 +254,7 @@ mod tests {
 
     /// Blocks are tested only after a `<` that opens nothing.
     #[test]
-    fn an_opening_is_found_wherever_it_stands() {
+    fn opening_is_found_at_every_place() {
         let afters = [String::new(), ".".repeat(2 * BLOCK), "<r".repeat(BLOCK)];
         for filler in [".", "<", "<r", "</p>", "<goto"] {
             for length in (0..5).chain(BLOCK - 9..BLOCK + 9) {
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_openings_in_a_block_is_found() {
+    fn first_of_two_openings_is_found() {
         let text = format!("<.<goto>.<fork>{}", ".".repeat(BLOCK));
         assert_eq!(next(text.as_bytes(), 0, Source::Message), Some((2, TagName::Goto)));
         assert_eq!(next(text.as_bytes(), 3, Source::Message), Some((9, TagName::Fork)));

@@ -1,10 +1,10 @@
-//! The closes of `result`, whose payload is raw: what ends it, and what makes it uncertain.
+//! Finds the close of a `result`, and decides whether its payload is certain.
 //!
-//! The first close after an opening ends the payload, in code or not, because the payload may hold
-//! half a code block. The payload is uncertain when a second opening stands before that close, or a
-//! further close stands after it before any other opening. Code counts there too: after a close
-//! outside code, tags in code are text; a close inside code may have been quoted, so any further
-//! close casts doubt on it.
+//! The payload is raw. The first close after an opening ends it, in code or not, because the
+//! payload may contain half a code block. The payload is uncertain if a second opening precedes
+//! that close, or if a further close follows it before any other opening. Code matters here too:
+//! after a close outside code, tags in code are text; a close inside code may be a quotation, so
+//! any further close makes the payload uncertain.
 
 use std::ops::Range;
 
@@ -14,26 +14,26 @@ use super::code::Code;
 use super::opening;
 use crate::protocol::source::Source;
 
-/// Which tags count: those outside code, or (when there are none) all.
+/// The tags that count: those outside code, or all if there are none outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
     OutsideCode,
     Everywhere,
 }
 
-/// Answers questions about result tags. They must be asked in order; then no part of the text is searched again and
-/// again.
+/// Answers questions about result tags. The questions must come in the order of the text, so that
+/// no part is searched again and again.
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],
     source: Source,
-    /// Built once: a search is far cheaper than its preparation.
+    /// Built once, because preparing a search costs far more than a search.
     closes: Finder<'static>,
     openings: Finder<'static>,
     close: Ahead,
 }
 
-/// The first close at or after some place, kept while it lies ahead.
+/// The first close at or after some place, kept until the scan has passed it.
 #[derive(Debug)]
 enum Ahead {
     Unknown,
@@ -52,7 +52,7 @@ impl<'a> Payloads<'a> {
         }
     }
 
-    /// The first close at or after `from`.
+    /// Returns the first close at or after `from`.
     pub(super) fn close(&mut self, from: usize) -> Option<Range<usize>> {
         let stale = match &self.close {
             Ahead::Unknown => true,
@@ -69,14 +69,14 @@ impl<'a> Payloads<'a> {
         }
     }
 
-    /// Whether another opening of `result` stands between `from` and `close`.
+    /// Returns whether another opening of `result` is between `from` and `close`.
     pub(super) fn opens_again(&self, from: usize, close: &Range<usize>) -> bool {
         let payload = &self.bytes[from..close.start];
         let mut starts = self.openings.find_iter(payload);
         starts.any(|start| opening::is_opening(&self.bytes[from + start + 1..]))
     }
 
-    /// Where a further close ends that casts doubt on `close`.
+    /// Returns the end of a further close that makes `close` uncertain.
     pub(super) fn further_close(
         &self,
         close: &Range<usize>,
@@ -84,19 +84,20 @@ impl<'a> Payloads<'a> {
         counting: Counting,
     ) -> Option<usize> {
         match counting {
-            Counting::OutsideCode => self.weigh(close, code),
-            Counting::Everywhere => self.weigh(close, &Code::default()),
+            Counting::OutsideCode => self.find_further_close(close, code),
+            Counting::Everywhere => self.find_further_close(close, &Code::default()),
         }
     }
 
-    /// A further close behind the next opening is of that one, and does no harm.
-    fn weigh(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
+    /// Looks for a further close up to the next opening. A close after that belongs to that
+    /// opening.
+    fn find_further_close(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
         let quoted = code.holds(close.start);
         let mut closes = self.closes(close.end..self.next_opening(close.end, code));
         closes.find(|further| quoted || !code.holds(further.start)).map(|further| further.end)
     }
 
-    /// Where the first opening stands outside code at or after `from`, or the end of the text.
+    /// Returns the first opening outside code at or after `from`, or the end of the text.
     fn next_opening(&self, mut from: usize, code: &Code) -> usize {
         while let Some((opening, _)) = opening::next(self.bytes, from, self.source) {
             if !code.holds(opening) {
@@ -107,7 +108,7 @@ impl<'a> Payloads<'a> {
         self.bytes.len()
     }
 
-    /// The closes that start in this part of the text.
+    /// Returns the closes that start in this part of the text.
     fn closes(&self, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let starts = self.closes.find_iter(&self.bytes[part.clone()]);
         starts.filter_map(move |offset| {
@@ -117,7 +118,7 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Where the closing tag of `name` ends that begins at `start`, if one does.
+/// Returns the end of the closing tag of `name` that begins at `start`, if there is one.
 pub(super) fn close_end(bytes: &[u8], start: usize, name: &str) -> Option<usize> {
     let rest = bytes[start..].strip_prefix(b"</")?;
     let rest = rest.strip_prefix(name.as_bytes())?;

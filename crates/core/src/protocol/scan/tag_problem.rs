@@ -1,19 +1,19 @@
-//! What can be wrong with a tag, worded for the one who wrote it.
+//! Problems of a malformed tag, in words for the author of the message.
 
 use std::fmt;
 
 use crate::protocol::tag::TagName;
 use crate::text::excerpt;
 
-/// Why a tag cannot be read. Names in it are borrowed from the text: words are made only for those
-/// that are shown.
+/// The reason for which a tag is malformed. It borrows from the text, and a message is only made
+/// for problems that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagProblem<'a> {
     /// The opening never ends.
     NoEnd,
     /// The quote of an attribute's value never ends.
     NoEndQuote(&'a str),
-    /// A quote where an attribute should be.
+    /// A quote where an attribute is expected.
     StrayQuote,
     /// `<goto/>`
     SelfClosing,
@@ -27,23 +27,23 @@ pub enum TagProblem<'a> {
     Unquoted(&'a str),
     /// Two attributes without space between them.
     NoSpace(&'a str),
-    /// An attribute that stands twice.
+    /// A repeated attribute.
     Repeated(&'a str),
     /// More than [`TagProblem::MOST_ATTRIBUTES`].
     TooMany,
-    /// An attribute that must be there.
+    /// A missing attribute.
     Missing(&'static str),
-    /// An attribute that must not be empty.
+    /// An attribute with an empty value that must not be empty.
     Empty(&'static str),
-    /// A fork attribute that is kept for later.
+    /// An attribute of `fork` that is reserved for a later release.
     Reserved(&'a str),
-    /// `stack` with another value than `clear`.
+    /// A value of `stack` other than `clear`.
     Stack,
-    /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; none is the target's.
+    /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; `None` is the target.
     TooLong(Option<&'static str>),
     /// Nothing between the tags.
     NoTarget,
-    /// There is no closing tag where one must be.
+    /// A missing closing tag.
     NoClose(TagName),
     /// A second opening before the close of a result.
     OpenedTwice,
@@ -52,13 +52,13 @@ pub enum TagProblem<'a> {
 }
 
 impl TagProblem<'_> {
-    /// No name of a state, directory, model or attribute is longer.
+    /// Longest name of a state, directory, model or attribute, in bytes: the longest path on Linux.
     pub const LONGEST_NAME: usize = 4096;
-    /// No tag has more attributes.
+    /// Attributes of one tag; a bound for hostile texts, far above any real fork.
     pub const MOST_ATTRIBUTES: usize = 1000;
 }
 
-/// How much of a foreign word is shown.
+/// Characters of a word from the message that are shown.
 const SHOWN: usize = 40;
 
 impl fmt::Display for TagProblem<'_> {

@@ -82,7 +82,7 @@ fn check_script(text: &str, expected: &str) {
 }
 
 #[test]
-fn each_of_the_six_is_read_with_its_attributes() {
+fn every_tag_is_read_with_its_attributes() {
     check("<goto>A</goto>", "goto A");
     check(r#"<goto input="i">A</goto>"#, r#"goto A input="i""#);
     check("<reset>A</reset>", "reset A");
@@ -108,7 +108,7 @@ fn each_of_the_six_is_read_with_its_attributes() {
 }
 
 #[test]
-fn a_tag_may_stand_anywhere() {
+fn tag_may_be_anywhere() {
     check("", "");
     check("no tag", "");
     check("so <goto>A</goto> it is", "goto A");
@@ -134,7 +134,7 @@ fn names_are_lower_case_and_whole() {
 }
 
 #[test]
-fn a_name_ends_with_white_space_or_an_angle() {
+fn tag_name_ends_at_space_or_angle() {
     check("<goto >A</goto>", "goto A");
     check("<goto\n>A</goto>", "goto A");
     check("<goto\t\r\n\u{c} >A</goto>", "goto A");
@@ -143,7 +143,7 @@ fn a_name_ends_with_white_space_or_an_angle() {
 }
 
 #[test]
-fn values_stand_in_either_quotes_and_may_hold_anything_else() {
+fn values_may_use_either_quotes() {
     check("<goto input='i'>A</goto>", r#"goto A input="i""#);
     check(r#"<goto input='"'>A</goto>"#, r#"goto A input="\"""#);
     check(r#"<goto input="'">A</goto>"#, r#"goto A input="'""#);
@@ -187,7 +187,7 @@ fn mistakes_in_attributes_make_a_tag_malformed() {
 }
 
 #[test]
-fn an_attribute_name_is_not_endless() {
+fn attribute_names_are_bounded() {
     let name = "x".repeat(TagProblem::LONGEST_NAME);
     let fork = |name: &str| format!(r#"<fork next="N" {name}="">A</fork>"#);
     check(&fork(&name), &format!(r#"fork A next="N" {name}:"""#));
@@ -218,7 +218,7 @@ fn an_opening_that_cannot_end_is_malformed() {
 }
 
 #[test]
-fn reading_goes_on_after_a_malformed_opening() {
+fn reading_continues_after_a_malformed_opening() {
     check("<goto/><goto>A</goto>", "!goto: it ends with `/>` and names nothing\ngoto A");
     check("<goto x>A</goto><reset>B</reset>", "!goto: attribute `x` has no value\nreset B");
     check("<goto x><reset>B</reset></goto>", "!goto: attribute `x` has no value\nreset B");
@@ -228,7 +228,7 @@ fn reading_goes_on_after_a_malformed_opening() {
         "!goto: the value of `input` has no closing quote\nreset B",
     );
     check("<goto isn't> <reset>B</reset> isn't>", "!goto: attribute `isn` has no value\nreset B");
-    // An opening that ends is never read again: what stands in its values is no tag.
+    // An opening that ends is never read again, so its values contain no tags.
     check(r#"<goto x input="<reset>B</reset>">A</goto>"#, "!goto: attribute `x` has no value");
 }
 
@@ -289,7 +289,7 @@ fn reserved_attributes_are_refused_on_fork_only() {
 }
 
 #[test]
-fn names_are_not_endless() {
+fn names_are_bounded() {
     let name = "x".repeat(TagProblem::LONGEST_NAME);
     check(&format!("<goto> {name} </goto>"), &format!("goto {name}"));
     check(&format!("<goto>{name}x</goto>"), "!goto: its target is longer than any name");
@@ -317,7 +317,7 @@ fn names_are_not_endless() {
 }
 
 #[test]
-fn a_close_may_hold_white_space_at_its_end_only() {
+fn close_may_end_with_white_space() {
     check("<goto>A</goto \n\t>", "goto A");
     check("<result>a</result \n>", r#"result "a""#);
     let unclosed = "!goto: there is no `</goto>` right after the name of a state";
@@ -349,7 +349,7 @@ fn targets_are_trimmed_and_not_empty() {
 }
 
 #[test]
-fn a_target_with_an_angle_or_a_newline_means_that_its_opening_was_never_closed() {
+fn target_contains_no_angle_and_no_newline() {
     let unclosed = "!goto: there is no `</goto>` right after the name of a state";
     check("<goto>A", unclosed);
     check("<goto>A\nB</goto>", unclosed);
@@ -381,7 +381,7 @@ const TWICE_CLOSED: &str = "!result: `</result>` stands twice, so the payload is
                             you mean the tag itself, describe it, do not write it";
 
 #[test]
-fn a_second_opening_makes_the_result_malformed_up_to_its_close() {
+fn second_opening_makes_the_result_malformed() {
     check("I use <result> now: <result>ok</result>", TWICE_OPENED);
     check("<result>a <result b</result>", TWICE_OPENED);
     check("<result>a <result/> b</result>", TWICE_OPENED);
@@ -420,7 +420,7 @@ fn a_further_close_makes_the_result_malformed() {
 }
 
 #[test]
-fn after_a_close_outside_code_a_close_in_code_is_text() {
+fn close_in_code_after_a_close_is_text() {
     check("<result>a</result> closed with `</result>`", r#"result "a""#);
     check("<result>a</result>\n```\n<result>b</result>\n```", "result \"a\"\n(code)");
     check("<result>a</result> `</result>` </result>", TWICE_CLOSED);
@@ -428,7 +428,7 @@ fn after_a_close_outside_code_a_close_in_code_is_text() {
 }
 
 #[test]
-fn a_malformed_result_is_left_behind_with_its_close() {
+fn malformed_result_is_skipped_with_its_close() {
     check(
         "<result x><goto>A</goto></result><reset>B</reset>",
         "!result: attribute `x` has no value\nreset B",
@@ -447,7 +447,7 @@ fn a_malformed_result_is_left_behind_with_its_close() {
 }
 
 #[test]
-fn tags_in_code_are_text_beside_any_tag_outside() {
+fn tags_in_code_are_text_beside_others() {
     check("`<goto>A</goto>` <goto>B</goto>", "goto B\n(code)");
     check("<goto>B</goto>\n```\n<goto>A</goto>\n```", "goto B\n(code)");
     check("<goto>B</goto>\n~~~\n<goto>A</goto>", "goto B\n(code)");
@@ -461,7 +461,7 @@ fn tags_in_code_are_text_beside_any_tag_outside() {
 }
 
 #[test]
-fn a_tag_is_in_code_when_its_first_byte_is() {
+fn first_byte_decides_whether_tag_is_code() {
     check("<goto>`A`</goto>", "goto `A`");
     check("<goto>A`</goto>` x", "goto A`");
     check("`a <goto>A` </goto> <reset>B</reset>", "reset B\n(code)");
@@ -471,7 +471,7 @@ fn a_tag_is_in_code_when_its_first_byte_is() {
 }
 
 #[test]
-fn without_a_tag_outside_a_tag_in_code_counts_when_it_stands_alone() {
+fn lone_tag_in_code_counts_without_others() {
     check("`<goto>A</goto>`", "goto A");
     check("So:\n  ` <goto>A</goto> `\t\r\nyes", "goto A");
     check("```\n<goto>A</goto>\n```", "goto A");
@@ -491,7 +491,7 @@ fn without_a_tag_outside_a_tag_in_code_counts_when_it_stands_alone() {
 }
 
 #[test]
-fn a_tag_in_code_beside_other_text_does_not_count() {
+fn tag_in_code_beside_text_does_not_count() {
     check("use `<goto>A</goto>`", "(code)");
     check("`<goto>A</goto>`.", "(code)");
     check("- `<goto>A</goto>`", "(code)");
@@ -513,7 +513,7 @@ fn a_script_has_no_code() {
 }
 
 #[test]
-fn in_an_iteration_every_tag_but_result_is_text() {
+fn iteration_reads_only_result_tags() {
     let check = |text: &str, expected: &str| {
         assert_eq!(summary(text, Source::Iteration), expected, "{text:?}");
     };
@@ -522,8 +522,8 @@ fn in_an_iteration_every_tag_but_result_is_text() {
     check("<result>a<goto>A</goto></result>", "result \"a<goto>A</goto>\"");
     check("<result>a</result><result>b</result>", "result \"a\"\nresult \"b\"");
     check("<result>a", "!result: it has no `</result>`");
-    // Tags that are text do not keep a result in code from counting, nor a further close from
-    // casting doubt.
+    // Tags that are text neither keep a result in code from counting, nor make a further close
+    // certain.
     check("<goto>A</goto>\n```\n<result>x</result>\n```", "result \"x\"");
     let doubt = summary("<result>a</result> </result>", Source::Message);
     check("<result>a</result> <goto>A</goto> </result>", &doubt);

@@ -1,9 +1,9 @@
-//! Policies that lead a conversation to a backend that does not hold it.
+//! Finds policies that lead a conversation to a backend that does not have it.
 //!
-//! A prompt has had a turn when it emits a tag, so its backend holds the conversation that `goto`,
-//! `call`, a `return` and a `next` go on in: an entry that names a prompt of another backend can never
-//! be taken. A policy that allows any state names none. A `then` may be met by a fresh conversation: it
-//! is a warning.
+//! A prompt has had a turn when it emits a tag, so its backend has the conversation that `goto`,
+//! `call`, a `return` or a `next` continues. An entry that names a prompt of another backend can
+//! therefore never be taken, which is an error. A policy that allows any state names none. A `then`
+//! may be reached with a fresh conversation, so it is only a warning.
 
 use std::collections::BTreeSet;
 
@@ -16,31 +16,32 @@ use crate::workflow::{Mark, Reachability, State};
 use super::Requirements;
 
 impl<'a> Requirements<'a> {
-    pub(super) fn crossings(&self, reachability: &Reachability<'a>) -> Vec<Diagnostic> {
-        reachability.prompts().flat_map(|state| self.crossings_of(reachability, state)).collect()
+    pub(super) fn mismatches(&self, reachability: &Reachability<'a>) -> Vec<Diagnostic> {
+        reachability.prompts().flat_map(|state| self.mismatches_of(reachability, state)).collect()
     }
 
-    fn crossings_of(&self, reachability: &Reachability<'a>, state: &State) -> Vec<Diagnostic> {
+    fn mismatches_of(&self, reachability: &Reachability<'a>, state: &State) -> Vec<Diagnostic> {
         let own = self.settings.real_backend_of(&state.front);
         let mut names = BTreeSet::new();
         for (tag, routes) in state.front.policy.allowances() {
             let Routes::Only(routes) = routes else { continue };
-            names.extend(routes.iter().flat_map(|route| going_on(tag, route)));
+            names.extend(routes.iter().flat_map(|route| continuing(tag, route)));
         }
-        let crosses = |(tag, word, name): (TagName, Word, String)| {
+        let mismatched = |(tag, part, name): (TagName, EntryPart, String)| {
             let target = reachability.prompt(&name)?;
             let other = self.settings.real_backend_of(&target.front);
             let known = self.catalog.of(own).is_some() && self.catalog.of(other).is_some();
             if own == other || !known {
                 return None;
             }
-            let mistake = mistake((tag, word), target, (own, other));
-            Some(reachability.marked(mistake, state, Mark::Name(word.role(tag), &name)))
+            let mistake = mistake(tag, part, target, own, other);
+            Some(reachability.marked(mistake, state, Mark::Name(part.role(tag), &name)))
         };
-        names.into_iter().filter_map(crosses).chain(self.limit_of(reachability, state)).collect()
+        names.into_iter().filter_map(mismatched).chain(self.limit_of(reachability, state)).collect()
     }
 
-    /// A `then` that leads to another backend. A transition that begins a conversation can take it.
+    /// Warns about a `then` that leads to another backend. A transition that begins a conversation
+    /// can still take it.
     fn limit_of(&self, reachability: &Reachability<'a>, state: &State) -> Option<Diagnostic> {
         let target = reachability.prompt(state.front.then.as_deref()?)?;
         let own = self.settings.backend_of(&state.front);
@@ -60,15 +61,15 @@ impl<'a> Requirements<'a> {
     }
 }
 
-/// What names a state.
+/// The part of a policy entry that names a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Word {
+enum EntryPart {
     Target,
     Return,
     Next,
 }
 
-impl Word {
+impl EntryPart {
     const fn role(self, tag: TagName) -> Role {
         match self {
             Self::Target => Role::Policy(tag),
@@ -77,36 +78,38 @@ impl Word {
     }
 }
 
-/// The names of an entry that go on in the conversation.
-fn going_on(tag: TagName, route: &Route) -> Vec<(TagName, Word, String)> {
-    let target = (Word::Target, &route.target);
+/// Returns the states of an entry that continue the conversation.
+fn continuing(tag: TagName, route: &Route) -> Vec<(TagName, EntryPart, String)> {
+    let target = (EntryPart::Target, &route.target);
     let words = match tag {
         TagName::Goto => vec![target],
-        TagName::Call => vec![target, (Word::Return, &route.then)],
-        TagName::Function => vec![(Word::Return, &route.then)],
-        TagName::Fork => vec![(Word::Next, &route.then)],
+        TagName::Call => vec![target, (EntryPart::Return, &route.then)],
+        TagName::Function => vec![(EntryPart::Return, &route.then)],
+        TagName::Fork => vec![(EntryPart::Next, &route.then)],
         TagName::Reset | TagName::Result => Vec::new(),
     };
-    let named = |(word, name): (Word, &Option<String>)| Some((tag, word, name.clone()?));
+    let named = |(part, name): (EntryPart, &Option<String>)| Some((tag, part, name.clone()?));
     words.into_iter().filter_map(named).collect()
 }
 
 fn mistake(
-    (tag, word): (TagName, Word),
+    tag: TagName,
+    part: EntryPart,
     target: &State,
-    (own, other): (&BackendName, &BackendName),
+    own: &BackendName,
+    other: &BackendName,
 ) -> Diagnostic {
     let name = &target.name;
-    let (what, hint) = match word {
-        Word::Target => (
+    let (what, hint) = match part {
+        EntryPart::Target => (
             format!("`{tag}` to {name}"),
             format!("reach {name} by `reset`, `function` or `fork`: they begin a conversation"),
         ),
-        Word::Return => (
+        EntryPart::Return => (
             format!("the `return` of `{tag}` to {name}"),
             format!("return to a state that {own} answers"),
         ),
-        Word::Next => (
+        EntryPart::Next => (
             format!("the `next` of `{tag}`, {name},"),
             format!("go on at a state that {own} answers"),
         ),

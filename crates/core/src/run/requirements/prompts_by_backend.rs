@@ -1,5 +1,7 @@
-//! Which prompts of a run each backend answers, so that what is asked of a whole run is told with the
-//! states that hear it, and with those that could be asked instead.
+//! The prompts of a run, grouped by the backend that answers them.
+//!
+//! A finding about a whole run names the states that it concerns, and the other states, into whose
+//! frontmatter the user can move the setting.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +9,15 @@ use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
 use crate::workflow::{Reachability, State};
 
-/// More states than this are counted, not listed.
+/// States that a message lists by name; further states are only counted.
 const LISTED: usize = 5;
 
-/// The prompts that a run may come to, by the backends that answer them.
+/// The reachable prompts of a run, by the backend that answers them.
 #[derive(Debug)]
 pub struct PromptsByBackend<'a>(BTreeMap<&'a BackendName, Vec<&'a State>>);
 
 impl<'a> PromptsByBackend<'a> {
-    /// Those that something leads to.
+    /// Groups the reachable prompts by `backend`.
     pub fn of(
         reachability: &Reachability<'a>,
         backend: impl Fn(&'a State) -> &'a BackendName,
@@ -27,12 +29,13 @@ impl<'a> PromptsByBackend<'a> {
         Self(all)
     }
 
-    /// Each backend with its states.
+    /// Iterates over the backends with their states.
     pub fn iter(&self) -> impl Iterator<Item = (&'a BackendName, &[&'a State])> {
         self.0.iter().map(|(backend, states)| (*backend, states.as_slice()))
     }
 
-    /// The same, with the states that hear it; where others do not, their own `key` is the way out.
+    /// Adds the states of `backend` to a finding. If other backends have states too, a hint says to
+    /// write `key` into their frontmatter instead.
     #[must_use]
     pub fn told(&self, told: Diagnostic, backend: &BackendName, key: Option<&str>) -> Diagnostic {
         let states = self.0.get(backend).map_or(&[] as &[_], Vec::as_slice);
@@ -49,7 +52,7 @@ impl<'a> PromptsByBackend<'a> {
     }
 }
 
-/// The names of states; of very many only the first.
+/// Lists the names of states; of many states only the first.
 pub fn listed(states: &[&State]) -> String {
     let names: Vec<&str> = states.iter().take(LISTED).map(|state| state.name.as_str()).collect();
     match states.len().saturating_sub(LISTED) {

@@ -14,8 +14,8 @@ fn catalog() -> BackendCatalog {
     all.into_iter().collect()
 }
 
-/// What a start says to these states, which begin at the first of them.
-fn told(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Vec<String> {
+/// Returns the findings of a start with these states, from the first of them.
+fn findings(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Vec<String> {
     let mut settings = Settings { budget: None, ..Settings::default() };
     change(&mut settings);
     let catalog = catalog();
@@ -46,11 +46,11 @@ const CODEX: &str = "backend: codex\n";
 #[track_caller]
 fn check_policy(policy: &str, expected: &[&str]) {
     let files = [("A.md", policy), ("B.md", ""), ("X.md", CODEX), ("S.sh", "")];
-    assert_eq!(told(&files, |_| {}), expected, "{policy}");
+    assert_eq!(findings(&files, |_| {}), expected, "{policy}");
 }
 
 #[test]
-fn a_policy_that_leads_a_conversation_elsewhere_is_a_mistake() {
+fn policy_moving_a_conversation_is_an_error() {
     let goto = "A.md:2:26: error: `goto` to X.md would go on in a conversation of claude, and codex \
                 answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin \
                 a conversation";
@@ -81,7 +81,7 @@ fn a_policy_that_leads_a_conversation_elsewhere_is_a_mistake() {
 }
 
 #[test]
-fn a_then_that_leads_to_another_backend_is_a_warning() {
+fn then_to_another_backend_warns() {
     check_policy("max_visits: 2\nthen: B\n", &[]);
     check_policy(
         "max_visits: 2\nthen: X\n",
@@ -94,10 +94,10 @@ fn a_then_that_leads_to_another_backend_is_a_warning() {
 }
 
 #[test]
-fn nobody_is_led_to_or_from_a_backend_that_there_is_not() {
+fn unknown_backends_cause_no_policy_findings() {
     let check = |own: &str, other: &str| {
         let from = format!("{own}allowed_targets: {{goto: [X]}}\nmax_visits: 2\nthen: X\n");
-        let found = told(&[("A.md", &from), ("X.md", other)], |_| {});
+        let found = findings(&[("A.md", &from), ("X.md", other)], |_| {});
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("[unknown-backend]"), "{found:?}");
     };
@@ -110,12 +110,12 @@ fn a_policy_that_allows_any_state_names_none() {
     check_policy("", &[]);
     check_policy("allowed_tags: [goto, call]\n", &[]);
     check_policy("allowed_transitions: [{tag: goto}, {tag: goto, target: X}]\n", &[]);
-    // What no form lets pass cannot be taken.
+    // A route that no form allows cannot be taken.
     check_policy("allowed_tags: [reset]\nallowed_targets: {goto: [X]}\n", &[]);
 }
 
 #[test]
-fn what_nothing_leads_to_only_warns() {
+fn unreachable_states_only_warn() {
     let files = [
         ("A.md", "allowed_tags: [result]\n"),
         ("B.md", "allowed_targets: {goto: [X]}\n"),
@@ -129,13 +129,13 @@ fn what_nothing_leads_to_only_warns() {
         "C.md:2:1: warning: there is no backend \"codx\" (nothing leads here) [unknown-backend]; did \
          you mean `codex`?",
     ];
-    assert_eq!(told(&files, |_| {}), expected);
+    assert_eq!(findings(&files, |_| {}), expected);
 }
 
 #[test]
 fn a_backend_must_exist() {
     let check = |backend: &str, front: &str, expected: &[&str]| {
-        let found = told(&[("A.md", front)], |settings| settings.backend = backend.into());
+        let found = findings(&[("A.md", front)], |settings| settings.backend = backend.into());
         assert_eq!(found, expected, "{backend}, {front}");
     };
     let unknown = "A.md:2:1: error: there is no backend \"codx\" [unknown-backend]; did you mean \
@@ -148,12 +148,12 @@ fn a_backend_must_exist() {
 }
 
 #[test]
-fn what_a_state_asks_for_and_its_backend_cannot_do_is_a_mistake() {
+fn unsupported_state_requirements_are_errors() {
     let check = |front: &str, expected: &[&str]| {
         let front = format!("backend: linear\n{front}\n");
-        assert_eq!(told(&[("A.md", &front)], |_| {}), expected, "{front}");
+        assert_eq!(findings(&[("A.md", &front)], |_| {}), expected, "{front}");
         let able = front.replace("linear", "codex");
-        assert_eq!(told(&[("A.md", &able)], |_| {}), Vec::<String>::new(), "{able}");
+        assert_eq!(findings(&[("A.md", &able)], |_| {}), Vec::<String>::new(), "{able}");
     };
     check("model: big", &[]);
     let call = |key: &str| {
@@ -193,12 +193,12 @@ fn what_a_state_asks_for_and_its_backend_cannot_do_is_a_mistake() {
 }
 
 #[test]
-fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
+fn run_requirements_are_reported_once_per_backend() {
     let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
         let names = ["A.md", "B.md", "C.md", "D.md", "E.md", "F.md"];
         let mut files = names.map(|name| (name, "backend: linear\n")).to_vec();
         files.push(("G.md", ""));
-        assert_eq!(told(&files, change), expected);
+        assert_eq!(findings(&files, change), expected);
     };
     check(&|_| {}, &[]);
     let answers = "(linear answers A.md, B.md, C.md, D.md, E.md and 1 more) [backend-lacks]";
@@ -243,28 +243,28 @@ fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
 }
 
 #[test]
-fn states_that_say_it_themselves_are_not_asked_for_what_the_run_says() {
+fn own_effort_of_a_state_overrides_the_runs() {
     let files = [("A.md", "backend: linear\neffort: low\n"), ("B.md", "")];
-    let found = told(&files, |settings| settings.effort = Some("high".into()));
+    let found = findings(&files, |settings| settings.effort = Some("high".into()));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("A.md:3:1: error: linear cannot be told an effort"), "{found:?}");
 }
 
 #[test]
-fn everything_is_told_at_once_and_nothing_is_concluded_from_what_cannot_be_read() {
+fn all_findings_are_reported_at_once() {
     let files = [
         ("A.md", "allowed_targets: {goto: [X, B]}\n"),
         ("B.md", "backend: codex\nbudget: much\n"),
         ("X.md", "backend: codex\nallowed_targets: {goto: [Q]}\n"),
     ];
-    let found = told(&files, |_| {});
+    let found = findings(&files, |_| {});
     let codes: Vec<&str> = found.iter().map(|line| &line[line.find('[').unwrap()..]).collect();
     let starts: Vec<&str> = found.iter().map(|line| &line[..9]).collect();
     assert_eq!(starts, ["A.md:2:26", "B.md:3:9:", "X.md:3:26"], "{codes:?}");
 }
 
 #[test]
-fn going_on_asks_for_the_same_but_for_policies_that_were_there_before() {
+fn resume_does_not_check_policies_again() {
     let text = "---\nallowed_targets: {goto: [X]}\neffort: high\nbackend: linear\n---\ntext";
     let source = |(name, text): (&str, &str)| SourceFile {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! What a state or a run needs, and its backend cannot do.
+//! Finds requirements of a state or a run that its backend cannot meet.
 
 use crate::capability::Capability;
 use crate::diagnostic::Diagnostic;
@@ -9,11 +9,12 @@ use crate::workflow::{Frontmatter, Mark, Policy, Reachability, State};
 
 use super::PromptsByBackend;
 
-/// What a state says of itself that its backend cannot do.
-pub(super) fn of_state(
+/// Reports the requirements of a state that its backend cannot meet.
+pub(super) fn check_state(
     reachability: &Reachability<'_>,
     state: &State,
-    (backend, can): (&BackendName, &[Capability]),
+    backend: &BackendName,
+    can: &[Capability],
 ) -> Vec<Diagnostic> {
     let needs = needs(&state.front).into_iter().filter(|(_, what)| !can.contains(what));
     let mistake = |(key, what)| {
@@ -25,7 +26,7 @@ pub(super) fn of_state(
     needs.map(mistake).collect()
 }
 
-/// What a frontmatter asks for, and the key that asks.
+/// Returns the capabilities that a frontmatter requires, with the keys that require them.
 fn needs(front: &Frontmatter) -> Vec<(&'static str, Capability)> {
     let calls = calls(&front.policy).map(|key| (key, Capability::Branch));
     let said = [
@@ -38,7 +39,8 @@ fn needs(front: &Frontmatter) -> Vec<(&'static str, Capability)> {
     calls.into_iter().chain(said).collect()
 }
 
-/// The key by which a policy names `call`; one that merely does not forbid it names nothing.
+/// Returns the key by which a policy names `call`. A policy that merely does not forbid `call` does
+/// not require it.
 fn calls(policy: &Policy) -> Option<&'static str> {
     let call = TagName::Call;
     let allowed = policy.allowances().iter().any(|(tag, _)| *tag == call);
@@ -56,11 +58,12 @@ fn calls(policy: &Policy) -> Option<&'static str> {
     }
 }
 
-/// What the whole run asks for, told once for a backend that cannot do it.
-pub(super) fn of_run(
+/// Reports the requirements of the whole run, once for each backend that cannot meet them.
+pub(super) fn check_run(
     settings: &Settings,
     answered: &PromptsByBackend<'_>,
-    (backend, can): (&BackendName, &[Capability]),
+    backend: &BackendName,
+    can: &[Capability],
 ) -> Vec<Diagnostic> {
     let lacks = |what| !can.contains(&what);
     let mut found = Vec::new();
@@ -77,6 +80,7 @@ pub(super) fn of_run(
         found.push((Some("budget"), lack(message).hint(hint)));
     }
     let mut states = answered.iter().filter(|(name, _)| *name == backend);
+    // If every state of the backend sets its own effort, each was reported already.
     let unsaid = states.any(|(_, states)| states.iter().any(|s| s.front.effort.is_none()));
     if let Some(effort) = settings.effort.as_ref().filter(|_| unsaid && lacks(Capability::Effort)) {
         let cannot = cannot(Capability::Effort);
@@ -90,7 +94,8 @@ pub(super) fn of_run(
     found.into_iter().map(|(key, each)| answered.told(each, backend, key)).collect()
 }
 
-/// What is denied must never be dropped silently; what is allowed can only be missed.
+/// Reports permission lists that the backend ignores: denying is an error, because it protects;
+/// allowing is a warning, because the client only asks more often.
 fn permissions(
     settings: &Settings,
     backend: &BackendName,
@@ -128,7 +133,7 @@ const fn cannot(what: Capability) -> &'static str {
     }
 }
 
-/// What to do without the key of a state.
+/// Returns what to write instead of a key.
 fn instead(key: &str) -> &'static str {
     match key {
         "budget" => "leave it out and bound the visits with `max_visits`",

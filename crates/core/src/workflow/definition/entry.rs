@@ -1,18 +1,18 @@
-//! Where a run starts.
+//! Finds the state where a run starts.
 
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 
 use super::{Definition, Start, State};
 
-/// The stems of an entry state.
+/// Stems of entry states.
 const ENTRIES: [&str; 2] = ["1_START", "START"];
 
-/// More states than this are counted, not listed.
+/// States that a message lists by name; further states are only counted.
 const LISTED: usize = 10;
 
 impl Definition {
-    /// The state at which a run starts.
+    /// Returns the entry state.
     pub(super) fn entry(&self, start: &Start) -> Result<StateName, Box<Diagnostic>> {
         match start {
             Start::State(name) | Start::Ralph(name) => self

@@ -1,4 +1,4 @@
-//! From files to a definition, with every mistake named.
+//! Parses files into a definition, and reports every mistake.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Definition, Parsed, Reachability, SourceFile, Start, State, ralph, s
 use crate::extension::{Extension, is_state};
 use crate::extension::{Kind, Platform};
 
-/// What is known of a state beside the state itself.
+/// The findings about a state while it is parsed.
 #[derive(Default)]
 struct Notes {
     mentions: Vec<Mention>,
@@ -28,7 +28,7 @@ impl Notes {
 }
 
 impl Definition {
-    /// Parses the files of a scope. Files that are no states are ignored.
+    /// Parses the files of a scope. Files that are not states are ignored.
     pub fn parse(
         files: Vec<SourceFile>,
         start: &Start,
@@ -37,7 +37,8 @@ impl Definition {
         Self::parse_with(files, start, platform, &|_| Vec::new())
     }
 
-    /// The same, and `further` says what else is wrong: a person is told everything at once.
+    /// Parses the files of a scope, and adds the diagnostics of `further`, so that a user sees all
+    /// mistakes at once.
     pub fn parse_with(
         files: Vec<SourceFile>,
         start: &Start,
@@ -62,13 +63,15 @@ impl Definition {
             notes.insert(state.name.clone(), note);
             states.insert(state.name.clone(), state);
         }
-        // The entry is put in when it is known; until then nothing asks for it.
+        // The entry is filled in below: finding it needs the states, and nothing reads it before.
         let mut definition =
             Self { entry: StateName::new(""), states, platform, work: None, asking: Vec::new() };
         match definition.entry(start) {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),
         }
+        // A broken state could name any state after a fix, so everything counts as reachable from
+        // it.
         let broken = notes.iter().filter(|(_, note)| note.is_broken());
         let reachability =
             Reachability::new(&definition, broken.map(|(name, _)| name.clone()).collect());
@@ -89,7 +92,7 @@ impl Definition {
         }
     }
 
-    /// What the names in a state's frontmatter do not resolve to.
+    /// Reports the names in a state's frontmatter that do not resolve.
     fn unresolved(&self, state: &StateName, mentions: &[Mention]) -> Vec<Diagnostic> {
         let text =
             self.states.get(state).and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
@@ -99,7 +102,7 @@ impl Definition {
             let place = Some(places.of(mention.span.clone()));
             let diagnostic = Diagnostic { place, ..Diagnostic::error(code(&why), why.to_string()) };
             Some(match (why, mention.role) {
-                // A workflow for several platforms names the scripts of each.
+                // A workflow for several platforms names the scripts of each platform.
                 (Unresolved::WrongPlatform(_), Role::Policy(_) | Role::Following(_)) => {
                     Diagnostic { severity: Severity::Warning, ..diagnostic }
                 }
@@ -142,7 +145,7 @@ fn read(file: SourceFile) -> (State, Notes) {
     (state, notes)
 }
 
-/// There are no transitions: names of other states in it lead nowhere.
+/// Removes what a repeated prompt says about transitions, because a loop has none.
 fn repeat(state: &mut State, note: &mut Notes) {
     let text = String::from_utf8_lossy(&state.source.bytes);
     note.diagnostics.extend(ralph::repeat(Arc::make_mut(&mut state.front), &note.keys, &text));

@@ -1,19 +1,19 @@
-//! A prompt that `ralph` repeats: it has no transitions, so what it says about them is left out.
+//! Prepares a prompt for `ralph`, which has no transitions: removes the keys about transitions.
 
 use crate::diagnostic::Diagnostic;
 
 use super::super::frontmatter::{Frontmatter, Key, OnDenied};
 use super::super::policy::Policy;
 
-/// Leaves out what means nothing, with a word about each key.
+/// Removes the keys without effect, and returns a warning for each.
 pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<Diagnostic> {
     let reminds = front.on_denied == OnDenied::Remind;
-    let idle = keys.iter().filter(|key| match key.name.as_str() {
+    let without_effect = keys.iter().filter(|key| match key.name.as_str() {
         "allowed_tags" | "allowed_targets" | "allowed_transitions" | "max_visits" | "then" => true,
         "on_denied" => reminds,
         _ => false,
     });
-    let warnings = idle.map(|key| warning(key).at(text, key.span.clone())).collect();
+    let warnings = without_effect.map(|key| warning(key).at(text, key.span.clone())).collect();
     front.policy = Policy::default();
     front.max_visits = None;
     front.then = None;

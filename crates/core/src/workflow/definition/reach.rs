@@ -1,7 +1,7 @@
-//! Which states a run can come to.
+//! Finds the states that a run can reach.
 //!
-//! A state without a policy, and every script, can go anywhere; a policy leads where it says. A
-//! result leads back to a state that some call named, which is counted where the call is allowed.
+//! A state without a policy, and every script, can lead to any state; a policy leads to the states
+//! that it names. A result leads back to a state that a call named, which is counted at the call.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use super::{Definition, State};
 use crate::protocol::{Route, Routes};
 
 impl Definition {
-    /// The states that can be entered from these on, which are among them. A `broken` state may say anything once it is mended.
+    /// Returns the states that can be entered from these on, including these. A `broken` state
+    /// could name any state once it is fixed, so it reaches all.
     pub(super) fn reach<'s>(
         &self,
         from: impl IntoIterator<Item = &'s StateName>,
@@ -36,7 +37,7 @@ impl Definition {
         reached
     }
 
-    /// Where a state leads; none means anywhere.
+    /// Returns the states that a state can lead to; `None` means any state.
     fn steps(&self, state: &State) -> Option<Vec<StateName>> {
         let mut names: Vec<String> = state.front.then.iter().cloned().collect();
         for (tag, choice) in state.front.policy.allowances() {
@@ -55,7 +56,7 @@ impl Definition {
     }
 }
 
-/// The names in one entry; none when it leaves open where it leads.
+/// Returns the names in one entry; `None` if the entry leaves a name open.
 fn named(tag: TagName, allowed: Route) -> Option<Vec<String>> {
     let target = allowed.target?;
     match tag {

@@ -1,7 +1,7 @@
-//! A definition while its mistakes are looked for.
+//! A definition while it is checked for mistakes.
 //!
-//! What no policy and no entry reaches cannot hurt a run, so a mistake there is a warning; and of a
-//! state that cannot be read in full nothing is concluded.
+//! A mistake in a state that neither the entry nor a policy reaches cannot affect a run, so it
+//! becomes a warning. Nothing is concluded from a state that could not be read completely.
 
 use std::collections::BTreeSet;
 
@@ -12,31 +12,30 @@ use super::super::frontmatter::{self, Role};
 use super::{Definition, State};
 use crate::extension::Kind;
 
-/// A definition, which of its states a run can come to, and which could not be read.
+/// A definition with its reachable states and its unreadable states.
 #[derive(Debug)]
 pub struct Reachability<'a> {
-    /// The definition.
     pub definition: &'a Definition,
     reached: BTreeSet<StateName>,
     broken: BTreeSet<StateName>,
 }
 
-/// What a mistake stands at.
+/// The part of a frontmatter that a mistake is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Mark<'a> {
     /// A key of the frontmatter.
     Key(&'a str),
-    /// A name in the policy, and what it is named for.
+    /// A name in the policy, and its role.
     Name(Role, &'a str),
 }
 
 impl<'a> Reachability<'a> {
-    /// A definition that was read without mistakes.
+    /// Examines a definition without mistakes, from its entry.
     pub fn of(definition: &'a Definition) -> Self {
         Self::new(definition, BTreeSet::new())
     }
 
-    /// The same for a run that goes on at these states.
+    /// Examines a definition from the states at which a run continues.
     pub fn going_on<'s>(
         definition: &'a Definition,
         at: impl IntoIterator<Item = &'s StateName>,
@@ -45,7 +44,8 @@ impl<'a> Reachability<'a> {
         Self { definition, reached, broken: BTreeSet::new() }
     }
 
-    /// All states are reached when the entry is unknown.
+    /// Examines a definition that may have mistakes. If the entry is unknown, all states count as
+    /// reachable.
     pub(super) fn new(definition: &'a Definition, broken: BTreeSet<StateName>) -> Self {
         let reached = if definition.states.contains_key(&definition.entry) {
             definition.reach([&definition.entry], &|name| broken.contains(name))
@@ -55,13 +55,13 @@ impl<'a> Reachability<'a> {
         Self { definition, reached, broken }
     }
 
-    /// The prompts that could be read, and agent steps.
+    /// Returns the readable prompts, and the agent steps.
     pub fn prompts(&self) -> impl Iterator<Item = &'a State> {
         let states = self.definition.states.values().filter(|state| self.is_prompt(state));
         states.chain(&self.definition.asking)
     }
 
-    /// The prompt that a name in a policy means, unless it could not be read.
+    /// Returns the prompt that a name in a policy means, if it is readable.
     pub fn prompt(&self, name: &str) -> Option<&'a State> {
         self.definition.resolve(name).ok().filter(|state| self.is_prompt(state))
     }
@@ -70,14 +70,15 @@ impl<'a> Reachability<'a> {
         state.kind == Kind::Prompt && !self.broken.contains(&state.name)
     }
 
-    /// Whether a run can come to a state.
+    /// Returns whether a run can reach a state.
     pub fn is_reached(&self, state: &StateName) -> bool {
-        // Which steps are left is for the run to find out.
+        // In a document of steps only the run itself knows which steps are left.
         self.reached.contains(state) || self.definition.work.is_some()
     }
 
-    /// A mistake in a state.
     #[must_use]
+    /// Attaches a diagnostic to a state, and turns an error into a warning if the state is not
+    /// reachable.
     pub fn placed(&self, diagnostic: Diagnostic, state: &StateName) -> Diagnostic {
         let diagnostic = diagnostic.in_file(state.as_str());
         match diagnostic.severity {
@@ -90,10 +91,11 @@ impl<'a> Reachability<'a> {
         }
     }
 
-    /// A mistake in a state, at what it stands at.
+    /// Attaches a diagnostic to a part of a state's frontmatter.
     #[must_use]
     pub fn marked(&self, diagnostic: Diagnostic, state: &State, mark: Mark<'_>) -> Diagnostic {
         let text = String::from_utf8_lossy(&state.source.bytes);
+        // Parsed again, because the definition does not keep spans: only rare mistakes need them.
         let prompt = frontmatter::parse(&text);
         let span = match mark {
             Mark::Key(name) => prompt.keys.iter().find(|key| key.name == name).map(|key| &key.span),

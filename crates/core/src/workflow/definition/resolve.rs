@@ -1,4 +1,4 @@
-//! The state that a target names.
+//! Finds the state that a target names.
 
 use crate::extension::Extension;
 use crate::ids::StateName;
@@ -8,7 +8,7 @@ use super::super::name::{Unresolved, check_name};
 use super::{Definition, State};
 
 impl Definition {
-    /// The state that `target` names.
+    /// Returns the state that `target` names.
     pub fn resolve(&self, target: &str) -> Result<&State, Unresolved> {
         check_name(target)?;
         let candidates = self.candidates(target);
@@ -33,12 +33,12 @@ impl Definition {
         }
     }
 
-    /// Whether this platform can run the state.
+    /// Returns whether this platform can run the state.
     pub fn can_run(&self, state: &State) -> bool {
         Extension::of(state.name.as_str()).is_some_and(|known| known.runs_on(self.platform))
     }
 
-    /// The states that `target` may mean, on any platform.
+    /// Returns the states that `target` may mean, on any platform.
     fn candidates(&self, target: &str) -> Vec<&State> {
         if Extension::of(target).is_some() {
             return self.states.get(&StateName::new(target)).into_iter().collect();
@@ -120,7 +120,7 @@ mod tests {
 
     // proves: S9
     #[test]
-    fn paths_and_control_characters_are_no_names() {
+    fn paths_and_control_characters_are_not_names() {
         let check = |target: &str, why| {
             let expected = Err(Unresolved::NotAName(target.to_owned(), why));
             assert_eq!(check_name(target), expected);

@@ -1,4 +1,5 @@
-//! A document of steps, as a run is pinned to it: with its variables, and with schemas that need no other.
+//! The pinned form of a document of steps: with its variables, and with schemas that refer to no
+//! other file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +15,20 @@ use crate::value::Hash;
 use super::{Definition, Parsed, SourceFile, State};
 use crate::extension::{Kind, Platform};
 
-/// The name of the one file.
+/// The name of the only file.
 pub const FILE: &str = "flow.json";
 
-/// The text that a run of steps is pinned to.
+/// Returns the text that a run of steps is pinned to.
 pub fn pinned(document: &Value, vars: &Map<String, Value>) -> String {
     json!({ "document": document, "vars": vars }).to_string()
 }
 
-/// Reads it back.
+/// Parses the pinned text.
 pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, Vec<Diagnostic>> {
     let broken = |problems: Vec<Problem>| {
-        let told = |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
-        problems.into_iter().map(|problem| told(problem).in_file(FILE)).collect::<Vec<_>>()
+        let diagnostic =
+            |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
+        problems.into_iter().map(|problem| diagnostic(problem).in_file(FILE)).collect::<Vec<_>>()
     };
     let bytes = files.first().map(|file| &*file.bytes).unwrap_or_default();
     let pinned = reading::read_as(Holds::Record, bytes).map_err(|why| broken(vec![why.into()]))?;
@@ -39,7 +41,7 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
     Ok(Parsed { definition, warnings: Vec::new() })
 }
 
-/// The agent steps, as prompts that say nothing about themselves.
+/// Returns the agent steps as prompts without settings of their own.
 fn asking(document: &Document) -> Vec<State> {
     let is_agent = |step: &&crayfish::Step| matches!(step.kind, crayfish::Kind::Agent(_));
     let nothing: Arc<[u8]> = [].into();
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_run_is_pinned_to_is_read_back_with_its_variables_and_its_agents() {
+    fn pinned_document_is_read_back() {
         let document = json!({ "steps": [
             { "id": "a", "kind": "exec", "shell": "true" },
             { "id": "v", "kind": "agent", "prompt": "?", "schema": {} },

@@ -29,7 +29,7 @@ fn entry(names: &[&str], start: &Start, platform: Platform) -> Result<String, St
 }
 
 #[test]
-fn the_entry_is_the_one_start_that_this_platform_can_run() {
+fn entry_is_the_runnable_start() {
     let check = |names: &[&str], platform, expected: &str| {
         assert_eq!(entry(names, &Start::Entry, platform).as_deref(), Ok(expected));
     };
@@ -88,7 +88,7 @@ fn a_named_state_is_where_the_run_starts() {
 }
 
 #[test]
-fn states_are_files_with_a_supported_extension_except_readme() {
+fn states_are_files_with_supported_extensions() {
     let mut scope =
         files(&["START.md", "b.sh", "c.bat", "README.md", "readme.sh", "data.json", "Makefile"]);
     scope.push(SourceFile {
@@ -102,7 +102,7 @@ fn states_are_files_with_a_supported_extension_except_readme() {
 }
 
 #[test]
-fn a_state_keeps_its_file_and_shows_its_body() {
+fn state_keeps_its_file_and_body() {
     let text = "---\nmodel: opus\n---\nDo it.\n";
     let definition = parse(vec![file("START.md", text)]).unwrap().definition;
     let expected = State {
@@ -117,7 +117,7 @@ fn a_state_keeps_its_file_and_shows_its_body() {
 }
 
 #[test]
-fn a_prompt_must_be_text_and_must_say_something() {
+fn prompt_must_be_text_and_not_empty() {
     let mut scope = vec![
         file("START.md", "go"),
         file("BLANK.md", " \n\t\n"),
@@ -165,7 +165,7 @@ fn names_in_policies_and_then_must_resolve() {
 }
 
 #[test]
-fn mistakes_of_all_files_are_shown_at_once_in_order() {
+fn mistakes_of_all_files_are_reported_together() {
     let scope = vec![
         file("START.md", "go"),
         file("B.md", "---\nmax_visits: 0\nmodle: x\nbudget: -1\n---\nb"),
@@ -228,7 +228,7 @@ fn a_script_may_lead_anywhere() {
 }
 
 #[test]
-fn the_start_decides_what_is_reached() {
+fn start_decides_reachable_states() {
     let scope =
         vec![file("START.md", BROKEN), file("ONE.md", "---\nallowed_tags: [result]\n---\none")];
     let start = Start::State("ONE.md".into());
@@ -237,7 +237,7 @@ fn the_start_decides_what_is_reached() {
 }
 
 #[test]
-fn a_run_that_goes_on_reaches_what_follows_from_where_it_is() {
+fn resumed_run_reaches_from_its_states() {
     let leads =
         |to: &str| format!("---\nallowed_transitions: [{{tag: goto, target: {to}}}]\n---\ngo");
     let scope = vec![
@@ -262,7 +262,7 @@ fn a_run_that_goes_on_reaches_what_follows_from_where_it_is() {
 }
 
 #[test]
-fn files_that_no_target_can_name_are_left_out() {
+fn unnameable_files_are_left_out() {
     insta::assert_snapshot!(warnings(vec![file("START.md", "go"), file("a:b.md", "x"), file("a\nb.md", "x")]), @r#"
     a:b.md: warning: no target can name this file; it is ignored [bad-name]
       hint: a target is a file name, and "a:b.md" is not one: it holds a colon
@@ -290,7 +290,7 @@ fn a_large_scope_is_parsed_quickly() {
 }
 
 #[test]
-fn what_a_repeated_prompt_says_about_transitions_is_left_out() {
+fn repeated_prompt_ignores_transition_keys() {
     let text = "---
 allowed_tags: [goto]
 allowed_targets: {goto: [ELSEWHERE]}
@@ -329,7 +329,7 @@ text";
         ..Frontmatter::default()
     };
     assert_eq!((parsed.definition.entry.as_str(), &**front), ("PROMPT.md", &expected));
-    // A reminder is the one thing that a denied tool cannot mean.
+    // Only `remind` has no effect for a repeated prompt.
     let strict = parse("---\non_denied: fail\n---\ntext").unwrap();
     assert_eq!(shown(&strict.warnings), "");
     assert_eq!(strict.definition.states[&"PROMPT.md".into()].front.on_denied, OnDenied::Fail);

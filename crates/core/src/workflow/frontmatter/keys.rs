@@ -1,4 +1,4 @@
-//! The keys of a frontmatter, one by one.
+//! Reads the keys of a frontmatter, one by one.
 
 use std::ops::Range;
 
@@ -12,10 +12,11 @@ use super::yaml::{self, Content, Node};
 use super::{Frontmatter, Key, OnDenied, Role};
 use crate::text::nearest;
 
-/// A longer frontmatter is refused before it is read.
+/// Largest frontmatter, in bytes. It is checked before the YAML is parsed, so that a hostile file
+/// costs nothing.
 pub(super) const LARGEST: usize = 64 * 1024;
 
-/// All keys.
+/// All known keys.
 pub const KEYS: [&str; 19] = [
     "allowed_tags",
     "allowed_targets",
@@ -64,7 +65,7 @@ impl Reader<'_> {
             self.keys.push(Key { name: entry.key.to_owned(), span: entry.span.clone() });
             self.key(entry, &mut front);
         }
-        self.whole(&entries, &front);
+        self.check_together(&entries, &front);
         front
     }
 
@@ -95,8 +96,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Mistakes that no single key makes.
-    fn whole(&mut self, entries: &[Entry<'_>], front: &Frontmatter) {
+    /// Reports mistakes that involve several keys.
+    fn check_together(&mut self, entries: &[Entry<'_>], front: &Frontmatter) {
         let place = |keys: &[&str]| entries.iter().rfind(|entry| keys.contains(&entry.key));
         if front.max_visits.is_none()
             && place(&["max_visits"]).is_none()

@@ -1,4 +1,4 @@
-//! The three forms of a policy.
+//! Reads the three forms of a policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,11 +11,11 @@ use super::yaml::{Content, Node};
 use crate::protocol::Route;
 use crate::text::nearest;
 
-/// More entries than this in one list are refused: no agent could be told of them.
+/// Entries in one list, because a reminder could not list more.
 const MOST_ENTRIES: usize = 1_000;
 
 impl Reader<'_> {
-    /// `allowed_tags`
+    /// Reads `allowed_tags`.
     pub(super) fn tags(&mut self, node: &Node) -> Option<Vec<TagName>> {
         let items = self.items("`allowed_tags`", node)?;
         let mut tags: Vec<TagName> = Vec::new();
@@ -29,7 +29,7 @@ impl Reader<'_> {
         Some(tags)
     }
 
-    /// `allowed_targets`
+    /// Reads `allowed_targets`.
     pub(super) fn targets(&mut self, node: &Node) -> BTreeMap<TagName, Vec<Route>> {
         let mut targets = BTreeMap::new();
         for entry in self.entries("`allowed_targets`", node).unwrap_or_default() {
@@ -52,7 +52,7 @@ impl Reader<'_> {
         targets
     }
 
-    /// `allowed_transitions`
+    /// Reads `allowed_transitions`.
     pub(super) fn transitions(&mut self, node: &Node) -> Option<Vec<(TagName, Route)>> {
         let what = "`allowed_transitions`";
         let items = self.items(what, node)?;
@@ -63,7 +63,7 @@ impl Reader<'_> {
         Some(once_each(list))
     }
 
-    /// A name, or a map of `child` and `return` or `next`.
+    /// Reads a name, or a map of `child` with `return` or `next`.
     fn target(&mut self, tag: TagName, node: &Node) -> Option<Route> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
@@ -75,7 +75,7 @@ impl Reader<'_> {
         Some(self.allowed(tag, &entries, &known, &place))
     }
 
-    /// A map of `tag`, `target` and `return` or `next`.
+    /// Reads a map of `tag`, `target`, and `return` or `next`.
     fn transition(&mut self, node: &Node) -> Option<(TagName, Route)> {
         let mut entries = self.entries("an entry of `allowed_transitions`", node)?;
         let Some(position) = entries.iter().position(|entry| entry.key == "tag") else {

@@ -1,4 +1,4 @@
-//! Reads single values out of nodes, and notes every mistake with its place.
+//! Reads single values from YAML nodes, and reports every mistake with its place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::yaml::{Content, Node};
 use super::{Key, Mention, Role};
 use crate::text::nearest;
 
-/// Where mistakes and names are collected while a frontmatter is read.
+/// Collects mistakes and names while a frontmatter is read.
 pub(super) struct Reader<'t> {
     text: &'t str,
     places: LocationFinder<'t>,
@@ -20,7 +20,6 @@ pub(super) struct Reader<'t> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// An entry of a map whose key is a text.
 pub(super) struct Entry<'n> {
     pub(super) key: &'n str,
     pub(super) span: &'n Range<usize>,
@@ -38,23 +37,22 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The text of the whole file.
     pub(super) fn text(&self) -> &'t str {
         self.text
     }
 
-    /// Notes something at these bytes.
+    /// Adds a diagnostic at these bytes.
     pub(super) fn report(&mut self, diagnostic: Diagnostic, span: &Range<usize>) {
         let place = Some(self.places.of(span.clone()));
         self.diagnostics.push(Diagnostic { place, ..diagnostic });
     }
 
-    /// Notes a mistake at these bytes.
+    /// Adds an error at these bytes.
     pub(super) fn error(&mut self, span: &Range<usize>, code: &'static str, message: String) {
         self.report(Diagnostic::error(code, message), span);
     }
 
-    /// The same, with advice.
+    /// Adds an error with a hint.
     pub(super) fn error_with_hint(
         &mut self,
         span: &Range<usize>,
@@ -66,7 +64,7 @@ impl<'t> Reader<'t> {
         self.report(Diagnostic { hint, ..error }, span);
     }
 
-    /// Notes a key that means nothing, with the known one that was probably meant.
+    /// Warns about an unknown key, and suggests the nearest known key.
     pub(super) fn unknown_key(&mut self, entry: &Entry<'_>, place: &str, known: &[&str]) {
         let key = entry.key;
         let message = format!("unknown key `{key}`{place} is ignored");
@@ -79,7 +77,7 @@ impl<'t> Reader<'t> {
         self.report(Diagnostic { hint, ..warning }, entry.span);
     }
 
-    /// The entries of a map, each key once; none when it is no map.
+    /// Returns the entries of a map without repeated keys; `None` if the node is not a map.
     pub(super) fn entries<'n>(&mut self, what: &str, node: &'n Node) -> Option<Vec<Entry<'n>>> {
         let Content::Map(pairs) = &node.content else {
             self.wrong_type(what, "a map", node, None);
@@ -111,7 +109,7 @@ impl<'t> Reader<'t> {
         self.error_with_hint(span, "duplicate-key", message, Some(hint));
     }
 
-    /// The items of a list; none when it is no list.
+    /// Returns the items of a list; `None` if the node is not a list.
     pub(super) fn items<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Rc<Node>]> {
         if let Content::List(items) = &node.content {
             return Some(items);
@@ -126,7 +124,7 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// A text that is not blank.
+    /// Returns a text that is not blank.
     pub(super) fn string(&mut self, what: &str, node: &Node) -> Option<String> {
         match &node.content {
             Content::Text(text) if text.trim().is_empty() => {
@@ -147,14 +145,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A list of texts.
+    /// Returns a list of texts.
     pub(super) fn strings(&mut self, what: &str, node: &Node) -> Vec<String> {
         let items = self.items(what, node).unwrap_or_default();
         let item = format!("an entry of {what}");
         items.iter().filter_map(|node| self.string(&item, node)).collect()
     }
 
-    /// The name of a state, which is collected for later.
+    /// Returns the name of a state, and collects it for later checks.
     pub(super) fn name(&mut self, what: &str, node: &Node, role: Role) -> Option<String> {
         let name = self.string(what, node)?;
         if let Err(Unresolved::NotAName(name, why)) = check_name(&name) {
@@ -166,7 +164,7 @@ impl<'t> Reader<'t> {
         Some(name)
     }
 
-    /// Notes a value of the wrong type.
+    /// Adds an error about a value of the wrong type.
     pub(super) fn wrong_type(
         &mut self,
         what: &str,

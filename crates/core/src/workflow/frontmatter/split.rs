@@ -1,22 +1,23 @@
-//! Where the frontmatter ends and the body begins.
+//! Splits a prompt into frontmatter and body.
 
 use std::ops::Range;
 
 /// The parts of a prompt, as bytes of its text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The YAML between the `---` lines; none when the text does not start with one.
+    /// The YAML between the `---` lines; `None` if the text does not start with `---`.
     pub(super) block: Option<Range<usize>>,
-    /// Where the body starts.
+    /// The start of the body.
     pub(super) body: usize,
 }
 
-/// The first line is `---`, and no second one closes it. Holds its bytes.
+/// The error that no second `---` closes the frontmatter, with the bytes of the first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unclosed(pub(super) Range<usize>);
 
-/// Splits a prompt.
+/// Splits a prompt at the lines `---`.
 pub(super) fn split(text: &str) -> Result<Split, Unclosed> {
+    // Editors on Windows write a byte order mark, which must hide neither frontmatter nor body.
     let top = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut lines = text[top..].split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frontmatter_stands_between_two_fences_at_the_top() {
+    fn frontmatter_is_between_two_fences() {
         let check = |text: &str, block: Option<&str>, body: &str| {
             let split = split(text).unwrap();
             assert_eq!(

@@ -93,7 +93,7 @@ allowed_transitions:
 }
 
 #[test]
-fn nothing_said_is_nothing_decided() {
+fn absent_keys_decide_nothing() {
     for yaml in ["", "# note", "~", "\n\n", "{}"] {
         assert_eq!(front(yaml), Frontmatter::default(), "{yaml:?}");
     }
@@ -458,7 +458,7 @@ allowed_transitions:
 }
 
 #[test]
-fn a_policy_must_leave_a_way_on() {
+fn policy_must_allow_a_transition() {
     insta::assert_snapshot!(mistakes("allowed_tags: []"), @r#"
     X:2:1: error: the policy allows no transition at all: the state could never end
         2:1 "allowed_tags" [empty-policy]
@@ -478,7 +478,7 @@ fn a_policy_must_leave_a_way_on() {
 }
 
 #[test]
-fn what_is_not_yaml_is_refused_with_its_place() {
+fn invalid_yaml_is_refused_with_its_place() {
     insta::assert_snapshot!(mistakes("model: [a\neffort: b"), @r#"
     X:3:7: error: the frontmatter is not YAML: illegal placement of ':' indicator
         3:7 ":" [invalid-yaml]
@@ -517,7 +517,7 @@ fn what_is_not_yaml_is_refused_with_its_place() {
 }
 
 #[test]
-fn tags_of_lists_and_maps_say_what_they_are_or_are_refused() {
+fn wrong_yaml_tags_of_collections_are_refused() {
     assert_eq!(front("allow: !!seq [Read]").allow, ["Read"]);
     assert_eq!(front("allow: ! [Read]").allow, ["Read"]);
     assert_eq!(front("!!map {model: opus}").model.as_deref(), Some("opus"));
@@ -528,7 +528,7 @@ fn tags_of_lists_and_maps_say_what_they_are_or_are_refused() {
 }
 
 #[test]
-fn a_key_is_not_offered_where_none_is_known() {
+fn no_suggestion_without_known_keys() {
     let told = mistakes("allowed_transitions: [{tag: result, colour: red}]");
     assert!(told.contains("unknown key `colour`") && !told.contains("hint"), "{told}");
 }
@@ -548,7 +548,7 @@ fn an_open_frontmatter_is_refused() {
 
 proptest! {
     #[test]
-    fn no_frontmatter_makes_it_panic(
+    fn parsing_frontmatter_never_panics(
         pieces in proptest::collection::vec(
             prop_oneof![
                 Just("---\n".to_owned()),

@@ -1,9 +1,9 @@
 //! YAML as a tree of nodes, each with its place.
 //!
-//! The only module that knows the YAML library. It reads events rather than typed values, so that
-//! all mistakes can be named at once, and applies the core schema of YAML 1.2 itself: `NO` and
-//! `on` are texts. Aliases share the node they name, so they cannot blow a document up, and
-//! nesting is bounded. What a key means, and which keys there are, is not known here.
+//! This is the only module that uses the YAML library. It reads events and not typed values, so
+//! that all mistakes can be reported at once, and applies the core schema of YAML 1.2: `NO` and
+//! `on` are texts. Aliases share the node that they name, so they cannot make a document explode,
+//! and nesting is bounded. The meaning of keys is not known here.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,19 +11,18 @@ use std::rc::Rc;
 
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, ScanError, Tag};
 
-/// Deeper nesting is refused; frontmatter needs four levels.
+/// Deepest nesting of collections. Frontmatter needs four levels; the rest is room.
 const DEEPEST: usize = 32;
 
-/// A value and its place.
+/// A value with its place.
 #[derive(Debug, PartialEq)]
 pub(super) struct Node {
-    /// Its bytes in the file.
+    /// The bytes in the file.
     pub(super) span: Range<usize>,
-    /// What it is.
     pub(super) content: Content,
 }
 
-/// What a node is, by the core schema.
+/// The content of a node according to the core schema.
 #[derive(Debug, PartialEq)]
 pub(super) enum Content {
     Null,
@@ -32,20 +31,19 @@ pub(super) enum Content {
     Number(String),
     Text(String),
     List(Vec<Rc<Node>>),
-    /// In order; keys may repeat.
+    /// Entries in order. Keys may repeat.
     Map(Vec<(Rc<Node>, Rc<Node>)>),
 }
 
-/// What is wrong with a text that is not YAML.
+/// The error of a text that is not YAML.
 #[derive(Debug, PartialEq)]
 pub(super) struct Problem {
-    /// Its bytes in the file.
+    /// The bytes in the file.
     pub(super) span: Range<usize>,
-    /// What is wrong.
     pub(super) message: String,
 }
 
-/// Parses the YAML document in `text[block]`; none when there is nothing but comments.
+/// Parses the YAML document in `text[block]`; `None` if it contains only comments.
 pub(super) fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>, Problem> {
     let options = granit_parser::options! {
         emit_comments: false,
@@ -68,7 +66,7 @@ pub(super) fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>
     Ok(composer.root)
 }
 
-/// Builds nodes out of events; collections that are not closed yet wait on a stack.
+/// Builds nodes from events. Open collections wait on a stack.
 struct Composer<'t> {
     text: &'t str,
     start: usize,
@@ -91,7 +89,7 @@ enum Items {
 impl Composer<'_> {
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "the library's enum may grow; what is no node is no matter"
+        reason = "the library's enum may grow; events without a node do not matter"
     )]
     fn take(&mut self, event: Event<'_>, span: Range<usize>) -> Result<(), Problem> {
         match event {
@@ -111,6 +109,8 @@ impl Composer<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span.end),
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                // Sharing the node and not copying it keeps nested aliases ("billion laughs")
+                // small.
                 Some(node) => self.attach(node),
                 None => Err(Problem::new(span, "the alias refers to what it stands in")),
             },
@@ -130,7 +130,7 @@ impl Composer<'_> {
             Items::List(items) => Content::List(items),
             Items::Map(entries, _) => Content::Map(entries),
         };
-        // A block collection ends where the next token starts: leave the gap out.
+        // The library ends a block collection where the next token starts, so the gap is removed.
         let length = self.text.get(start..end).map_or(0, |text| text.trim_end().len());
         self.put(anchor, Node { span: start..start + length, content })
     }
@@ -201,7 +201,7 @@ fn unsupported(tag: &Tag, span: &Range<usize>) -> Problem {
     Problem::new(span.clone(), message)
 }
 
-/// The core schema of YAML 1.2 (section 10.3.2) for a plain scalar.
+/// Applies the core schema of YAML 1.2 (section 10.3.2) to a plain scalar.
 fn plain(value: &str) -> Content {
     match value {
         "" | "~" | "null" | "Null" | "NULL" => Content::Null,
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_plain_document_is_refused_with_its_place() {
+    fn only_one_plain_document_is_accepted() {
         let shown = |text: &str| {
             let problem = root(text).unwrap_err();
             format!("{:?} {}", problem.span, problem.message)

@@ -1,7 +1,7 @@
-//! What is left when all forms of a policy are put together.
+//! Combines the forms of a policy into one list of allowed transitions.
 //!
-//! Reminders list it, diagrams draw it, and the reach of a state follows from it. Whether a single
-//! transition passes is not answered here but by [`Policy::check`].
+//! Reminders list it, diagrams draw it, and reachability follows from it. A single transition is
+//! checked by [`Policy::check`] instead.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::Policy;
 use crate::extension::Extension;
 
 impl Policy {
-    /// What a reminder lists where this policy holds in a scope of these states.
+    /// Returns the allowance that a reminder lists, in a scope with these states.
     pub fn allowance(&self, states: Vec<String>) -> Allowance {
         let choice = |(tag, routes)| Choice { tag, routes };
         Allowance { choices: self.allowances().into_iter().map(choice).collect(), states }
     }
 
-    /// The tags that are allowed, in the order in which they are explained, and their targets.
+    /// Returns the allowed tags with their targets, in the order in which they are explained.
     pub fn allowances(&self) -> Vec<(TagName, Routes)> {
         TagName::ALL
             .into_iter()
@@ -47,7 +47,7 @@ impl Policy {
     }
 }
 
-/// What passes both lists, in the order of the first.
+/// Returns the routes that pass both lists, in the order of the first.
 fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
     let mut list = Vec::new();
     let mut seen = BTreeSet::new();
@@ -67,10 +67,10 @@ fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
     list
 }
 
-/// Two names exclude each other.
+/// The error that two names exclude each other.
 struct Disjoint;
 
-/// The narrower of two names, where none means any.
+/// Returns the narrower of two names; `None` means any name.
 fn narrower<'a>(one: Option<&'a str>, other: Option<&'a str>) -> Result<Option<&'a str>, Disjoint> {
     match (one, other) {
         (None, name) | (name, None) => Ok(name),
@@ -80,7 +80,7 @@ fn narrower<'a>(one: Option<&'a str>, other: Option<&'a str>) -> Result<Option<&
     }
 }
 
-/// Whether `stem` is the other name without its extension.
+/// Returns whether `stem` is the other name without its extension.
 fn widens(stem: &str, name: &str) -> bool {
     Extension::of(stem).is_none()
         && Extension::of(name).is_some_and(|known| {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_policy_every_tag_may_target_any_state() {
+    fn no_policy_allows_any_target() {
         let expected = TagName::ALL.map(|tag| (tag, Routes::Any));
         assert_eq!(Policy::default().allowances(), expected);
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_says_nothing_allows_any_target() {
+    fn empty_entry_allows_any_target() {
         let policy = Policy {
             transitions: Some(vec![
                 (TagName::Goto, entry("A", "")),

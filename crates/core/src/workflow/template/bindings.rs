@@ -1,4 +1,4 @@
-//! Which name means what in one visit.
+//! Bindings: the meaning of template names in one visit.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use crate::value::{BlobRef, Value};
 
 use super::{Rendered, render};
 
-/// What names can mean in one visit, in the order in which they win: built-ins, the result, fork
-/// attributes, variables.
+/// The meaning of names in one visit. If a name is bound twice, the order is: built-in names, the
+/// result, fork attributes, variables.
 #[derive(Debug, Clone, Copy)]
 pub struct Bindings<'a> {
     /// `run_id` and `workflow_id`
@@ -21,9 +21,9 @@ pub struct Bindings<'a> {
     pub state: &'a StateName,
     /// `visit`: how often the agent has entered this state.
     pub visit: u32,
-    /// `scope`: where the workflow lies.
+    /// `scope`: the path of the workflow.
     pub scope: &'a str,
-    /// `result` and `input`: what the visit was entered with.
+    /// `result` and `input`: the value that the visit started with.
     pub result: Option<&'a Value>,
     /// Attributes of the fork that made the agent.
     pub attributes: &'a Few<String, Value>,
@@ -31,17 +31,15 @@ pub struct Bindings<'a> {
     pub vars: &'a BTreeMap<String, String>,
 }
 
-/// What a name is bound to.
+/// The value of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound<'a> {
-    /// This text.
     Text(Cow<'a, str>),
-    /// A stored text.
     Blob(&'a BlobRef),
 }
 
 impl<'a> Bindings<'a> {
-    /// What `name` is bound to; `result` is empty when nothing was handed over.
+    /// Returns the value of `name`. `result` is empty if the visit has no input.
     pub fn lookup(&self, name: &str) -> Option<Bound<'a>> {
         let text = |text: &'a str| Some(Bound::Text(Cow::Borrowed(text)));
         match name {
@@ -59,7 +57,7 @@ impl<'a> Bindings<'a> {
         }
     }
 
-    /// Renders a prompt; `load` reads stored texts, each at most once.
+    /// Renders a prompt. `load` reads stored texts, each at most once.
     pub fn render<E>(
         &self,
         body: &str,
@@ -69,6 +67,7 @@ impl<'a> Bindings<'a> {
         let mut failure = None;
         let rendered = render(body, &mut |name| match self.lookup(name)? {
             Bound::Text(text) => Some(text),
+            // The rendering fails anyway; do not read further texts.
             Bound::Blob(_) if failure.is_some() => None,
             Bound::Blob(blob) => {
                 if let Some(text) = loaded.get(blob) {
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_builtins_result_attributes_and_variables_wins() {
+    fn builtins_then_result_then_attributes_then_variables_win() {
         let visit = shadowed();
         visit.check("{{run_id}}", "flow-1");
         visit.check("{{workflow_id}}", "flow-1");
@@ -171,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unbound_result_is_empty_whatever_else_has_its_name() {
+    fn unbound_result_is_empty() {
         let visit = Visit { result: None, ..shadowed() };
         visit.check("[{{result}}{{input}}]", "[]");
         visit.check("{{unknown}}", "{{unknown}}");
     }
 
     #[test]
-    fn stored_texts_are_loaded_once_and_only_when_named() {
+    fn stored_texts_are_loaded_once_if_used() {
         let visit = Visit {
             result: Some(blob("large")),
             attributes: Few::from([("other".to_owned(), blob("never named"))]),

@@ -1,4 +1,4 @@
-//! One of everything that a journal may hold.
+//! One sample of everything that a journal may contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,7 +220,7 @@ fn outcomes() -> Vec<Outcome> {
     ]
 }
 
-/// What was added to the format after its first lines were written.
+/// Samples that were added after the first lines of the fixture.
 pub(super) fn added() -> (Vec<Input>, Vec<Event>) {
     let permissions = Permissions {
         mode: Some("plan".into()),
@@ -249,7 +249,7 @@ pub(super) fn added() -> (Vec<Input>, Vec<Event>) {
     (vec![resume, Input::Settled { turn, attempt, outcome }], vec![settled])
 }
 
-/// And what was added after that.
+/// Samples that were added after these.
 pub(super) fn denied() -> [Input; 2] {
     let denied = || vec!["Bash(make)".to_owned()];
     let failure = TurnFailure::Task { why: "no".into() };
@@ -260,7 +260,7 @@ pub(super) fn denied() -> [Input; 2] {
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
 }
 
-/// And what came with runs of several backends.
+/// Added with runs of several backends.
 pub(super) fn mixed() -> Vec<Event> {
     let crossing = Fault::OtherBackend {
         tag: TagName::Function,
@@ -284,7 +284,7 @@ pub(super) fn mixed() -> Vec<Event> {
     ]
 }
 
-/// And what came with clients that choose the ids of their sessions.
+/// Added with clients that choose the ids of their sessions.
 pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
     let (turn, attempt, session) = (turn("main_w1.3.2"), 2, || Some("t1".into()));
     let charge = Charge { amount: Micros(1_500), basis: Basis::Estimated };
@@ -306,8 +306,8 @@ pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
     (inputs, events)
 }
 
-/// And what came with caps that bind adopted clients, costs that are known in part, and a machine that
-/// lacks something.
+/// Added with caps that bind adopted clients, costs that are known in part, and failures of the
+/// machine.
 pub(super) fn capped() -> (Vec<Input>, Vec<Event>) {
     let (turn, attempt) = (turn("main_w1.3.2"), 2);
     let why = || "no room for the transcript".to_owned();
@@ -338,7 +338,7 @@ pub(super) fn capped() -> (Vec<Input>, Vec<Event>) {
     (inputs, events)
 }
 
-/// And what came with `ralph`.
+/// Added with `ralph`.
 pub(super) fn ralph() -> (Input, Vec<Event>) {
     let until = || Some("make check".to_owned());
     let program = |until| Program::Ralph(Ralph { max_iterations: 50, until });
@@ -661,14 +661,14 @@ pub(super) fn priced() -> Event {
     Event::RunResumed { settings: Box::new(Settings { prices, ..Settings::default() }) }
 }
 
-/// Added later: whom the states of a run may ask.
+/// Added later: the backends that the states of a run may use.
 pub(super) fn backends() -> (Input, Event) {
     let backends = ["claude".into(), "codex".into()].into();
     let start = Box::new(Start { backends, ..*start(None, Settings::default()) });
     (Input::Start(start.clone()), Event::RunStarted(start))
 }
 
-/// Added later: whom a model is for, and what a limit leads away from.
+/// Added later: the backend of a model, and the state that a limit replaced.
 pub(super) fn named() -> Vec<Event> {
     let (opus, claude) = (|| Some("opus".to_owned()), || Some("claude".into()));
     let frame = Frame {
@@ -699,13 +699,13 @@ pub(super) fn named() -> Vec<Event> {
     vec![moved, Event::AgentFailed { agent: "main".into(), failure, kept: None }]
 }
 
-/// The end of a turn in flight was cut away.
+/// The end of a turn in flight was discarded.
 pub(super) fn again() -> Input {
     let (nonce, discarded) = ("c0ffee~beef".into(), DiscardedCost::default());
     Input::Rewind { kept: 7, nonce, discarded, again: vec![turn("main.1.1")], governed: None }
 }
 
-/// What was cut away had cost something.
+/// The discarded records had a cost.
 pub(super) fn rewound() -> (Input, Event) {
     let discarded =
         DiscardedCost { amount: Micros(800_000), unpriced: 1, ..DiscardedCost::default() };
@@ -721,7 +721,7 @@ pub(super) fn rewound() -> (Input, Event) {
     )
 }
 
-/// Added later: visits that are kept had paid for what was cut away.
+/// Added later: the part of the discarded cost that counts for kept visits.
 pub(super) fn paid_by_visit() -> (Input, Event) {
     let visits = [("main".into(), Micros(300_000))].into();
     let discarded = DiscardedCost { amount: Micros(800_000), unpriced: 0, visits };
@@ -743,7 +743,7 @@ pub(super) fn paid_by_visit() -> (Input, Event) {
     )
 }
 
-/// The run had been governed otherwise in what was cut away.
+/// The discarded records had other settings.
 pub(super) fn governed() -> (Input, Event) {
     let (nonce, discarded) = (crate::ids::Nonce::from("beef"), DiscardedCost::default());
     let governed = Some(Box::new(Settings { budget: Some(Micros(5)), ..Settings::default() }));

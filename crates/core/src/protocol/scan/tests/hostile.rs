@@ -1,4 +1,4 @@
-//! Texts that take minutes when any part of them is read again for each tag.
+//! Texts that would take minutes if any part of them were read again for each tag.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn openings_without_an_end_are_read_once() {
 }
 
 #[test]
-fn quotes_that_never_close_are_looked_for_once() {
+fn unclosed_quotes_are_searched_once() {
     let times = SIZE / 9;
     check("double", &"<goto a=\"".repeat(times), 0, times);
     let both = "<goto a=\" <goto b=' ".repeat(times / 2);
@@ -37,7 +37,7 @@ fn quotes_that_never_close_are_looked_for_once() {
 }
 
 #[test]
-fn endless_attributes_are_passed_over() {
+fn endless_attributes_are_skipped() {
     use std::fmt::Write as _;
     let mut text = "<fork next=\"N\"".to_owned();
     for index in 0..SIZE / 20 {
@@ -50,7 +50,7 @@ fn endless_attributes_are_passed_over() {
 
 // proves: S21
 #[test]
-fn closes_are_looked_for_once() {
+fn closes_are_searched_once() {
     let times = SIZE / 20;
     check("results", &"<result>a</result>".repeat(times), times, 0);
     let quoted = "<result>`</result>`<goto>".repeat(times);
@@ -63,7 +63,7 @@ fn closes_are_looked_for_once() {
 }
 
 #[test]
-fn margins_in_code_are_looked_at_once() {
+fn margins_in_code_are_read_once() {
     let openings = "<result>\n".repeat(SIZE / 18);
     let margin = "`".repeat(SIZE / 2);
     check("shared end", &format!("~~~\n{openings}</result>{margin}x"), 0, 0);

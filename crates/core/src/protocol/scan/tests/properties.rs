@@ -1,4 +1,4 @@
-//! What holds for every text.
+//! Properties of every text.
 
 use proptest::prelude::*;
 
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn every_opening_of_a_script_is_a_tag_or_inside_one(text in nasty()) {
+    fn every_script_opening_is_in_a_tag(text in nasty()) {
         let spans: Vec<_> = scan(&text, Source::Script)
             .map(|found| found.span.start..found.resume())
             .collect();
