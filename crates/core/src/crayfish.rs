@@ -1,10 +1,11 @@
-//! The second language: a JSON document of `exec`, `agent`, `if`, `forEach` and `while` steps.
+//! The step language: a JSON document of `exec`, `agent`, `if`, `forEach` and `while` steps.
 //!
-//! Text is read strictly ([`reading`]), checked as a whole ([`validate`]) and becomes a flat
-//! [`Document`]: nothing in it is recursive, so a hundred thousand steps are cheap to walk and to
-//! drop. Beside it stand what its steps are written with: paths, conditions, templates and keys.
-//! A caller speaks in an [`envelope`], and every failure has a [`ErrorCode`].
-//! Nothing here runs a step, and nothing checks a JSON Schema: that is program of the edges.
+//! [`reading`] parses text strictly, [`validate`] checks the whole document, and the result is a
+//! flat [`Document`]. Nothing in it is recursive, so a hundred thousand steps are cheap to walk and
+//! to drop. Paths, conditions, templates and keys have modules of their own. A caller sends and
+//! receives an [`envelope`], and every failure has an [`ErrorCode`].
+//! Nothing here runs a step or checks a value against a JSON Schema: the engine and the schema
+//! crate do that. [`crate::steps`] decides which step comes next.
 
 pub mod ask;
 pub mod call;

@@ -1,11 +1,10 @@
-//! Read models that every door draws: folds of the same events, for eyes instead of decisions.
+//! Read models for every user interface: folds of a run's events that only display and never decide.
 //!
-//! [`mod@status`] says where a run is, [`mod@next_command`] what leads out of it, [`mod@why`] says it in a sentence,
-//! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
-//! [`costs`] counts money by whatever is asked, [`backends`] says whether they are named, [`denied`] says how to allow what was denied, [`plan`]
-//! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
-//! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
-//! [`health`] judges the machine, and [`pruning`] says what may be deleted.
+//! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the next command
+//! - [`ledger`], [`path`], [`costs`], [`turns`]: history, visited states, money, attempts
+//! - [`narrate`], [`live`]: lines for events, rows for a live screen
+//! - [`plan`]: the effect of a resume; [`pruning`]: the runs to delete
+//! - [`backend_labels`], [`denied`], [`health`]: backend names, denied tools, checks of the machine
 
 pub mod backend_labels;
 pub mod costs;

@@ -1,8 +1,8 @@
-//! The body of an HTTP request, read by [`message`](crate::message) on its way to the protocol.
+//! The body of an HTTP request, checked by [`message`](crate::message) before the protocol reads it.
 //!
-//! It is read when the protocol asks for it, behind all that is checked before: who calls, from where,
-//! with which headers. Arguments that are too deep for the protocol are left beside the request; they
-//! come with it to whoever answers, and so does the [`Place`] of the request.
+//! It is read when the protocol asks for it, after the checks of caller, address and headers. Arguments
+//! that are too deep for the protocol's own reader are passed beside the request, and so is the
+//! [`Place`] of the request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,14 +17,14 @@ use crate::LONGEST;
 use crate::load::{self, Busy, Load, Place};
 use crate::message::{self, Unread};
 
-/// How long a body may take to arrive. The longest has 64 MiB, which is 9 Mbit/s; most have some KB.
+/// How long a body may take to arrive. The longest has 64 MiB, so this needs 9 Mbit/s; most have a few KB.
 pub(crate) const BODY_LIMIT: Duration = Duration::from_mins(1);
 
-/// Something that one side leaves for another, once.
+/// A slot for one value that the body reader passes to the request handler.
 #[derive(Debug)]
-struct Left<T>(Arc<Mutex<Option<T>>>);
+struct Slot<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Left<T> {
+impl<T> Slot<T> {
     fn put(&self, value: Option<T>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
     }
@@ -34,62 +34,61 @@ impl<T> Left<T> {
     }
 }
 
-impl<T> Clone for Left<T> {
+impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Default for Left<T> {
+impl<T> Default for Slot<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-/// The arguments of a request, beside it.
+/// The arguments of a request, passed beside it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arguments(Left<JsonObject>);
+pub(crate) struct Arguments(Slot<JsonObject>);
 
 impl Arguments {
-    /// Those that came beside a request, if it came over HTTP.
+    /// Takes the arguments that were passed beside a request, if it came over HTTP.
     pub(crate) fn of(extensions: &Extensions) -> Option<JsonObject> {
         extensions.get::<hyper::http::request::Parts>()?.extensions.get::<Self>()?.0.take()
     }
 }
 
-/// Why a body was refused, when it was.
+/// The reason why a body was refused, if it was.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusal(Left<Unread>);
+pub(crate) struct Refusal(Slot<Unread>);
 
 impl Refusal {
-    /// What was wrong with the body.
     pub(crate) fn take(&self) -> Option<Unread> {
         self.0.take()
     }
 }
 
-/// The place of a request, beside it: it is given back when the request is forgotten.
+/// The place of a request, passed beside it: it is released when the request is dropped.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Beside(Arc<OnceLock<Arc<Place>>>);
+pub(crate) struct PlaceSlot(Arc<OnceLock<Arc<Place>>>);
 
 type Text = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A body that is read as a whole, and is one frame then.
+/// A body that is read as a whole and then is one frame.
 pub(crate) struct Message(Option<Pin<Box<dyn Future<Output = Text> + Send>>>);
 
-/// What a body leaves beside its request.
+/// The values that a body passes beside its request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Leaves {
+pub(crate) struct RequestExtras {
     pub(crate) arguments: Arguments,
-    pub(crate) place: Beside,
+    pub(crate) place: PlaceSlot,
     pub(crate) refusal: Refusal,
 }
 
 impl Message {
-    /// The message in a body; what is not for the protocol is left with the others.
-    pub(crate) fn new(body: Incoming, load: Load, leaves: Leaves) -> Self {
+    /// Returns the message in a body; the other values go into `extras`.
+    pub(crate) fn new(body: Incoming, load: Load, extras: RequestExtras) -> Self {
         let read = async move {
-            let read = match tokio::time::timeout(BODY_LIMIT, read(body, &load, &leaves)).await {
+            let read = match tokio::time::timeout(BODY_LIMIT, read(body, &load, &extras)).await {
                 Ok(read) => read,
                 Err(_elapsed) => Err(Unread::Slow.into()),
             };
@@ -97,7 +96,7 @@ impl Message {
                 Ok(text) => Ok(text),
                 Err(Failed::Connection(error)) => Err(error.into()),
                 Err(Failed::Message(unread)) => {
-                    leaves.refusal.0.put(Some(unread));
+                    extras.refusal.0.put(Some(unread));
                     Err("the message cannot be read".into())
                 }
             }
@@ -106,11 +105,11 @@ impl Message {
     }
 }
 
-/// Why there is no message.
+/// The reason why there is no message.
 enum Failed {
-    /// The client is gone, or speaks no HTTP.
+    /// The client has disconnected, or sent invalid HTTP.
     Connection(hyper::Error),
-    /// The client is answered.
+    /// The client receives an answer.
     Message(Unread),
 }
 
@@ -120,10 +119,10 @@ impl From<Unread> for Failed {
     }
 }
 
-async fn read(body: Incoming, load: &Load, leaves: &Leaves) -> Result<Bytes, Failed> {
+async fn read(body: Incoming, load: &Load, extras: &RequestExtras) -> Result<Bytes, Failed> {
     let place = load.place().map_err(|Busy| Unread::Busy(None))?;
     let text = collect(body, &place).await?;
-    // A large message takes long, and others have calls here.
+    // On a blocking thread, because reading a large message would delay other calls.
     let reading = tokio::task::spawn_blocking(move || {
         if !load::fits(&text) {
             return Err(Unread::TooManyValues(message::request_id(&text)));
@@ -132,15 +131,15 @@ async fn read(body: Incoming, load: &Load, leaves: &Leaves) -> Result<Bytes, Fai
         reserved.map_err(|Busy| Unread::Busy(message::request_id(&text)))?;
         Ok((message::shallow(&text)?, place))
     });
-    // The reader does not panic; if it did, its sender would be told as little as anybody.
+    // The reader does not panic; if it did, the sender would get an answer without details.
     let ((text, kept), place) = reading.await.map_err(|_| Unread::Busy(None))??;
-    leaves.arguments.0.put(kept);
-    leaves.place.0.set(place).ok();
+    extras.arguments.0.put(kept);
+    extras.place.0.set(place).ok();
     Ok(text.into())
 }
 
-/// The bytes of a body. They are copied, because a client can send them in chunks of one byte, each of
-/// which would keep a buffer of its own.
+// The bytes are copied, because a client can send them in chunks of one byte, and each would keep a
+// buffer of its own.
 async fn collect(mut body: Incoming, place: &Place) -> Result<Vec<u8>, Failed> {
     let announced = body.size_hint().lower();
     if announced > LONGEST as u64 {
@@ -149,13 +148,13 @@ async fn collect(mut body: Incoming, place: &Place) -> Result<Vec<u8>, Failed> {
     let mut text = Vec::new();
     let mut reserved = 0;
     while let Some(frame) = body.frame().await {
-        // Trailers have nothing for this server.
+        // Trailers are not used.
         let Ok(data) = frame.map_err(Failed::Connection)?.into_data() else { continue };
         if text.len() + data.len() > LONGEST {
             return Err(Unread::TooLong.into());
         }
         text.extend_from_slice(&data);
-        // Memory is reserved as it is used, not as it is announced: announcing costs a client nothing.
+        // Memory is reserved when it is used, not when it is announced, because announcing is free.
         if text.capacity() > reserved {
             let more = place.reserve(text.capacity() - reserved);
             more.map_err(|Busy| Unread::Busy(None))?;

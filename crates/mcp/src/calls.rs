@@ -1,10 +1,9 @@
-//! The calls that are running: each on a thread of its own, so that none holds up the protocol, and
-//! none is left behind.
+//! The running calls, each on its own thread, so that none delays the protocol.
 //!
-//! A bounded number of calls runs at a time, a bounded number waits for its turn, and any further call is
-//! refused. [`telling`] reports the progress of a call.
+//! A bounded number of calls runs at a time, a bounded number waits, and any further call is refused. A
+//! cancelled call keeps its slot until its programs have ended. [`progress`] reports progress.
 
-mod telling;
+mod progress;
 
 use std::sync::Arc;
 use std::thread;
@@ -20,71 +19,69 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Host;
 
-pub(crate) use telling::Listener;
+pub(crate) use progress::Listener;
 
-/// The code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to servers;
-/// this one is used by neither the protocol nor its libraries.
+/// The JSON-RPC code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to
+/// servers; neither the protocol nor its libraries use this one.
 pub(crate) const BUSY: rmcp::model::ErrorCode = rmcp::model::ErrorCode(-32050);
 
 /// How many calls run at a time. A call takes a thread, a runtime, up to ten descriptors and about 3 MB,
-/// beside its programs. So 32 of them take 100 MB, and a third of the 1,024 descriptors that a process
-/// usually may have.
+/// in addition to its programs. So 32 of them take 100 MB, and a third of the usual limit of 1,024
+/// descriptors.
 pub(crate) const RUNNING: usize = 32;
 
-/// How many calls wait for one of these to end. A waiting call takes only its message, so this allows two
-/// generations of calls to queue up before clients are told to slow down.
+/// How many calls wait for a running one to end. A waiting call takes only its message, so two
+/// generations of calls may queue before clients are refused.
 pub(crate) const WAITING: usize = 64;
 
-/// How long the last progress of a call may hold up its reply.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the last progress reports of a call may delay its reply.
+const PROGRESS_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a call that was given up may take to end: more than its programs are left.
-const LONGEST_END: Duration = Duration::from_secs(30);
+/// How long a cancelled call may take to end: longer than the time limit for ending its programs.
+const END_LIMIT: Duration = Duration::from_secs(30);
 
-/// All calls of a server.
+/// The calls of a server.
 #[derive(Clone)]
 pub(crate) struct Calls {
     host: Arc<dyn Host>,
     ending: CancellationToken,
     running: Arc<watch::Sender<usize>>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
-/// The right of one call to run. Its thread gives it back, not the client that waits for the reply: a
-/// call that was cancelled runs until its programs have ended.
+/// The right of one call to run. The thread of the call releases it, not the client that waits for the
+/// reply: a cancelled call runs until its programs have ended.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct CallPermit {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Why a call cannot run.
+/// The reason why a call cannot run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoTurn {
-    /// Too many others run and wait.
+pub(crate) enum NoPermit {
     #[error(
         "the server is busy: {RUNNING} calls are running and {WAITING} are waiting; repeat the call \
          when others have ended"
     )]
     Busy,
-    /// It was cancelled while it waited.
     #[error("the call was cancelled before it began")]
     Cancelled,
 }
 
-impl From<NoTurn> for ErrorData {
-    fn from(none: NoTurn) -> Self {
+impl From<NoPermit> for ErrorData {
+    fn from(none: NoPermit) -> Self {
         match none {
-            NoTurn::Busy => Self::new(BUSY, none.to_string(), None),
-            NoTurn::Cancelled => Self::internal_error(none.to_string(), None),
+            NoPermit::Busy => Self::new(BUSY, none.to_string(), None),
+            NoPermit::Cancelled => Self::internal_error(none.to_string(), None),
         }
     }
 }
 
-/// A call that has not ended.
+/// Counts a call until it has ended.
 struct Running {
     count: Arc<watch::Sender<usize>>,
-    _turn: Turn,
+    _permit: CallPermit,
 }
 
 impl Drop for Running {
@@ -99,7 +96,7 @@ impl Calls {
             host,
             ending,
             running: Arc::new(watch::Sender::new(0)),
-            turns: Arc::new(Semaphore::new(RUNNING)),
+            permits: Arc::new(Semaphore::new(RUNNING)),
             queue: Arc::new(Semaphore::new(WAITING)),
         }
     }
@@ -108,61 +105,62 @@ impl Calls {
         &self.host
     }
 
-    /// Waits until nothing runs any more, as long as it takes to end what was given up.
+    /// Waits until no call runs, at most as long as cancelled calls may take to end.
     pub(crate) async fn idle(&self) {
         let mut running = self.running.subscribe();
-        // The sender is held here: it cannot be gone.
-        timeout(LONGEST_END, running.wait_for(|running| *running == 0)).await.ok();
+        // The wait cannot fail, because `self` has the sender.
+        timeout(END_LIMIT, running.wait_for(|running| *running == 0)).await.ok();
     }
 
-    /// Waits for a turn, unless too many calls wait already.
-    pub(crate) async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, NoTurn> {
-        // The semaphore hands a free turn to the first in its queue, so this overtakes nobody.
-        if let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() {
-            return Ok(Turn { _permit: turn });
+    /// Waits for a slot, unless too many calls wait already.
+    pub(crate) async fn permit(&self, cancel: &CancellationToken) -> Result<CallPermit, NoPermit> {
+        // The semaphore gives a free slot to the first waiter, so this does not overtake one.
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(CallPermit { _permit: permit });
         }
-        let _place = self.queue.try_acquire().map_err(|_| NoTurn::Busy)?;
+        let _place = self.queue.try_acquire().map_err(|_| NoPermit::Busy)?;
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(NoTurn::Cancelled),
-            () = self.ending.cancelled() => Err(NoTurn::Cancelled),
-            turn = Arc::clone(&self.turns).acquire_owned() => {
-                turn.map(|permit| Turn { _permit: permit }).map_err(|_| NoTurn::Cancelled)
+            () = cancel.cancelled() => Err(NoPermit::Cancelled),
+            () = self.ending.cancelled() => Err(NoPermit::Cancelled),
+            permit = Arc::clone(&self.permits).acquire_owned() => {
+                permit.map(|permit| CallPermit { _permit: permit }).map_err(|_| NoPermit::Cancelled)
             }
         }
     }
 
-    /// Answers a request. It is given up with the server, with `cancel`, and when nobody waits for
-    /// its answer any more.
+    /// Answers a request. The call is cancelled with the server, with `cancel`, and when the caller of
+    /// this function stops waiting.
     pub(crate) async fn answer(
         &self,
         sent: RawRequest,
-        turn: Turn,
+        permit: CallPermit,
         cancel: &CancellationToken,
         listener: Option<&Listener>,
     ) -> Reply {
+        // A child token: cancelling this call must not end the server.
         let token = self.ending.child_token();
-        let _given_up_with_this = token.clone().drop_guard();
-        let (progress, told) = mpsc::unbounded_channel();
+        let _cancelled_on_drop = token.clone().drop_guard();
+        let (progress, reports) = mpsc::unbounded_channel();
         let follower = Follower { cancel: token.clone(), progress };
-        let mut answered = match self.start(sent, turn, follower) {
+        let mut answered = match self.start(sent, permit, follower) {
             Ok(answered) => answered,
             Err(error) => return internal(&format!("no thread could be started: {error}")),
         };
-        let telling = telling::tell(told, listener);
-        tokio::pin!(telling);
-        let mut is_told = false;
+        let reporting = progress::report(reports, listener);
+        tokio::pin!(reporting);
+        let mut is_reported = false;
         let reply = loop {
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !token.is_cancelled() => token.cancel(),
-                () = &mut telling, if !is_told => is_told = true,
+                () = &mut reporting, if !is_reported => is_reported = true,
                 reply = &mut answered => break reply,
             }
         };
-        if !is_told {
-            // A client that does not read misses what is left.
-            timeout(PATIENCE, telling).await.ok();
+        if !is_reported {
+            // A client that does not read misses the remaining reports.
+            timeout(PROGRESS_LIMIT, reporting).await.ok();
         }
         reply.unwrap_or_else(|_| internal("the call ended without a reply"))
     }
@@ -170,16 +168,17 @@ impl Calls {
     fn start(
         &self,
         sent: RawRequest,
-        turn: Turn,
+        permit: CallPermit,
         follower: Follower,
     ) -> std::io::Result<oneshot::Receiver<Reply>> {
+        // Counted before the thread starts, so that `idle` cannot miss it.
         self.running.send_modify(|running| *running += 1);
-        let running = Running { count: Arc::clone(&self.running), _turn: turn };
+        let running = Running { count: Arc::clone(&self.running), _permit: permit };
         let host = Arc::clone(&self.host);
         let (answer, answered) = oneshot::channel();
         let call = move || {
             let _running = running;
-            // Nobody waits for the answer of a call that was given up.
+            // The receiver of a cancelled call may be dropped.
             answer.send(host.call(sent, follower)).ok();
         };
         thread::Builder::new().name("call".to_owned()).spawn(call)?;

@@ -1,7 +1,7 @@
-//! Agent steps as input that a client is asked for, and its answers as outputs.
+//! Agent steps as input requests to a client, and its answers as outputs.
 //!
-//! A client whose model may be asked is sent the whole question as one message. One that only shows
-//! forms is sent a form, where the schema of the step is flat enough to be one.
+//! A client that lets servers use its model receives the whole request as one message. A client that
+//! only shows forms receives a form, if the schema of the step is flat enough.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,23 +11,23 @@ use raymond_core::crayfish::envelope::AgentRequest;
 use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputResponses};
 use serde_json::{Map, Value as Json, json};
 
-/// As much as an output may have; clients have limits of their own.
+/// The most tokens of an output; clients have their own limits.
 const MOST_TOKENS: u32 = 16_384;
 
-/// What a client can be asked for.
+/// A way to ask a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Its model.
+    /// By its model (`sampling`).
     Model,
-    /// Whoever fills in its forms.
+    /// By its forms (`elicitation`).
     Form,
 }
 
 impl Way {
-    /// The better of those that a client has.
+    /// Returns the better way that a client supports.
     pub(crate) fn of(capabilities: &ClientCapabilities) -> Option<Self> {
         let forms = |elicits: &rmcp::model::ElicitationCapability| {
-            // An empty one is from before there was anything but forms.
+            // An empty capability is from versions of the protocol in which forms were the only kind.
             elicits.form.is_some() || elicits.url.is_none()
         };
         if capabilities.sampling.is_some() {
@@ -36,7 +36,7 @@ impl Way {
         capabilities.elicitation.as_ref().is_some_and(forms).then_some(Self::Form)
     }
 
-    /// All requests as input, by their ids; none when one of them cannot be asked for in this way.
+    /// Returns all requests as input by id, or `None` if one of them cannot be asked in this way.
     pub(crate) fn ask(self, requests: &[AgentRequest]) -> Option<InputRequests> {
         let asked = |request: &AgentRequest| {
             let (method, params) = match self {
@@ -73,7 +73,7 @@ fn form(request: &AgentRequest) -> Json {
     json!({ "mode": "form", "message": message, "requestedSchema": schema })
 }
 
-/// A choice of texts says in a form what it is; elsewhere its values say so.
+// Forms require a type for a choice of strings; elsewhere its values are enough.
 fn type_choices(field: &mut Json) {
     let Json::Object(field) = field else { return };
     let choices = field.get("enum").and_then(Json::as_array);
@@ -82,18 +82,17 @@ fn type_choices(field: &mut Json) {
     }
 }
 
-/// What a round brought.
+/// The answers of a round.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Answers {
-    /// What was filled in, by the ids of the requests.
+    /// Answers from forms, by request id.
     pub(crate) filled: Map<String, Json>,
-    /// What models said.
+    /// Answers from models, by request id.
     pub(crate) said: BTreeMap<String, String>,
-    /// Whether somebody would not answer: then nobody is asked again.
+    /// Whether an answer was refused: then the client is not asked again.
     pub(crate) refused: bool,
 }
 
-/// Reads the answers of a round.
 pub(crate) fn read(responses: InputResponses) -> Answers {
     let mut answers = Answers::default();
     for (id, response) in responses {
@@ -108,9 +107,7 @@ pub(crate) fn read(responses: InputResponses) -> Answers {
 
 #[derive(Debug, PartialEq)]
 enum Answer {
-    /// In a form.
     Filled(Json),
-    /// By a model.
     Said(String),
 }
 
@@ -135,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_what_models_say_and_what_forms_hold() {
+    fn answers_come_from_models_and_forms() {
         let check = |response: Json, expected: Option<Answer>| {
             assert_eq!(answer(response.clone()), expected, "{response}");
         };
@@ -152,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_in_the_better_of_its_ways() {
+    fn client_is_asked_in_its_best_way() {
         let check = |capabilities: Json, expected: Option<Way>| {
             let parsed = serde_json::from_value(capabilities.clone()).unwrap();
             assert_eq!(Way::of(&parsed), expected, "{capabilities}");

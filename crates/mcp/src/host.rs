@@ -1,4 +1,4 @@
-//! What the server is asked for and does not know itself.
+//! The interface to the program that runs this server.
 
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
@@ -6,17 +6,17 @@ use raymond_engine::call::{Follower, RawRequest};
 use raymond_engine::project::Project;
 use serde_json::Value as Json;
 
-/// Who answers. Every method may take its time: none is called where others would have to wait.
+/// Answers requests. Every method may block: the server calls none on a thread of its runtime.
 pub trait Host: Send + Sync + 'static {
-    /// Answers one call of the tool, on a thread of its own.
+    /// Answers one call of the tool, on its own thread.
     fn call(&self, sent: RawRequest, follower: Follower) -> Reply;
 
-    /// Where the runs of an agent are kept; without one, those of this server.
+    /// Returns the project with the runs of an agent, or of this server.
     fn project(&self, agent: Option<&str>) -> Result<Project, String>;
 
-    /// One line about a run of this server: where it is, and why.
+    /// Returns one line about a run of this server: its status and the cause.
     fn summary(&self, run: &RunId) -> String;
 
-    /// All that is shown of a run of this server; none when there is no such run.
+    /// Returns the record of a run of this server, or `None` if the run does not exist.
     fn record(&self, run: &RunId) -> Result<Option<Json>, String>;
 }

@@ -1,11 +1,11 @@
-//! Any number of clients over HTTP, at `/mcp`.
+//! The HTTP server at `/mcp`, for any number of clients.
 //!
-//! Whoever reaches the port may run programs, so it is this machine alone unless names are given under
-//! which others may call. Pages of other origins are refused: a browser on this machine is not its user;
+//! Every caller may run programs, so only this machine can connect, unless the user names hosts for
+//! others. Pages of other origins are refused, because a browser on this machine runs code of strangers,
 //! and so are other users of this machine.
 //!
-//! The caller's user is looked at first, before anything is read or kept. Then a bounded number of
-//! connections is served, each as [`connection`] says.
+//! The caller's user is checked first, before anything is read or stored. Then a bounded number of
+//! connections is served; see [`connection`].
 
 mod authority;
 mod caller;
@@ -33,47 +33,47 @@ use crate::load::Load;
 pub use authority::{Authority, NotAnAuthority};
 
 use authority::Names;
-use connection::Door;
+use connection::Endpoint;
 pub(crate) use sessions::SESSIONS;
 use sessions::Sessions;
 
-/// Where the protocol is spoken.
+/// The path of the protocol.
 pub const PATH: &str = "/mcp";
 
-/// How long nobody is accepted after that failed.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after a failed accept: without a free descriptor it would fail again at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections are served at a time. Each takes a descriptor and some KB; with those of
-/// running calls they stay below the 1,024 descriptors that a process usually may have.
+/// How many connections are served at a time. Each takes a descriptor and a few KB; with those of running
+/// calls they stay below the usual limit of 1,024 descriptors.
 pub(crate) const CONNECTIONS: usize = 128;
 
-/// How many of them may be streams without an end, which clients open to listen: the rest is for calls.
+/// How many connections may be endless streams on which clients listen: the rest is for calls.
 pub(crate) const STREAMS: usize = SESSIONS;
 
-/// A session of the older era ends when nothing comes for so long; a call may well take an hour.
-const QUIET: Duration = Duration::from_hours(4);
+/// How long an idle session of the older protocol version is kept; a call may take an hour.
+const SESSION_IDLE_LIMIT: Duration = Duration::from_hours(4);
 
-/// The whole answer to another user of this machine.
-const STRANGER: &str = "HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
+/// The answer to another user of this machine.
+const FORBIDDEN_ANSWER: &str = "HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
     connection: close\r\n\r\nforbidden: this server is another user's\n";
 
-/// The whole answer to a connection that there is no room for.
-const CROWDED: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+/// The answer to a connection beyond the limit.
+const BUSY_ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
     the server is busy: too many connections\n";
 
-/// Why nobody can be served.
+/// The reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Others could call, under any name.
+    /// Other machines could connect, under any name.
     #[error("{0} can be reached from other machines, and every caller may run programs")]
     NotHere(SocketAddr),
-    /// The port cannot be had.
+    /// The port cannot be bound.
     #[error("could not listen on {0}: {1}")]
     Port(SocketAddr, std::io::Error),
 }
 
-/// Listens, on this machine alone unless `names` say under which others may call.
+/// Listens, on this machine only unless `names` are given for others.
 pub async fn listen(address: SocketAddr, names: &[Authority]) -> Result<TcpListener, ListenError> {
     if !address.ip().is_loopback() && names.is_empty() {
         return Err(ListenError::NotHere(address));
@@ -81,36 +81,35 @@ pub async fn listen(address: SocketAddr, names: &[Authority]) -> Result<TcpListe
     TcpListener::bind(address).await.map_err(|error| ListenError::Port(address, error))
 }
 
-/// Serves clients until `ending` is cancelled.
 pub async fn serve<S: ServerHandler + Clone>(
     server: S,
     listener: TcpListener,
     names: &[Authority],
     ending: CancellationToken,
 ) {
-    let door = door(server, names, &ending);
+    let endpoint = endpoint(server, names, &ending);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // One that is gone before it is accepted is no reason to end.
+                // A client that disconnects before it is accepted must not end the server.
                 let Ok((stream, peer)) = accepted else {
-                    // Without a free descriptor it would only be asked again and again.
-                    tokio::time::sleep(PAUSE).await;
+                    // Without a free descriptor the next attempt would fail at once.
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
                 if !may_call(&stream, peer).await {
-                    refuse(stream, STRANGER);
+                    refuse(stream, FORBIDDEN_ANSWER);
                     continue;
                 }
                 let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                    refuse(stream, CROWDED);
+                    refuse(stream, BUSY_ANSWER);
                     continue;
                 };
-                let (door, ending) = (door.clone(), ending.clone());
+                let (endpoint, ending) = (endpoint.clone(), ending.clone());
                 connections.spawn(async move {
-                    connection::serve(stream, door, ending).await;
+                    connection::serve(stream, endpoint, ending).await;
                     drop(place);
                 });
             }
@@ -118,41 +117,42 @@ pub async fn serve<S: ServerHandler + Clone>(
             () = ending.cancelled() => break,
         }
     }
+    // Refuse new connections at once, then wait for those that are served.
     drop(listener);
     while connections.join_next().await.is_some() {}
 }
 
-/// Looks at the caller's user. One connection is looked at after the other, so that callers who are
-/// refused take nothing, however many there are.
+// Connections are checked one after the other, so that refused callers take no resources, however many
+// they are.
 async fn may_call(stream: &TcpStream, peer: SocketAddr) -> bool {
     let Ok(here) = stream.local_addr() else { return false };
     let looked = tokio::task::spawn_blocking(move || caller::may_call(peer, here)).await;
     looked.unwrap_or(false)
 }
 
-/// Closes a connection of which nothing was read, with an answer if that can be sent at once.
+/// Closes a connection that was not read, with an answer if it can be sent at once.
 fn refuse(stream: TcpStream, answer: &str) {
     if let Ok(mut stream) = stream.into_std() {
-        // It does not block. A caller that cannot take it is closed without an answer.
+        // The socket does not block: a caller that cannot receive the answer is closed without one.
         stream.write_all(answer.as_bytes()).ok();
     }
 }
 
-pub(crate) fn door<S: ServerHandler + Clone>(
+pub(crate) fn endpoint<S: ServerHandler + Clone>(
     server: S,
     names: &[Authority],
     ending: &CancellationToken,
-) -> Door<S> {
-    // Hosts and origins are checked before, by `Names`: the library takes what only begins like one.
+) -> Endpoint<S> {
+    // `Names` checks hosts and origins, because the library accepts names that only begin like one.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(LONGEST)
         .with_cancellation_token(ending.child_token());
     let mut kept = LocalSessionManager::default();
-    kept.session_config.keep_alive = Some(QUIET);
+    kept.session_config.keep_alive = Some(SESSION_IDLE_LIMIT);
     let kept = Arc::new(kept);
-    Door {
+    Endpoint {
         service: StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&kept), config),
         names: Names::new(names),
         load: Load::default(),

@@ -1,8 +1,8 @@
-//! The door for MCP clients: the tool `crayfish`, the records of runs, and a prompt that teaches.
+//! The MCP server: the tool `crayfish`, the records of runs, and a prompt that teaches the language.
 //!
-//! [`stdio`] and [`http`] carry the protocol, [`Server`] answers it, in both of its eras. What is
-//! answered comes from a [`Host`]: this crate starts no program and reads no journal. It is small,
-//! because what it stands on takes long to build.
+//! [`stdio`] and [`http`] transport the protocol, and [`Server`] answers it, in both protocol versions.
+//! The answers come from a [`Host`]: this crate starts no program and reads no journal. It is small,
+//! because its dependencies take long to build.
 
 mod body;
 mod calls;
@@ -24,7 +24,7 @@ pub use host::Host;
 pub use rounds::ASKS;
 pub use server::Server;
 
-/// The longest message that is read, in bytes.
+/// The longest message that is read, in bytes: 64 MiB.
 pub const LONGEST: usize = 64 << 20;
 
 #[cfg(test)]

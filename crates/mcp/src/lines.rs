@@ -1,11 +1,11 @@
-//! The protocol in lines: one message each.
+//! The protocol over stdio: one message per line.
 //!
-//! One that cannot be read is answered as [`message`] says, and does no harm. The end of the input ends
-//! all calls.
+//! An unreadable line is answered with an error from [`message`] and does no harm. The end of the input
+//! ends all calls.
 //!
-//! A request takes a [`Place`] until its answer is written. When no place is free, further requests are
-//! answered with an error and reading goes on, so that a full server hears cancellations. When the client
-//! does not read its answers either, no more lines are read: whatever the client does, memory is bounded.
+//! A request takes a [`Place`] until its answer is written. Without a free place, further requests are
+//! answered with an error, and reading continues, so that a full server still receives cancellations. If
+//! the client does not read its answers either, reading stops. So memory is bounded for any client.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,17 +25,17 @@ use crate::LONGEST;
 use crate::load::{self, Load, Place};
 use crate::message::{self, Unread};
 
-/// A connection in lines.
+/// A connection with one message per line.
 pub(crate) struct Lines<R> {
     reader: R,
     writer: mpsc::Sender<Written>,
-    /// What was read of the line that is not complete yet.
+    /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// Whether the rest of this line is not kept any more.
+    /// Whether the current line is too long, so that the rest is skipped.
     overlong: bool,
-    /// An answer that has to be queued before the next line is read. It is kept here because a read may
-    /// be stopped at any time.
-    owed: Option<ServerJsonRpcMessage>,
+    /// An answer that must be queued before the next line is read. It is stored here, because a read may
+    /// be cancelled at any time.
+    pending_answer: Option<ServerJsonRpcMessage>,
     load: Load,
     requests: HashMap<RequestId, Held>,
     ended: CancellationToken,
@@ -45,37 +45,37 @@ pub(crate) struct Lines<R> {
 enum Held {
     /// Its answer is not written yet.
     Asked(Arc<Place>),
-    /// It has no answer. Its id cannot be used again while its handler still has the place.
+    /// It gets no answer. Its id cannot be reused while its handler still has the place.
     Cancelled(Weak<Place>),
 }
 
-/// A line that is to be written, and who is told when it is.
+/// A line to be written, and the receiver of the result.
 type Written = (Vec<u8>, oneshot::Sender<io::Result<()>>);
 
 /// How many lines may wait for a client that does not read.
 const WAITING: usize = 16;
 
-/// Writes lines, one after the other, until nobody has any.
+/// Writes lines, one after the other, until all senders are dropped.
 async fn write(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Written>) {
-    while let Some((line, told)) = lines.recv().await {
+    while let Some((line, done)) = lines.recv().await {
         let written = writer.write_all(&line).await;
         let written = match written {
             Ok(()) => writer.flush().await,
             failed => failed,
         };
-        told.send(written).ok();
+        done.send(written).ok();
     }
 }
 
 impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
-    /// A connection whose end cancels `ended`.
+    /// Returns a connection whose end cancels `ended`.
     pub(crate) fn new(
         reader: R,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         ended: CancellationToken,
     ) -> Self {
         let (lines, waiting) = mpsc::channel(WAITING);
-        // It ends with this connection.
+        // The task ends with this connection.
         drop(tokio::spawn(write(writer, waiting)));
         let writer = lines;
         Self {
@@ -83,14 +83,14 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
             writer,
             line: Vec::new(),
             overlong: false,
-            owed: None,
+            pending_answer: None,
             load: Load::default(),
             requests: HashMap::new(),
             ended,
         }
     }
 
-    /// The next line, or none at the end. Whoever stops waiting loses nothing.
+    /// Returns the next line, or `None` at the end. It can be cancelled without losing data.
     async fn next(&mut self) -> io::Result<Option<Result<Vec<u8>, Unread>>> {
         loop {
             let read = self.reader.fill_buf().await?;
@@ -137,7 +137,7 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
         Ok(message)
     }
 
-    /// Reads a message that nobody waits for.
+    /// Reads a message that gets no answer.
     fn unasked(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
         let message = message::read(line)?;
         if let JsonRpcMessage::Notification(notification) = &message
@@ -158,28 +158,27 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
         });
     }
 
-    /// Queues the answer that is owed. Whoever stops waiting loses nothing.
-    async fn pay(&mut self) -> io::Result<()> {
-        if self.owed.is_none() {
+    /// Queues the pending answer. It can be cancelled without losing it.
+    async fn queue_pending_answer(&mut self) -> io::Result<()> {
+        if self.pending_answer.is_none() {
             return Ok(());
         }
         let queued = self.writer.reserve().await;
         let queued = queued.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        if let Some(owed) = self.owed.take() {
-            queued.send((line(&owed)?, oneshot::channel().0));
+        if let Some(pending_answer) = self.pending_answer.take() {
+            queued.send((line(&pending_answer)?, oneshot::channel().0));
         }
         Ok(())
     }
 }
 
-/// A message as a line.
 fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// The request that a message answers.
+/// Returns the id of the request that a message answers.
 fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -198,18 +197,18 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         let writer = self.writer.clone();
         let held = answered(&message).and_then(|id| self.requests.remove(id));
         async move {
-            // The place is free when the answer is written: until then it takes memory.
+            // The place is released when the answer is written: until then it takes memory.
             let _held = held;
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            let (told, written) = oneshot::channel();
-            writer.send((line(&message)?, told)).await.map_err(|_| gone())?;
+            let (done, written) = oneshot::channel();
+            writer.send((line(&message)?, done)).await.map_err(|_| gone())?;
             written.await.map_err(|_| gone())?
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let next = match self.pay().await {
+            let next = match self.queue_pending_answer().await {
                 Ok(()) => self.next().await,
                 Err(error) => Err(error),
             };
@@ -223,13 +222,13 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             match read {
                 Ok(message) => return Some(message),
-                Err(unread) => self.owed = Some(unread.answer()),
+                Err(unread) => self.pending_answer = Some(unread.answer()),
             }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // Whatever was sent is written: whoever sent it has waited for that.
+        // Everything sent is written, because `send` waits for that.
         Ok(())
     }
 }

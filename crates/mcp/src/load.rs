@@ -1,11 +1,11 @@
-//! Bounds on the requests that a server holds at a time.
+//! Limits on the requests that a server keeps at a time.
 //!
 //! A client can send requests faster than they are answered, and need not read the answers. So every
-//! request takes a place, and reserves the memory that its message is going to need. Both are given back
-//! when the request is forgotten: its handler has ended, and its answer is written. A request that finds
-//! no room is refused at once, because one that waits would need the memory all the same.
+//! request takes a place and reserves the memory that its message will need. Both are released when its
+//! handler has ended and its answer is written. A request without room is refused at once, because a
+//! waiting one would need the memory, too.
 //!
-//! How many calls run at a time is decided in [`calls`](crate::calls).
+//! [`calls`](crate::calls) limits how many calls run at a time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,23 +14,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::calls;
 
-/// How many requests one carrier holds at a time: all calls that run or wait, and 32 others, so that a
-/// full server can still be pinged and looked at.
+/// How many requests one transport keeps at a time: all running and waiting calls, and 32 others, so that
+/// a full server still answers pings and lists.
 pub(crate) const REQUESTS: usize = calls::RUNNING + calls::WAITING + 32;
 
-/// How much memory their messages may need together, in KiB: 256 MiB. It is enough for the longest
-/// message, 64 MiB, if that consists of texts and long numbers; see [`needed`]. A call copies its request
-/// about seven times on its way (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
+/// The memory for their messages together, in KiB: 256 MiB. It is enough for the longest message, 64 MiB,
+/// if that consists of texts and long numbers; see [`needed`]. A call copies its request about seven
+/// times (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
 const MEMORY: usize = 256 << 10;
 
-/// The requests that one carrier holds.
+/// The requests of one transport.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
     places: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
 
-/// The place of one request. It is given back when the last copy of its `Arc` is dropped.
+/// The place of one request. It is released when the last copy of its `Arc` is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _counted: OwnedSemaphorePermit,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
     reserved: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// The server has no room for a request.
+/// The error for a request that the server has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server is busy: it has no room for another request; repeat it when others have ended")]
 pub(crate) struct Busy;
@@ -59,7 +59,7 @@ impl Default for Load {
 }
 
 impl Load {
-    /// A place for one request whose message is not known yet.
+    /// Returns a place for a request whose message is not known yet.
     pub(crate) fn place(&self) -> Result<Arc<Place>, Busy> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Busy)?;
         let memory = Arc::clone(&self.memory);
@@ -68,7 +68,7 @@ impl Load {
 }
 
 impl Place {
-    /// Reserves this many bytes more for the message of the request.
+    /// Reserves this many more bytes for the message of the request.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Busy> {
         let blocks = u32::try_from(bytes.div_ceil(1 << 10)).map_err(|_| Busy)?;
         let more = Arc::clone(&self.memory).try_acquire_many_owned(blocks).map_err(|_| Busy)?;
@@ -81,11 +81,11 @@ impl Place {
     }
 }
 
-/// Estimates the bytes that the values of a message need in memory beside its text, without reading it.
+/// Estimates the bytes that the values of a message need in addition to its text, without parsing it.
 ///
-/// A value takes 32 bytes. An object takes 632 more, however few keys it has: the smallest node of a
+/// A value takes 32 bytes. An object takes 632 more, even with one key, because the smallest node of a
 /// B-tree has room for eleven. `{"":0},` is seven bytes, so a message of 64 MiB could need 6 GB. Commas
-/// and brackets inside of texts count as well, which makes the estimate too high, never too low.
+/// and brackets inside strings count, too, so the estimate may be too high but never too low.
 pub(crate) fn needed(text: &[u8]) -> usize {
     text.iter().fold(0_usize, |sum, byte| {
         sum.saturating_add(match byte {
@@ -96,7 +96,7 @@ pub(crate) fn needed(text: &[u8]) -> usize {
     })
 }
 
-/// Whether a message of this text has room in a server that holds no other.
+/// Returns whether a message fits into a server without other requests.
 pub(crate) fn fits(text: &[u8]) -> bool {
     text.len().saturating_add(needed(text)) <= MEMORY << 10
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_message_is_weighed_by_its_values() {
-        // The longest message, of this text again and again.
+        // The longest message that repeats this text.
         let fits_repeated = |one: &str| {
             let times = LONGEST / one.len();
             times * (one.len() + needed(one.as_bytes())) <= MEMORY << 10

@@ -1,8 +1,8 @@
-//! Messages, read as strictly as any other request, and as deep, whatever carries them.
+//! Messages, read as strictly and as deep as requests on the command line.
 //!
-//! The protocol's own reader ends at 128 levels and lets a key stand twice. So the text is read here,
-//! and the arguments, where the depth is, are kept out of its way: they are not read again. A message
-//! that cannot be read is answered under its id, because whoever sent it waits for that.
+//! The protocol's own reader stops at 128 levels and accepts repeated keys. So the text is read here,
+//! and the deep part, the arguments, is kept apart and not read again. An unreadable message is
+//! answered under its id, because its sender waits for that.
 
 use raymond_core::crayfish::reading::{self, Holds, Unreadable};
 use rmcp::model::{
@@ -16,33 +16,28 @@ use serde_json::Value as Json;
 use crate::LONGEST;
 use crate::load::{self, Busy};
 
-/// The longest `id` or `progressToken` of a request, in bytes. Both are copied for every message about
-/// the request, and clients use numbers or UUIDs of 36 bytes.
+/// The longest `id` or `progressToken` of a request, in bytes. Both are copied into every message about
+/// the request. Clients use numbers or UUIDs of 36 bytes.
 const LONGEST_ID: usize = 1 << 10;
 
-/// Why a message cannot be read.
+/// The reason why a message cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// There is too much of it.
+    /// It is longer than [`LONGEST`].
     TooLong,
-    /// It is not strict JSON.
     Text(Unreadable, Option<RequestId>),
-    /// The protocol has no such message.
+    /// It is not a message of the protocol.
     Shape(serde_json::Error, Option<RequestId>),
-    /// Its values would need too much memory.
     TooManyValues(Option<RequestId>),
-    /// Its id is too long to be repeated.
     LongId(Option<RequestId>),
     /// Its id belongs to a request that is not answered yet.
     UsedId(RequestId),
-    /// It did not arrive in time.
     Slow,
-    /// The server has no room for it.
     Busy(Option<RequestId>),
 }
 
 impl Unread {
-    /// What its sender is told.
+    /// Returns the answer to the sender.
     pub(crate) fn answer(&self) -> ServerJsonRpcMessage {
         let (error, id) = match self {
             Self::TooLong => {
@@ -81,25 +76,25 @@ impl Unread {
     }
 }
 
-/// What of a message says whom to answer, however little else of it can be read.
+/// The fields that name the recipient of an answer, even if the rest cannot be read.
 #[derive(Debug, Default, Deserialize)]
 struct Address {
     #[serde(default)]
     id: Option<RequestId>,
-    /// Notifications and requests have one; it is skipped without a copy.
+    /// Requests and notifications have one; it is skipped without a copy.
     #[serde(default)]
     method: Option<IgnoredAny>,
 }
 
-/// The id of a request, found without reading the rest of the message. Notifications and responses have
-/// none that is waited for.
+/// Returns the id of a request, without reading the rest of the message. Notifications and responses
+/// have no id that needs an answer.
 pub(crate) fn request_id(text: &[u8]) -> Option<RequestId> {
     let address: Address = serde_json::from_slice(text).unwrap_or_default();
     address.method.and(address.id).filter(|id| !is_long(id))
 }
 
 fn address(text: &[u8]) -> Option<RequestId> {
-    // This skips what it does not want without a stack.
+    // Unknown fields are skipped without recursion, so a deep message is safe here.
     let address: Address = serde_json::from_slice(text).unwrap_or_default();
     address.id.filter(|id| !is_long(id))
 }
@@ -108,7 +103,7 @@ fn is_long(id: &RequestId) -> bool {
     matches!(id, RequestId::String(text) if text.len() > LONGEST_ID)
 }
 
-/// The message in a text, with all that it holds.
+/// Reads a message with all its content.
 pub(crate) fn read(text: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
     let (value, arguments) = divided(text)?;
     let mut message: ClientJsonRpcMessage =
@@ -119,8 +114,8 @@ pub(crate) fn read(text: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
     Ok(message)
 }
 
-/// The message in a text, as a text that the reader of the protocol can read, and the arguments of a
-/// call of a tool, which it has none of any more.
+/// Returns the message as a text that the protocol's reader can read, and the arguments of a tool call,
+/// which are removed from the text.
 pub(crate) fn shallow(text: &[u8]) -> Result<(Vec<u8>, Option<JsonObject>), Unread> {
     let (mut value, arguments) = divided(text)?;
     let (arguments, others) = match value.get("method").and_then(Json::as_str) {
@@ -138,7 +133,7 @@ pub(crate) fn shallow(text: &[u8]) -> Result<(Vec<u8>, Option<JsonObject>), Unre
 
 const ARGUMENTS: &str = "/params/arguments";
 
-/// A message, and its arguments, in whose place is an empty object.
+/// Splits a message from its arguments, which are replaced by an empty object.
 fn divided(text: &[u8]) -> Result<(Json, Option<JsonObject>), Unread> {
     if !load::fits(text) {
         return Err(Unread::TooManyValues(address(text)));
@@ -154,7 +149,7 @@ fn divided(text: &[u8]) -> Result<(Json, Option<JsonObject>), Unread> {
     Ok((value, arguments))
 }
 
-/// The arguments that were taken out.
+/// Puts the arguments back into a request.
 fn put_back(request: &mut ClientRequest, arguments: JsonObject) {
     match request {
         ClientRequest::CallToolRequest(call) => call.params.arguments = Some(arguments),
@@ -164,7 +159,7 @@ fn put_back(request: &mut ClientRequest, arguments: JsonObject) {
                 params.insert("arguments".to_owned(), Json::Object(arguments));
             }
         }
-        // No other has any.
+        // No other request has arguments.
         _ => {}
     }
 }

@@ -1,4 +1,4 @@
-//! The prompt that teaches how to write workflows: the skill, and what is wanted.
+//! The prompt that teaches how to write workflows: the skill, and the user's task.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -9,7 +9,7 @@ const NAME: &str = "crayfish";
 const TASK: &str = "task";
 const SKILL: &str = include_str!("../../../docs/skills/crayfish/SKILL.md");
 
-/// The prompt as it is listed.
+/// Returns the prompt for the list.
 pub(crate) fn definition() -> Prompt {
     let task = PromptArgument::new(TASK)
         .with_description("What the workflow should do")
@@ -18,7 +18,7 @@ pub(crate) fn definition() -> Prompt {
         .with_title("Write a Crayfish workflow")
 }
 
-/// The prompt, filled in.
+/// Returns the prompt with its argument filled in.
 pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     if request.name != NAME {
         let message = format!("there is no prompt {:?}; the only one is {NAME:?}", request.name);
@@ -43,32 +43,31 @@ pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult
     Ok(GetPromptResult::new(vec![message]).with_description("How to write a Crayfish workflow"))
 }
 
-/// The skill without what is for others: its frontmatter for those who find it as a file, comments and
-/// attributes of fences for those who try its examples, and what they type into a shell: a model that
-/// is sent this has the tool.
+/// Returns the skill without the parts for other readers: its frontmatter, comments and fence attributes
+/// for tests, and shell commands, because a model that receives this prompt has the tool.
 fn body() -> String {
     let behind = SKILL.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     let body = behind.map_or(SKILL, |(_, body)| body.trim_start());
-    let mut told = String::with_capacity(body.len());
+    let mut kept = String::with_capacity(body.len());
     let mut rest = body;
     while let Some((before, comment)) = rest.split_once("<!--") {
-        told.push_str(before);
+        kept.push_str(before);
         rest = comment.split_once("-->").map_or("", |(_, behind)| behind.trim_start());
     }
-    told.push_str(rest);
-    let told = without_shell(&told);
+    kept.push_str(rest);
+    let kept = without_shell(&kept);
     let line = |line: &str| match line.split_once(' ') {
         Some((fence, _)) if fence.starts_with("```") => format!("{fence}\n"),
         Some(_) | None => format!("{line}\n"),
     };
-    told.lines().map(line).collect()
+    kept.lines().map(line).collect()
 }
 
 fn without_shell(text: &str) -> String {
     let mut parts = text.split("```console\n");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |told, part| {
-        told + part.split_once("\n```\n").map_or("", |(_, rest)| rest.trim_start())
+    parts.fold(first, |kept, part| {
+        kept + part.split_once("\n```\n").map_or("", |(_, rest)| rest.trim_start())
     })
 }
 
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_told_nothing_that_is_for_others() {
+    fn prompt_contains_nothing_for_other_readers() {
         let body = body();
         assert!(body.starts_with("# Writing and running Crayfish workflows\n"), "{body}");
         let is_other =

@@ -12,10 +12,10 @@ use crate::Host;
 
 const PREFIX: &str = "raymond://runs/";
 const JSON: &str = "application/json";
-/// Each run of a page is looked at.
+/// Runs on a page; each of them is opened for its summary.
 const PAGE: usize = 50;
 
-/// One page of the runs, by name, behind the one that `cursor` names.
+/// Returns one page of the runs by name, after the one that `cursor` names.
 pub(crate) fn list(
     host: &dyn Host,
     cursor: Option<&str>,
@@ -43,13 +43,13 @@ fn resource(run: &RunId, summary: String) -> Resource {
         .with_mime_type(JSON)
 }
 
-/// Whoever made up a cursor is told where to get one.
+/// Returns the error for a cursor that the server did not return.
 pub(crate) fn unknown_cursor() -> ErrorData {
     let message = "this cursor was not given out here: begin without one, and follow nextCursor";
     ErrorData::invalid_params(message, None)
 }
 
-/// Where any run is found.
+/// Returns the template of a run's address.
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{PREFIX}{{run}}"), "run")
         .with_title("The record of a run")
@@ -57,7 +57,7 @@ pub(crate) fn template() -> ResourceTemplate {
         .with_mime_type(JSON)
 }
 
-/// One record.
+/// Returns one record.
 pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
         let uri = excerpt(uri, 100);

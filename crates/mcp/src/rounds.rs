@@ -1,8 +1,8 @@
-//! Calls in rounds: a client that asks for it is sent the requests of agent steps as input that is
-//! required, and answers them without its caller.
+//! Calls in rounds: a client that asks for it receives the requests of agent steps as required input, and
+//! answers them without involving its caller.
 //!
-//! Between two rounds everything is in the record of the run; the client holds a sealed handle that
-//! says which one. A call that cannot go on in this way is answered as any other.
+//! Between two rounds all state is in the journal of the run; the client keeps a sealed handle that names
+//! the run. A call that cannot continue in this way gets an ordinary reply.
 
 use raymond_core::crayfish::envelope::{Outcome, Reply};
 use raymond_core::ids::RunId;
@@ -18,12 +18,11 @@ use crate::forms::{self, Way};
 use crate::seal::{Handle, Refused};
 use crate::{Host, tool};
 
-/// The key of `_meta` with which a client asks for rounds, with the value `true`.
+/// The key of `_meta` with which a client asks for rounds; its value is `true`.
 pub const ASKS: &str = "raymond/inputRequired";
-/// The key of `_meta` under which it is told the run.
+/// The key of `_meta` that names the run to the client.
 const RUN: &str = "raymond/runId";
 
-/// A round of a call.
 #[derive(Debug)]
 pub(crate) struct Round {
     way: Option<Way>,
@@ -32,7 +31,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// The round that a request is, if it is one, and what is meant.
+    /// Returns the round of a request, if it is one, and the request to answer.
     pub(crate) fn begin(
         host: &dyn Host,
         request: CallToolRequestParams,
@@ -42,7 +41,7 @@ impl Round {
         let way = capabilities.and_then(Way::of);
         let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
         let is_round = request.request_state.is_some() || (asked && way.is_some());
-        // A workflow can be large, and only rounds look at it again.
+        // A workflow can be large, so it is copied only for rounds, which check it again.
         let workflow = arguments.get("workflow").filter(|_| is_round);
         let mut round = Self {
             way,
@@ -63,7 +62,7 @@ impl Round {
         }
     }
 
-    /// The arguments with the answers of the round before.
+    /// Returns the arguments with the answers of the round before.
     fn answered(
         &mut self,
         host: &dyn Host,
@@ -81,7 +80,7 @@ impl Round {
             |id: &str| id.strip_prefix(handle.run.as_str()).is_some_and(|id| id.starts_with(':'));
         let filled = answers.filled.into_iter().filter(|(id, _)| of_this_run(id));
         let said = answers.said.into_iter().filter(|(id, _)| of_this_run(id)).collect();
-        // What came with the first call, which is repeated here, may be for a step further on.
+        // The first call is repeated here, so its `attempts` may be out of date by now.
         arguments.remove("attempts");
         let outputs = arguments.entry("agentOutputs").or_insert_with(|| json!({}));
         if let Json::Object(outputs) = outputs {
@@ -91,7 +90,7 @@ impl Round {
         Ok(RawRequest { request: Json::Object(arguments), said })
     }
 
-    /// What is sent for a reply.
+    /// Returns the response for a reply: the next input requests, or the reply itself.
     pub(crate) fn end(self, host: &dyn Host, reply: Reply) -> Result<CallToolResponse, Refused> {
         let asked = match (&reply.outcome, self.way) {
             (Outcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
@@ -112,7 +111,7 @@ fn sent(arguments: JsonObject) -> RawRequest {
     Json::Object(arguments).into()
 }
 
-/// A run of its own for a call that names none.
+/// Adds the id of a new run to a call without one, because rounds need a journal.
 fn with_run(mut arguments: JsonObject) -> JsonObject {
     let name = || format!("mcp-{}-{}", date(), &clock::nonce().to_string()[..12]);
     arguments.entry("runId").or_insert_with(|| RunId::new(name()).as_str().into());

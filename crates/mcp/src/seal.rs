@@ -1,7 +1,7 @@
-//! Handles that only this store can have written: which run a round is of, and of which workflow.
+//! Sealed handles between two rounds: the run and its workflow, authenticated by a key of this store.
 //!
-//! What is known of the run stays in its record. The key lies beside the records, so whoever may read
-//! them may go on with them, and a handle of another store means nothing here.
+//! All other state is in the journal of the run. The key is next to the runs, so a user who may read them
+//! may continue them, and a handle of another store is invalid here.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,44 +15,38 @@ use rmcp::model::{RequestStateCodec, RequestStateError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// The file of the key, beside the runs.
+/// The file name of the key, next to the runs.
 const KEY: &str = "mcp-key";
 
-/// What a client is handed between two rounds.
+/// The state that a client keeps between two rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Handle {
-    /// The run.
     pub(crate) run: RunId,
-    /// The sum of its workflow.
+    /// The BLAKE3 hash of its workflow.
     workflow: String,
 }
 
-/// Why a handle is not taken, or none can be given.
+/// The reason why a handle is refused, or cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
     /// This store has not sealed it.
     #[error("this requestState was not given out here: {0}")]
     Foreign(#[from] RequestStateError),
-    /// Another workflow came with it.
     #[error(
         "this requestState is of the run {0}, which has another workflow: send that one with it"
     )]
     Workflow(RunId),
-    /// Another run was named with it.
     #[error(
         "this requestState is of the run {0}, not of {1:?}: leave out `runId`, or name that one"
     )]
     Run(RunId, String),
-    /// Answers came without it.
     #[error("these inputResponses need the requestState that came with their inputRequests")]
     Missing,
-    /// Its run is gone.
+    /// Its run was deleted.
     #[error("this requestState is stale: its run {0} is gone; call without it to begin anew")]
     Gone(RunId),
-    /// The store does not work.
     #[error("could not use .raymond/mcp-key, the key of the records: {0}")]
     Key(#[from] io::Error),
-    /// There is no store.
     #[error("{0}")]
     Store(String),
 }
@@ -62,7 +56,7 @@ impl Handle {
         Self { run, workflow: sum(workflow) }
     }
 
-    /// As it is handed out.
+    /// Returns the handle as text for the client.
     pub(crate) fn sealed(&self, project: &Project) -> Result<String, Refused> {
         project
             .root
@@ -76,7 +70,7 @@ impl Handle {
         Ok(RequestStateCodec::try_new(key)?.seal_json(self)?)
     }
 
-    /// Takes one back that came with this workflow, and perhaps with the name of a run.
+    /// Opens a handle that came with this workflow, and perhaps with the name of a run.
     pub(crate) fn open(
         sealed: &str,
         project: &Project,
@@ -84,7 +78,7 @@ impl Handle {
         named: Option<&str>,
     ) -> Result<Self, Refused> {
         let key = match fs::read(project.root.path().join(KEY)) {
-            // Nothing was ever sealed here.
+            // Without a key, this store has never sealed a handle.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(RequestStateError::UnknownKeyId.into());
             }
@@ -99,7 +93,7 @@ impl Handle {
         }
         let runs = project.runs().map_err(|error| Refused::Store(error.to_string()))?;
         if !runs.contains(&handle.run) {
-            // Otherwise it would begin again, and do all of it twice.
+            // Otherwise the run would start again and repeat all its steps.
             return Err(Refused::Gone(handle.run));
         }
         Ok(handle)
@@ -110,7 +104,7 @@ fn sum(workflow: &Json) -> String {
     blake3::hash(workflow.to_string().as_bytes()).to_hex().to_string()
 }
 
-/// Makes the key of a store, unless somebody else is faster.
+/// Creates the key of a store, unless another process is faster.
 fn new_key(path: &Path) -> io::Result<Vec<u8>> {
     let mut key = vec![0_u8; RequestStateCodec::MIN_KEY_LENGTH];
     let filled = rustix::rand::getrandom(&mut key[..], rustix::rand::GetRandomFlags::empty())?;
@@ -120,7 +114,7 @@ fn new_key(path: &Path) -> io::Result<Vec<u8>> {
     let temporary = path.with_file_name(format!(".{KEY}-{}", clock::nonce()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     let placed = file.write_all(&key).and_then(|()| file.sync_all()).and_then(|()| {
-        // A link, because it never replaces: one key wins, and it is always whole.
+        // A hard link never replaces a file: one key wins, and it is always complete.
         match fs::hard_link(&temporary, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked,
@@ -139,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// A store with a run that exists.
+    /// Returns a store with an existing run.
     fn store(run: &str) -> (tempfile::TempDir, Project) {
         let directory = tempfile::tempdir().unwrap();
         let project = Project::locate(directory.path()).unwrap();
@@ -149,7 +143,7 @@ mod tests {
 
     // proves: S43
     #[test]
-    fn a_handle_is_taken_only_where_it_was_given_out_and_for_what() {
+    fn handle_is_valid_only_for_its_purpose() {
         let (_here, project) = store("one");
         let workflow = json!({ "steps": [] });
         let handle = Handle::new("one".parse().unwrap(), &workflow);

@@ -1,5 +1,5 @@
-//! What the protocol asks, answered. Both eras come here: what a client can do is asked of each
-//! request, which falls back to what was said once where there was a handshake.
+//! Answers the methods of the protocol, in both versions. The client's capabilities come from each request,
+//! or from the handshake in the older version.
 
 use raymond_core::text::excerpt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const INSTRUCTIONS: &str = "The tool `crayfish` runs workflows: JSON documents o
 programs and ask you for JSON. The prompt `crayfish` teaches how to write them. Records of runs are \
 resources: raymond://runs/RUN.";
 
-/// The methods that are answered here.
+/// The methods that this server answers.
 const METHODS: [&str; 7] = [
     "tools/list",
     "tools/call",
@@ -36,8 +36,8 @@ const METHODS: [&str; 7] = [
     "prompts/get",
 ];
 
-/// How many questions about records are looked up at a time. Each takes a thread and reads up to fifty
-/// journals, so a few keep the disk busy and more would only take memory.
+/// How many lookups of records run at a time. Each takes a thread and reads up to fifty journals, so a few
+/// keep the disk busy, and more would only take memory.
 const LOOKUPS: usize = 4;
 
 /// The server of one host, for any number of clients.
@@ -48,17 +48,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server whose calls are given up when `ending` is cancelled.
+    /// Returns a server whose calls are cancelled with `ending`.
     pub fn new(host: Arc<dyn Host>, ending: CancellationToken) -> Self {
         Self { calls: Calls::new(host, ending), lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
-    /// Waits until no call is running any more.
     pub async fn idle(&self) {
         self.calls.idle().await;
     }
 
-    /// Asks the host where it may take its time.
+    /// Asks the host on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&dyn Host) -> T + Send + 'static,
@@ -68,7 +67,7 @@ impl Server {
         let lookup = lookups.acquire_owned().await.map_err(|error| failed(error.to_string()))?;
         let host = Arc::clone(self.calls.host());
         let asked = tokio::task::spawn_blocking(move || {
-            // It counts until it ends: a thread cannot be cancelled with its request.
+            // Released when the thread ends, because a thread cannot be cancelled with its request.
             let _lookup = lookup;
             question(host.as_ref())
         });
@@ -116,8 +115,9 @@ impl ServerHandler for Server {
         if let Some(beside) = Arguments::of(&context.extensions) {
             request.arguments = Some(beside);
         }
-        let turn = self.calls.turn(&context.ct).await?;
-        // Rounds came with the era that has no handshake.
+        // Before the round begins, because that already asks the host.
+        let permit = self.calls.permit(&context.ct).await?;
+        // Only the protocol version without a handshake has rounds.
         let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
         let capabilities = context.client_capabilities().filter(|_| modern);
         let meta = context.meta.clone();
@@ -126,7 +126,7 @@ impl ServerHandler for Server {
         let (round, sent) = self.ask(begun).await??;
         let token = context.meta.get_progress_token();
         let listener = token.map(|token| Listener { peer: context.peer.clone(), token });
-        let reply = self.calls.answer(sent, turn, &context.ct, listener.as_ref()).await;
+        let reply = self.calls.answer(sent, permit, &context.ct, listener.as_ref()).await;
         match round {
             None => Ok(tool::result(reply).into()),
             Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),
@@ -177,7 +177,7 @@ impl ServerHandler for Server {
         Ok(prompt::filled(&request)?.into())
     }
 
-    /// A known method comes here when its params are not understood.
+    /// Answers unknown methods, and known ones whose params could not be parsed.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -193,7 +193,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Refuses a cursor where there is only one page.
+/// Refuses a cursor for a list of one page.
 fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         None => Ok(()),
@@ -201,7 +201,7 @@ fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> 
     }
 }
 
-/// What a method takes, for whoever sent something else.
+/// Describes the params of a method, for an error message.
 fn params(method: &str) -> &'static str {
     match method {
         "tools/call" => "`name`, a string, and `arguments`, an object",

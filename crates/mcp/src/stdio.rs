@@ -1,4 +1,4 @@
-//! One client over a pair of streams: most often those that this process was started with.
+//! One client over a pair of streams, usually stdin and stdout of this process.
 
 use std::sync::Arc;
 
@@ -9,18 +9,17 @@ use tokio_util::sync::CancellationToken;
 use crate::lines::Lines;
 use crate::{Host, Server};
 
-/// The client could not be served.
 #[derive(Debug, thiserror::Error)]
 #[error("the client could not be served: {0}")]
 pub struct ServeError(String);
 
-/// The streams of this process.
+/// Returns stdin and stdout of this process.
 pub fn streams() -> (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unpin) {
     rmcp::transport::stdio_pipes()
 }
 
-/// Serves one client until it closes its stream or `ending` is cancelled; then every call is given up,
-/// and waited for.
+/// Serves one client until it closes its stream or `ending` is cancelled. Then it cancels every call and
+/// waits for its end.
 pub async fn serve(
     host: Arc<dyn Host>,
     (reader, writer): (
@@ -36,6 +35,7 @@ pub async fn serve(
         Ok(running) => {
             running.waiting().await.map(drop).map_err(|error| ServeError(error.to_string()))
         }
+        // A client that leaves before the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! The server with a host that only pretends, as a client of either era sees it.
+//! The server with a fake host, from the view of a client of either protocol version.
 
 mod bounds;
 mod client;

@@ -1,4 +1,4 @@
-//! The tool as it is listed, and its replies as they are sent.
+//! The definition of the tool, and its replies.
 
 use std::sync::Arc;
 
@@ -7,13 +7,11 @@ use raymond_core::crayfish::schema;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde_json::Value as Json;
 
-/// The name of the one tool.
 pub(crate) const NAME: &str = "crayfish";
 
-/// How to call it, and the language in short: a model may have nothing else.
+/// The description of the tool and the language; a model may have nothing else.
 const DESCRIPTION: &str = include_str!("tool.md");
 
-/// The tool as it is listed.
 pub(crate) fn definition() -> Tool {
     let annotations = ToolAnnotations::with_title("Run a Crayfish workflow")
         .read_only(false)
@@ -26,13 +24,12 @@ pub(crate) fn definition() -> Tool {
         .with_annotations(annotations)
 }
 
-/// A schema that is written in this program.
 fn object(text: &str) -> JsonObject {
     serde_json::from_str(text).expect("the schemas of the language are JSON objects")
 }
 
-/// The schema of replies without what only some clients understand: conditions, and values of any
-/// type. It is true of every reply, and says less.
+/// Returns the schema of replies without parts that some clients do not support: conditions, and values
+/// of any type. Every reply is valid by it.
 fn replies() -> JsonObject {
     let mut schema = object(schema::REPLY);
     for condition in ["if", "then", "else"] {
@@ -48,7 +45,7 @@ fn replies() -> JsonObject {
     schema
 }
 
-/// The reply as data. A failure of a workflow is none of the protocol.
+/// Returns the reply as structured content. A failed workflow is not a protocol error.
 pub(crate) fn result(reply: Reply) -> CallToolResult {
     let failed = matches!(reply.outcome, Outcome::Failed(_));
     let envelope = reply.into_json();
@@ -66,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_description_has_every_kind_and_an_example_that_holds() {
+    fn description_has_every_kind_and_valid_example() {
         assert!(DESCRIPTION.lines().count() <= 40);
         for kind in ["exec", "agent", "if", "forEach", "while"] {
             assert!(DESCRIPTION.contains(&format!("\n- {kind}: ")), "{kind}");

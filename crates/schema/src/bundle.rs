@@ -1,8 +1,9 @@
-//! A schema and all that it names as one document.
+//! A schema and all documents that it refers to, as one document.
 //!
-//! The given schema stays where it is; every document that is named becomes a definition of it, once,
-//! and every reference a pointer. A schema that is nothing but a name is the document of that name.
-//! All documents are of one draft, since a bundle can say only one.
+//! The given schema stays the root. Every named document becomes one definition of it, and every
+//! reference becomes a pointer. A schema that is nothing but a name is replaced by the document of
+//! that name. All documents must have the same draft, because a bundle can declare only one.
+//! [`rewrite`] writes the bundle.
 
 mod rewrite;
 
@@ -11,46 +12,45 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::document::{self, Flaw, Keyword, Survey, Target};
+use crate::document::{self, Flaw, Index, Keyword, Target};
 use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
 use crate::{Fault, Kind, Library, NESTING_MAX, validation};
 
-/// A schema without names.
+/// A schema without references to other documents.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     pub(crate) value: Value,
     pub(crate) dialect: Dialect,
-    /// The deepest nesting of any document.
+    /// The deepest nesting of any document, in JSON levels.
     pub(crate) nesting: usize,
     pub(crate) documents: Vec<Document>,
     names: BTreeMap<String, usize>,
 }
 
-/// A document of a bundle.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    pub(crate) survey: Survey,
-    /// Where it stands in the bundle.
+    pub(crate) index: Index,
+    /// The JSON pointer of its place in the bundle.
     pub(crate) place: String,
     origin: Origin,
 }
 
-/// Where a document comes from.
+/// The origin of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
     Given,
     Named {
         name: String,
-        /// Where the given schema, or a document that it names, first leads to it.
+        /// The pointer in the given schema through which it was first reached.
         at: String,
     },
 }
 
-/// Reads a schema and whatever it names.
+/// Reads a schema and all documents that it refers to.
 pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Vec<Fault>> {
     let mut gatherer = Gatherer { library, faults: Vec::new() };
     let start = gatherer.start(source).ok_or_else(|| gatherer.faults.clone());
@@ -66,12 +66,13 @@ pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Ve
         bundle.names.insert(name.clone(), 0);
     }
     gatherer.admit(&mut bundle, value, origin);
+    // Reading a document may add others to the end of the list.
     let mut next = 0;
     while next < bundle.documents.len() {
         gatherer.follow(&mut bundle, next);
         next += 1;
     }
-    gatherer.faults.extend(bundle.shifting());
+    gatherer.faults.extend(bundle.ambiguous_references());
     if !gatherer.faults.is_empty() {
         return Err(gatherer.faults);
     }
@@ -92,7 +93,7 @@ struct Start {
 }
 
 impl Gatherer<'_> {
-    /// Follows names as long as there is nothing but a name.
+    /// Follows names while the schema is nothing but a name.
     fn start(&mut self, source: &Value) -> Option<Start> {
         let mut start =
             Start { value: source.clone(), origin: Origin::Given, dialect: Dialect::default() };
@@ -119,14 +120,15 @@ impl Gatherer<'_> {
         Some(start)
     }
 
-    /// Reads what a document refers to by name.
+    /// Reads the documents that a document refers to by name.
     fn follow(&mut self, bundle: &mut Bundle, index: usize) {
         let document = &bundle.documents[index];
-        let named = document.survey.sites.iter().filter_map(|site| match &site.target {
+        let named = document.index.sites.iter().filter_map(|site| match &site.target {
             Target::Document(name) => Some((name.clone(), join(&site.at, site.keyword.text()))),
             Target::Here(_) => None,
         });
         let mut named: Vec<_> = named.collect();
+        // Sorted, so that the keys of the definitions do not depend on the order of the walk.
         named.sort();
         let origin = document.origin.clone();
         for (name, at) in named {
@@ -136,7 +138,7 @@ impl Gatherer<'_> {
             bundle.names.insert(name.clone(), bundle.documents.len());
             let Some(value) = self.find(&name, &origin, &at) else { continue };
             let origin = origin.leads_to(&name, &at);
-            // `Name` and `Name.json` are mostly the same document.
+            // `Name` and `Name.json` are usually the same document.
             match bundle.documents.iter().position(|document| document.value == value) {
                 Some(same) => drop(bundle.names.insert(name, same)),
                 None => self.admit(bundle, value, origin),
@@ -144,7 +146,7 @@ impl Gatherer<'_> {
         }
     }
 
-    /// The document of a name that another one refers to at a place.
+    /// Returns the document of a name, or reports why it has none.
     fn find(&mut self, name: &str, from: &Origin, at: &str) -> Option<Value> {
         let (kind, message) = match self.library.find(name) {
             Ok(Some(value)) if is_schema(&value) => return Some(value),
@@ -160,16 +162,16 @@ impl Gatherer<'_> {
         None
     }
 
-    /// Takes a document into the bundle, if it is sound in itself.
+    /// Adds a document to the bundle if it is valid by itself.
     fn admit(&mut self, bundle: &mut Bundle, value: Value, origin: Origin) {
-        // A document stands deeper when it becomes a definition, and a bundle is a schema again.
+        // As a definition it is two levels deeper, and the bundle must be a valid schema, too.
         let outside = if bundle.documents.is_empty() { 0 } else { 2 };
         let nesting = validation::depth(&value) + outside;
         match read(&value, nesting, bundle.dialect) {
-            Ok(survey) => {
+            Ok(index) => {
                 bundle.nesting = bundle.nesting.max(nesting);
                 let place = String::new();
-                bundle.documents.push(Document { value, survey, place, origin });
+                bundle.documents.push(Document { value, index, place, origin });
             }
             Err(flaws) => {
                 let fault = |(at, kind, why): Flaw| origin.fault(&at, kind, why);
@@ -179,7 +181,7 @@ impl Gatherer<'_> {
     }
 }
 
-fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
+fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Flaw>> {
     let flaw = |at: &str, kind, message: String| Err(vec![(at.to_owned(), kind, message)]);
     if !is_schema(value) {
         return flaw("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
@@ -195,10 +197,10 @@ fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<F
         return flaw("/$schema", kind, message);
     }
     let flaws = validation::flaws(value, nesting, dialect);
-    if flaws.is_empty() { document::survey(value, dialect) } else { Err(flaws) }
+    if flaws.is_empty() { document::index(value, dialect) } else { Err(flaws) }
 }
 
-/// The draft of a document and of whatever refers to it.
+/// Returns the draft of a document, which must agree with the documents that refer to it.
 fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, (Kind, String)> {
     let own = Dialect::declared(document.get("$schema")).map_err(|why| (Kind::Invalid, why))?;
     match (own, outer) {
@@ -213,7 +215,7 @@ fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, (
     }
 }
 
-/// The name, when a schema has nothing else.
+/// Returns the name of a schema that is nothing but a name.
 fn only_a_name(schema: &Value) -> Option<String> {
     let schema = schema.as_object()?;
     if schema.keys().any(|key| key != "$ref" && key != "$schema") {
@@ -226,8 +228,9 @@ fn only_a_name(schema: &Value) -> Option<String> {
 }
 
 impl Origin {
-    /// The document that this one names at a place.
+    /// Returns the origin of a document that this one names at a place.
     fn leads_to(&self, name: &str, at: &str) -> Self {
+        // Faults are reported at the place in the given schema, which is the only one that users know.
         let at = match self {
             Self::Given => at,
             Self::Named { at, .. } => at,
@@ -249,7 +252,7 @@ impl Origin {
 }
 
 impl Bundle {
-    /// Where a reference of a document leads to in the bundle.
+    /// Returns the pointer in the bundle that a reference leads to.
     pub(crate) fn target(&self, from: &Document, target: &Target) -> String {
         match target {
             Target::Here(pointer) => format!("{}{pointer}", from.place),
@@ -260,7 +263,7 @@ impl Bundle {
         }
     }
 
-    /// A fault at a place of the bundle, told where its cause was written.
+    /// Returns a fault at a place of the bundle, reported where its cause was written.
     pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> Fault {
         let inside = |document: &&Document| {
             let rest = place.strip_prefix(document.place.as_str());
@@ -274,21 +277,21 @@ impl Bundle {
         }
     }
 
-    /// References whose target would shift with whoever refers to their document. A bundle has no
-    /// resources that could tell them apart.
-    fn shifting(&self) -> Vec<Fault> {
-        let dynamic: Vec<_> = self.documents.iter().flat_map(|d| &d.survey.dynamic).collect();
-        let recursive: usize = self.documents.iter().map(|d| d.survey.recursive.len()).sum();
+    /// Returns faults for dynamic references whose target depends on the referring document. A bundle has
+    /// no resources that could distinguish them.
+    fn ambiguous_references(&self) -> Vec<Fault> {
+        let dynamic: Vec<_> = self.documents.iter().flat_map(|d| &d.index.dynamic).collect();
+        let recursive: usize = self.documents.iter().map(|d| d.index.recursive.len()).sum();
         let mut faults = Vec::new();
         for document in &self.documents {
-            for site in &document.survey.sites {
+            for site in &document.index.sites {
                 let shifts = match &site.keyword {
                     Keyword::Ref | Keyword::Dynamic(None) => false,
                     Keyword::Dynamic(Some(name)) => {
                         dynamic.iter().filter(|other| **other == name).count() > 1
                     }
                     Keyword::Recursive(resource) => {
-                        recursive > 1 && document.survey.recursive.contains(resource)
+                        recursive > 1 && document.index.recursive.contains(resource)
                     }
                 };
                 if shifts {

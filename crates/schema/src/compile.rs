@@ -1,24 +1,23 @@
-//! Compiles a bundle into a validator.
+//! Compiles a bundle into a validator with limits on regular expressions.
 
 use jsonschema::{PatternOptions, Validator};
 
 use crate::bundle::Bundle;
 use crate::message::describe;
-use crate::room::{NoRoom, Room};
-use crate::validation::no_room;
+use crate::stack_bound::{StackBound, StackExceeded};
+use crate::validation::too_deep;
 use crate::{Fault, Kind};
 
-/// How often a regular expression with lookaround or backreferences may go back before it is given
-/// up, which takes a few milliseconds; a text of as many characters can be looked at one by one. All
-/// other expressions are matched in linear time.
+/// The most backtracking steps of a regular expression with lookaround or backreferences, which take a
+/// few milliseconds. It is enough to look at a text of as many characters one by one. All other
+/// expressions are matched in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// The most bytes that a regular expression may take.
+/// The most bytes of a compiled regular expression: 4 MiB.
 const PATTERN_MAX: usize = 4 * 1024 * 1024;
 
-/// Compiles a bundle.
 pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
-    let built = Room::compile(bundle.nesting, || {
+    let built = StackBound::compile(bundle.nesting, || {
         let patterns = PatternOptions::fancy_regex();
         let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
         let options = jsonschema::options().with_draft(bundle.dialect.draft());
@@ -28,5 +27,5 @@ pub(crate) fn compile(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
             vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]
         })
     });
-    built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", Kind::TooDeep, no_room())]))
+    built.unwrap_or_else(|StackExceeded| Err(vec![Fault::new("", Kind::TooDeep, too_deep())]))
 }

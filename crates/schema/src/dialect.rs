@@ -1,9 +1,8 @@
-//! The drafts of JSON Schema, and in what they differ for a reader of references.
+//! The drafts of JSON Schema, and their differences for references.
 
 use jsonschema::Draft;
 use serde_json::Value;
 
-/// A draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Dialect {
     Draft4,
@@ -23,7 +22,7 @@ const KNOWN: [(Dialect, &str, &str); 5] = [
 ];
 
 impl Dialect {
-    /// What a `$schema` says, if there is one.
+    /// Returns the draft that a `$schema` declares, if there is one.
     pub(crate) fn declared(keyword: Option<&Value>) -> Result<Option<Self>, String> {
         let Some(declared) = keyword else { return Ok(None) };
         let Some(text) = declared.as_str() else {
@@ -42,28 +41,24 @@ impl Dialect {
         KNOWN.iter().find(|(dialect, ..)| *dialect == self).expect("every dialect is in the table")
     }
 
-    /// As people call it.
     pub(crate) fn name(self) -> &'static str {
         self.entry().1
     }
 
-    /// As `$schema` writes it.
     pub(crate) fn uri(self) -> &'static str {
         self.entry().2
     }
 
-    /// The keyword that holds definitions.
     pub(crate) fn definitions(self) -> &'static str {
         if self.is_old() { "definitions" } else { "$defs" }
     }
 
-    /// The keyword that names a schema.
     pub(crate) fn id(self) -> &'static str {
         if self == Self::Draft4 { "id" } else { "$id" }
     }
 
-    /// Up to draft-07, a `$ref` hides whatever stands beside it, and an id that is a fragment is an
-    /// anchor.
+    /// Returns whether the draft is draft-07 or older. There a `$ref` hides its siblings, and an id that is a
+    /// fragment is an anchor.
     pub(crate) fn is_old(self) -> bool {
         matches!(self, Self::Draft4 | Self::Draft6 | Self::Draft7)
     }
@@ -79,7 +74,7 @@ impl Dialect {
     }
 }
 
-/// Without what does not matter: the scheme, and an empty fragment.
+// The scheme and an empty fragment do not matter: both spellings are common.
 fn essence(uri: &str) -> &str {
     let uri = uri.strip_suffix('#').unwrap_or(uri);
     uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://")).unwrap_or(uri)

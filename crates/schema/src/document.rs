@@ -1,7 +1,7 @@
-//! One document: where its schemas are, what they are called and to what they refer.
+//! Indexes one document: its schemas, their names and their references.
 //!
-//! An id starts a resource of its own: references beside and below it are read from there. It gives
-//! no address to anything, so it can neither make a reference leave nor catch one.
+//! An id starts a resource: references beside and below it are relative to the resource. An id is never
+//! an address, so it cannot make a reference leave the document or redirect one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,11 @@ use crate::keywords;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
 
-/// What was found in a document. Everything is known by its JSON pointer.
+/// The index of a document. Places are JSON pointers.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct Index {
     /// Every schema, with the root of its resource.
     pub(crate) schemas: BTreeMap<String, String>,
-    /// Every reference.
     pub(crate) sites: Vec<Site>,
     /// The names of dynamic anchors, once for each resource that has one.
     pub(crate) dynamic: Vec<String>,
@@ -27,37 +26,35 @@ pub(crate) struct Survey {
     anchors: BTreeMap<(String, String), String>,
 }
 
-/// A place that refers to another.
+/// A reference.
 #[derive(Debug)]
 pub(crate) struct Site {
     /// The schema that refers.
     pub(crate) at: String,
-    /// By which keyword.
     pub(crate) keyword: Keyword,
-    /// To what.
     pub(crate) target: Target,
 }
 
-/// How a schema refers.
+/// The keyword of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keyword {
     Ref,
-    /// `$dynamicRef`, to this dynamic anchor if it is one.
+    /// `$dynamicRef`, with its dynamic anchor if it has one.
     Dynamic(Option<String>),
-    /// `$recursiveRef`, in this resource.
+    /// `$recursiveRef`, with its resource.
     Recursive(String),
 }
 
-/// Where a reference leads.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To a schema of the same document.
+    /// A schema of the same document.
     Here(String),
-    /// To the document of this name.
+    /// The document of this name.
     Document(String),
 }
 
-/// What is wrong, and where in the document.
+/// A pointer in the document, the kind of fault, and the message.
 pub(crate) type Flaw = (String, Kind, String);
 
 impl Keyword {
@@ -70,13 +67,13 @@ impl Keyword {
     }
 }
 
-/// Reads a document.
-pub(crate) fn survey(document: &Value, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
+/// Indexes a document, or returns its faults.
+pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Flaw>> {
     let mut reader =
-        Reader { document, dialect, found: Survey::default(), flaws: Vec::new(), open: Vec::new() };
+        Reader { document, dialect, found: Index::default(), flaws: Vec::new(), open: Vec::new() };
     reader.walk(String::new(), String::new());
-    // A place that is no schema by its keyword becomes one when something refers to it.
-    // An anchor may stand in such a place: anchors are looked for last.
+    // A reference makes its target a schema even if the keyword there does not. Such a target may
+    // contain an anchor, so anchors are resolved last.
     let mut to_anchors = Vec::new();
     while let Some(open) = reader.open.pop() {
         match open.reference {
@@ -98,12 +95,12 @@ pub(crate) fn survey(document: &Value, dialect: Dialect) -> Result<Survey, Vec<F
 struct Reader<'a> {
     document: &'a Value,
     dialect: Dialect,
-    found: Survey,
+    found: Index,
     flaws: Vec<Flaw>,
     open: Vec<Open>,
 }
 
-/// A reference that was read and not yet followed.
+/// A reference that was read but not resolved yet.
 struct Open {
     at: String,
     keyword: Keyword,
@@ -113,6 +110,7 @@ struct Open {
 
 impl Reader<'_> {
     fn walk(&mut self, at: String, resource: String) {
+        // A work list instead of recursion, because documents come from users.
         let mut ahead = vec![(at, resource)];
         while let Some((at, resource)) = ahead.pop() {
             if self.found.schemas.contains_key(&at) {
@@ -133,11 +131,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes in the names of a schema; returns its resource.
+    /// Records the names of a schema, and returns its resource.
     fn named(&mut self, at: &str, schema: &Map<String, Value>, outer: String) -> String {
         let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
         let mut resource = outer;
         let mut anchor = None;
+        // In old drafts a `$ref` hides its siblings, including an id.
         let hidden = self.dialect.is_old() && schema.contains_key("$ref");
         match text(self.dialect.id()).filter(|_| !hidden) {
             Some(id) if self.dialect.is_old() && id.starts_with('#') => anchor = Some(&id[1..]),
@@ -233,7 +232,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The schema at a pointer; whatever it holds is read, too.
+    /// Resolves a pointer to a schema, and indexes the schema if that has not happened yet.
     fn place(&mut self, pointer: String) -> Result<Target, String> {
         let Some(value) = self.document.pointer(&pointer) else {
             return Err(format!("there is nothing at {pointer}"));
@@ -253,7 +252,7 @@ impl Reader<'_> {
         Ok(Target::Here(pointer))
     }
 
-    /// The innermost schema around a place.
+    /// Returns the innermost schema around a place.
     fn around<'p>(&self, pointer: &'p str) -> &'p str {
         let mut outer = pointer;
         while let Some(at) = outer.rfind('/') {

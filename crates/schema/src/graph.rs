@@ -1,26 +1,26 @@
-//! What a schema will ask of the validator: whether it ends, how deep it goes, how much there is.
+//! The limits of a schema, checked before any value: it must end, and its depth and work are bounded.
 //!
-//! Schemas that are about the same value form a graph. A circle in it would never come to an end; the
-//! longest way through it is the room that a level of a value takes; the number of ways is the work.
+//! Schemas about the same value form a graph. A cycle in it would never end. Its longest path bounds the
+//! stack for one level of a value, and its number of paths bounds the work.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::bundle::Bundle;
+use crate::cost_bound::deepest;
 use crate::keywords::{About, inner};
-use crate::room::Room;
-use crate::work::deepest;
+use crate::stack_bound::StackBound;
 use crate::{Fault, Kind};
 
-/// The most schemas that may be about one value, each inside the one before.
+/// The most schemas about one value that may be nested; bounds the stack.
 const CHAIN_MAX: usize = 1000;
 
-/// The most schemas that one value may be checked against.
+/// The most schemas that one value may be checked against; bounds the time.
 const WAYS_MAX: u64 = 1_000_000;
 
-/// The room that a schema takes, if it ends at all.
-pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
+/// Returns the stack that a schema needs, or a fault if it exceeds a limit.
+pub(crate) fn measure(bundle: &Bundle) -> Result<StackBound, Vec<Fault>> {
     let graph = Graph::of(bundle);
     let measured = match graph.measure() {
         Ok(measured) => measured,
@@ -45,10 +45,10 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
     }
     let numbers = graph.paths.iter().enumerate().map(|(number, path)| (path.as_str(), number));
     let deepest = deepest(bundle, &numbers.collect(), &graph.edges, &graph.order());
-    Ok(Room { chain, nesting: bundle.nesting, deepest })
+    Ok(StackBound { chain, nesting: bundle.nesting, deepest })
 }
 
-/// Schemas by number, with those that are about the same value.
+/// Schemas by number, with edges to the schemas about the same value.
 struct Graph {
     paths: Vec<String>,
     edges: Vec<Vec<usize>>,
@@ -60,7 +60,7 @@ struct Measured {
     ways: u64,
 }
 
-/// A way that leads back to where it came from.
+/// An edge that closes a cycle.
 struct Circle {
     from: String,
     to: String,
@@ -70,7 +70,7 @@ impl Graph {
     fn of(bundle: &Bundle) -> Self {
         let mut paths = Vec::new();
         for document in &bundle.documents {
-            let schemas = document.survey.schemas.keys();
+            let schemas = document.index.schemas.keys();
             paths.extend(schemas.map(|at| format!("{}{at}", document.place)));
         }
         let numbers: BTreeMap<&str, usize> =
@@ -82,7 +82,7 @@ impl Graph {
             }
         };
         for document in &bundle.documents {
-            for at in document.survey.schemas.keys() {
+            for at in document.index.schemas.keys() {
                 let Some(Value::Object(schema)) = document.value.pointer(at) else { continue };
                 let from = format!("{}{at}", document.place);
                 for inner in inner(&from, schema, bundle.dialect) {
@@ -91,7 +91,7 @@ impl Graph {
                     }
                 }
             }
-            for site in &document.survey.sites {
+            for site in &document.index.sites {
                 let from = format!("{}{}", document.place, site.at);
                 add(&from, &bundle.target(document, &site.target));
             }
@@ -99,8 +99,7 @@ impl Graph {
         Self { paths, edges }
     }
 
-    /// Every schema after those inside it, without recursion: a way may be as long as the schema is
-    /// large.
+    // Depth first, without recursion: a path may be as long as the schema is large.
     fn measure(&self) -> Result<Vec<Measured>, Circle> {
         let mut states = vec![State::New; self.paths.len()];
         for start in 0..self.paths.len() {
@@ -113,6 +112,7 @@ impl Graph {
                 if next == 0 && matches!(states[node], State::Done(_)) {
                     continue;
                 }
+                // A node that is open and reached again is on the current path: a cycle.
                 states[node] = State::Open;
                 way.push((node, next + 1));
                 match states[inside] {
@@ -125,7 +125,7 @@ impl Graph {
         Ok(states.iter().map(|state| state.measured()).collect())
     }
 
-    /// Every schema after those about the same value, where no way leads back.
+    /// Returns the schemas so that each follows those about the same value; needs a graph without cycles.
     fn order(&self) -> Vec<usize> {
         let mut seen = vec![false; self.paths.len()];
         let mut order = Vec::with_capacity(self.paths.len());

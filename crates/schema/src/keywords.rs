@@ -1,24 +1,24 @@
-//! Where schemas stand within a schema.
+//! The keywords that contain schemas.
 //!
-//! One table for all drafts: a keyword that a draft does not know holds nothing that it checks, and
-//! reading a schema there does no harm. Everything else (`const`, `enum`, `default`, `examples`,
-//! unknown keywords) is data.
+//! One table serves all drafts. A keyword that is unknown to a draft checks nothing there, so reading it
+//! as a schema does no harm. Everything else (`const`, `enum`, `default`, `examples`, unknown
+//! keywords) is data.
 
 use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::pointer::join;
 
-/// Which value a schema within a schema is about.
+/// The value that a nested schema applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// The very value that the outer one is about.
+    /// The same value as the outer schema.
     Same,
-    /// A part of it, or nothing yet.
+    /// A part of that value, or no value yet.
     Other,
 }
 
-/// What stands behind a keyword.
+/// The shape of a keyword's value.
 #[derive(Clone, Copy)]
 enum Shape {
     One,
@@ -52,14 +52,14 @@ const KEYWORDS: [(&str, Shape, About); 22] = [
     ("unevaluatedProperties", Shape::One, About::Other),
 ];
 
-/// A schema within a schema.
+/// A nested schema.
 pub(crate) struct Inner<'a> {
     pub(crate) path: String,
     pub(crate) value: &'a Value,
     pub(crate) about: About,
 }
 
-/// The schemas within a schema that stands at a path.
+/// Returns the schemas nested in a schema, with their paths.
 pub(crate) fn inner<'a>(
     path: &str,
     schema: &'a Map<String, Value>,
@@ -69,6 +69,7 @@ pub(crate) fn inner<'a>(
     let mut found = Vec::new();
     for (keyword, shape, about) in KEYWORDS {
         let Some(value) = schema.get(keyword) else { continue };
+        // In old drafts a `$ref` hides these schemas, but references may still lead to them.
         let about = if hidden { About::Other } else { about };
         let path = join(path, keyword);
         let mut add = |path, value| found.push(Inner { path, value, about });
@@ -88,12 +89,12 @@ pub(crate) fn inner<'a>(
     found
 }
 
-/// Whether a value can be a schema at all.
+/// Returns whether a value can be a schema by its type.
 pub(crate) fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
-/// Whether a keyword holds values that a schema talks about.
+/// Returns whether a keyword contains data and not schemas.
 pub(crate) fn holds_data(keyword: &str) -> bool {
     matches!(keyword, "const" | "enum" | "default" | "examples")
 }

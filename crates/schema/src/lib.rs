@@ -1,13 +1,13 @@
-//! JSON Schema behind one small door; the only user of the validator underneath.
+//! JSON Schema with bounded work; the only crate that uses the `jsonschema` validator.
 //!
-//! A schema is read together with every document it names, and all of it becomes one self-contained
-//! document, the bundle: that is what is handed to others and what values are checked against, so
-//! both always agree. A name is asked of a [`Library`] and of nothing else; the bundle holds only
-//! references within itself, so nothing is ever fetched. Work is bounded: nesting, recursion and
-//! regular expressions have limits, and each is a fault, never a crash. `format` is not asserted.
+//! A schema is read together with every document it names, and all become one self-contained document,
+//! the bundle. The bundle is sent to others, and values are checked against it, so both agree. Names are
+//! resolved by a [`Library`] only, and nothing is ever fetched. Nesting, recursion and regular
+//! expressions have limits; exceeding one is a fault, never a crash. `format` is not asserted.
 
 mod bundle;
 mod compile;
+mod cost_bound;
 mod dialect;
 mod document;
 mod graph;
@@ -15,29 +15,28 @@ mod keywords;
 mod message;
 mod pointer;
 mod reference;
-mod room;
+mod stack_bound;
 mod validation;
-mod work;
 
 use jsonschema::Validator;
 use serde_json::Value;
 
 use bundle::Bundle;
-use room::Room;
+use stack_bound::StackBound;
 
-/// The most faults of a value that are told.
+/// The most faults of a value that are reported.
 pub const FAULTS_MAX: usize = 30;
 
 /// The deepest nesting of one schema document, in JSON levels.
 pub const NESTING_MAX: usize = 256;
 
-/// Documents by name.
+/// Named schema documents.
 pub trait Library {
-    /// The document behind a basename as a `$ref` writes it (`Name` or `Name.json`), if there is one;
-    /// an error says why it cannot be read.
+    /// Returns the document of a file name as a `$ref` spells it (`Name` or `Name.json`), if it exists, or
+    /// the reason why it cannot be read.
     fn find(&self, name: &str) -> Result<Option<Value>, String>;
 
-    /// Where it looks, for whoever is told that a document is not there: `looked in: schemas`.
+    /// Returns the places it searches, for messages about a missing document: `looked in: schemas`.
     fn places(&self) -> Option<String> {
         None
     }
@@ -59,39 +58,37 @@ impl Library for NoLibrary {
     }
 }
 
-/// What is wrong, and where.
+/// A fault of a schema or a value, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct Fault {
-    /// A JSON pointer into the schema as it was given, or into the value. What is wrong in a document
-    /// that the schema names stands where it is named.
+    /// A JSON pointer into the given schema or into the value. A fault in a named document is reported
+    /// at the reference to it.
     pub path: String,
-    /// What sort of fault it is.
     pub kind: Kind,
-    /// What is wrong there.
     pub message: String,
 }
 
-/// A sort of fault.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// There is no document of a name.
+    /// No document has the name.
     Missing,
-    /// The library cannot read the document of a name.
+    /// The library cannot read the document.
     Unreadable,
-    /// A reference that is refused, or that leads to nothing in its document.
+    /// A reference is refused, or its target does not exist in its document.
     Reference,
-    /// A schema that leads to itself and never comes to an end.
+    /// A schema refers to itself without going into the value, so checking would never end.
     Circular,
-    /// It is no schema of its draft.
+    /// It is not a valid schema of its draft.
     Invalid,
-    /// It is of another draft than what it stands in, or what refers to it.
+    /// Its draft differs from the schema around it, or from a referring document.
     Draft,
-    /// Schemas inside each other, beyond the limit.
+    /// Schemas are nested beyond the limit.
     TooDeep,
-    /// Ways through a schema, beyond the limit.
+    /// A value would be checked against too many schemas.
     TooLarge,
-    /// Not the schema is wrong, but a value.
+    /// A value, not the schema, is wrong.
     Value,
 }
 
@@ -101,33 +98,33 @@ impl Fault {
     }
 }
 
-/// A schema that values can be checked against.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
     bundled: Value,
     validator: Validator,
-    room: Room,
+    stack: StackBound,
 }
 
 impl Schema {
-    /// Reads a schema and whatever it names. Either it is sound as a whole, or every fault that was
-    /// found is told.
+    /// Reads a schema and all documents it refers to, or returns all faults that were found.
     pub fn compile(source: &Value, library: &dyn Library) -> Result<Self, Vec<Fault>> {
         let bundle = bundle::gather(source, library)?;
-        let room = graph::measure(&bundle)?;
+        // Measured before compiling, because the validator itself recurses without a limit.
+        let stack = graph::measure(&bundle)?;
         let validator = compile::compile(&bundle)?;
         let Bundle { value: bundled, .. } = bundle;
-        Ok(Self { bundled, validator, room })
+        Ok(Self { bundled, validator, stack })
     }
 
-    /// The whole schema as one document: every name is a definition within it.
+    /// Returns the schema as one document, with every named document a definition.
     pub fn bundled(&self) -> &Value {
         &self.bundled
     }
 
-    /// What is wrong with a value: nothing, or up to [`FAULTS_MAX`] faults.
+    /// Returns the faults of a value, at most [`FAULTS_MAX`].
     pub fn errors(&self, value: &Value) -> Vec<Fault> {
-        validation::errors((&self.validator, &self.bundled), &self.room, value)
+        validation::errors(&self.validator, &self.bundled, &self.stack, value)
     }
 }
 

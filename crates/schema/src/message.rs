@@ -1,4 +1,4 @@
-//! What is said about a fault: short, whatever the value or the schema is.
+//! The messages of faults, short for any value and any schema.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Display, Write as _};
@@ -10,18 +10,18 @@ use serde_json::Value;
 /// The most bytes of a message.
 const MESSAGE_MAX: usize = 400;
 
-/// The most bytes of a value that are shown in a message.
+/// The most bytes of a value in a message.
 const VALUE_MAX: usize = 80;
 
-/// The most values of an `enum` that are shown.
+/// The most values of an `enum` in a message.
 const OPTIONS_MAX: usize = 8;
 
-/// A text that is shown: its beginning, when it is long.
+/// Shortens a text to the length of a message.
 pub(crate) fn cut(text: impl Display) -> String {
     within(text, MESSAGE_MAX).unwrap_or_else(|start| format!("{start}…"))
 }
 
-/// What is wrong by a schema, with the value when it is short.
+/// Describes an error, with the value if it is short.
 pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     let value = within(error.instance(), VALUE_MAX).unwrap_or_else(|_| "the value".to_owned());
     let own = match matches_wanted(error, schema) {
@@ -31,7 +31,7 @@ pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     if holds_what_is_asked(error) {
         return format!("{own}: it is a text that holds JSON, send the JSON itself");
     }
-    // Such errors hold others of their kind: the last one says something.
+    // `anyOf` errors nest: only the innermost one names a concrete problem.
     match std::iter::successors(nearest(error), |inner| nearest(inner)).last() {
         Some(inner) => {
             let what = one(inner, "the value");
@@ -44,7 +44,7 @@ pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     }
 }
 
-/// `at least 2 are needed`, where `contains` asks for more than one.
+/// Returns the bound of `minContains` or `maxContains`: `at least 2 must be valid under …`.
 fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String> {
     let (_, keyword) = error.schema_path().as_str().rsplit_once('/')?;
     let bound = match (error.kind(), keyword) {
@@ -52,12 +52,12 @@ fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String>
         (ValidationErrorKind::Contains, "maxContains") => "most",
         _ => return None,
     };
-    // One that is not written is 1.
+    // A `minContains` that is absent means 1.
     let number = schema.pointer(error.schema_path().as_str()).map_or_else(|| "1".to_owned(), shown);
     Some(format!("at {bound} {number} must be valid under `contains`"))
 }
 
-/// Whether a text stands where the JSON that it holds would be right.
+/// Returns whether a string contains the JSON that was expected in its place.
 fn holds_what_is_asked(error: &ValidationError<'_>) -> bool {
     let (ValidationErrorKind::Type { kind }, Value::String(text)) =
         (error.kind(), error.instance().as_ref())
@@ -76,7 +76,7 @@ fn fits(asked: JsonTypeSet, held: &Value) -> bool {
     asked.contains(JsonType::from(held)) || (is_whole && asked.contains(JsonType::Integer))
 }
 
-/// What one error says of a value that is shown so. What a schema asks for can be as long as any value.
+/// Describes one error of a value that is shown as `value`. Parts of the schema are shortened, too.
 fn one(error: &ValidationError<'_>, value: &str) -> String {
     match error.kind() {
         ValidationErrorKind::Constant { expected_value } => {
@@ -87,25 +87,25 @@ fn one(error: &ValidationError<'_>, value: &str) -> String {
     }
 }
 
-/// The first of several values: `"a", "b" or 5 other candidates`.
+/// Lists the first of several values: `"a", "b" or 5 other candidates`.
 fn some(options: &Value) -> String {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
     let first = if options.len() <= OPTIONS_MAX { options.len() } else { OPTIONS_MAX - 1 };
-    let mut told: Vec<String> = options.iter().take(first).map(shown).collect();
+    let mut listed: Vec<String> = options.iter().take(first).map(shown).collect();
     let last = match options.len() - first {
-        0 => told.pop().unwrap_or_default(),
+        0 => listed.pop().unwrap_or_default(),
         left => format!("{left} other candidates"),
     };
-    if told.is_empty() { last } else { format!("{} or {last}", told.join(", ")) }
+    if listed.is_empty() { last } else { format!("{} or {last}", listed.join(", ")) }
 }
 
 fn shown(value: &Value) -> String {
     within(value, VALUE_MAX).unwrap_or_else(|start| format!("{start}…"))
 }
 
-/// Of several schemas none of which holds: what is wrong with the one that the value seems to be meant
-/// for. A value of another type is not, nor is one whose `kind` says something else; of those left, the
-/// nearest has the fewest faults, and they stand deepest.
+/// Returns the error of the branch that the value was probably meant for, if none is valid. A branch for
+/// another type is unlikely, and so is one whose `const` or `enum` differs. Among the others, the nearest
+/// has the fewest errors, and the deepest ones.
 fn nearest<'a>(error: &'a ValidationError<'_>) -> Option<&'a ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
@@ -115,33 +115,35 @@ fn nearest<'a>(error: &'a ValidationError<'_>) -> Option<&'a ValidationError<'st
     let here = error.instance_path().as_str();
     let branches = context.iter().filter(|errors| !errors.is_empty());
     let nearest = branches.min_by_key(|errors| {
-        let alien = errors.iter().map(|error| alien(error, here)).max();
+        let mismatch = errors.iter().map(|error| mismatch(error, here)).max();
         let deepest = errors.iter().map(depth).max();
-        (alien, errors.len(), Reverse(deepest))
+        (mismatch, errors.len(), Reverse(deepest))
     })?;
-    // What says that it is another kind of thing says most.
-    nearest.iter().min_by_key(|error| (Reverse(alien(error, here)), error.instance_path().as_str()))
+    // Prefer the error about the type or kind: it explains most.
+    nearest
+        .iter()
+        .min_by_key(|error| (Reverse(mismatch(error, here)), error.instance_path().as_str()))
 }
 
-/// How much an error says that the value at `here` was not meant for its schema.
-fn alien(error: &ValidationError<'_>, here: &str) -> Alien {
+/// Estimates from an error how unlikely it is that the value at `here` was meant for its schema.
+fn mismatch(error: &ValidationError<'_>, here: &str) -> Mismatch {
     let below = error.instance_path().as_str().strip_prefix(here).unwrap_or_default();
     match (error.kind(), below.matches('/').count()) {
-        (ValidationErrorKind::Type { .. } | ValidationErrorKind::FalseSchema, 0) => Alien::Type,
+        (ValidationErrorKind::Type { .. } | ValidationErrorKind::FalseSchema, 0) => Mismatch::Type,
         (ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. }, 0 | 1) => {
-            Alien::Kind
+            Mismatch::Kind
         }
-        _ => Alien::No,
+        _ => Mismatch::No,
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Alien {
-    /// It may well be meant.
+enum Mismatch {
+    /// It may be meant for the schema.
     No,
-    /// A word that tells kinds apart says otherwise.
+    /// A constant or enum that distinguishes kinds differs.
     Kind,
-    /// It is something else altogether.
+    /// It has another type.
     Type,
 }
 
@@ -149,7 +151,7 @@ fn depth(error: &ValidationError<'_>) -> usize {
     error.instance_path().as_str().matches('/').count()
 }
 
-/// The whole text, or as much of it as fits.
+/// Returns the whole text, or the beginning of a text that is too long.
 fn within(text: impl Display, limit: usize) -> Result<String, String> {
     let mut page = Page { text: String::new(), limit };
     match write!(page, "{text}") {
@@ -158,7 +160,7 @@ fn within(text: impl Display, limit: usize) -> Result<String, String> {
     }
 }
 
-/// Stops whoever writes more than fits, so that a text of megabytes is never made.
+/// A buffer that fails when it is full, so that a text of megabytes is never produced.
 struct Page {
     text: String,
     limit: usize,

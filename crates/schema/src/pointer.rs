@@ -1,19 +1,19 @@
-//! JSON pointers, and how they are written in the fragment of a reference.
+//! JSON pointers, and their spelling in the fragment of a reference.
 
 use std::fmt::Write as _;
 
-/// The pointer one step further down.
+/// Appends a segment to a pointer.
 pub(crate) fn join(base: &str, segment: &str) -> String {
     format!("{base}/{}", segment.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The steps of a pointer as they are written, the first one first.
+/// Splits the first segment, still escaped, from a pointer.
 pub(crate) fn split_first(pointer: &str) -> Option<(&str, &str)> {
     let rest = pointer.strip_prefix('/')?;
     Some(rest.find('/').map_or((rest, ""), |at| rest.split_at(at)))
 }
 
-/// A reference within the document: `#/…`.
+/// Returns a pointer as a reference within the document: `#/…`.
 pub(crate) fn fragment(pointer: &str) -> String {
     let mut text = String::from("#");
     for byte in pointer.bytes() {
@@ -21,13 +21,13 @@ pub(crate) fn fragment(pointer: &str) -> String {
         if plain {
             text.push(char::from(byte));
         } else {
-            let _a_string_takes_everything = write!(text, "%{byte:02X}");
+            let _writing_to_a_string_cannot_fail = write!(text, "%{byte:02X}");
         }
     }
     text
 }
 
-/// What is percent-encoded, decoded; none when it is broken.
+/// Decodes a percent-encoded text; `None` if it is malformed.
 pub(crate) fn decode(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

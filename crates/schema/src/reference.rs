@@ -1,21 +1,21 @@
-//! What the text of a `$ref` may say.
+//! The text of a `$ref`: what is allowed, and why the rest is refused.
 
 use crate::message::cut;
 use crate::pointer;
 
-/// Where a reference leads.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reference {
-    /// To a place of the same resource.
+    /// A place of the same resource.
     Pointer(String),
-    /// To an anchor of the same resource.
+    /// An anchor of the same resource.
     Anchor(String),
-    /// To a document of the library, as it is written.
+    /// A document of the library, by its name as written.
     Name(String),
 }
 
 impl Reference {
-    /// Reads a reference; an error says why it is refused.
+    /// Reads a reference, or returns the reason why it is refused.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let shown = cut(text);
         if let Some(fragment) = text.strip_prefix('#') {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_stays_in_its_document_or_is_a_name() {
+    fn reference_is_internal_or_a_name() {
         let check = |text: &str, expected: Reference| {
             assert_eq!(Reference::read(text), Ok(expected), "{text}");
         };

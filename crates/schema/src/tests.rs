@@ -1,4 +1,4 @@
-//! One row per rule.
+//! The rules of the crate as tables.
 
 mod bundles;
 mod hostile;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Documents in memory.
+/// A library in memory.
 struct Shelf(BTreeMap<String, Value>);
 
 impl Shelf {
@@ -46,7 +46,7 @@ fn refused(source: &Value, documents: Value, expected: &[(&str, &str)]) {
     assert_eq!(found, expected, "{source}");
 }
 
-/// Checks what is valid and what is not, also by the bundle alone.
+/// Checks valid and invalid values, also against the bundle alone.
 #[track_caller]
 fn check(source: &Value, documents: Value, good: &[Value], bad: &[Value]) {
     let schema = sound(source, documents);
@@ -64,7 +64,7 @@ fn check(source: &Value, documents: Value, good: &[Value], bad: &[Value]) {
 }
 
 #[test]
-fn a_draft_is_named_by_schema_and_is_2020_12_by_default() {
+fn draft_is_2020_12_by_default() {
     let pair = json!(["x", 1]);
     let list = json!([{"type": "string"}, {"type": "integer"}]);
     let draft = |uri: &str, keyword: &str| json!({"$schema": uri, keyword: list});
@@ -107,7 +107,7 @@ fn a_boolean_is_a_schema_and_nothing_else_is() {
 }
 
 #[test]
-fn an_invalid_schema_tells_all_its_faults_where_they_are() {
+fn invalid_schema_reports_every_fault() {
     refused(
         &json!({"type": "strin", "properties": {"a": {"minimum": "x"}}}),
         json!({}),
@@ -128,12 +128,12 @@ fn an_invalid_schema_tells_all_its_faults_where_they_are() {
 }
 
 #[test]
-fn references_within_a_document_lead_to_pointers_and_anchors() {
+fn internal_references_resolve_pointers_and_anchors() {
     let defs = json!({"a": {"type": "string"}, "b c": {"$anchor": "there", "type": "string"}});
     let both = |reference: &str| {
         let source = json!({"properties": {"x": {"$ref": reference}}, "$defs": defs});
         check(&source, json!({}), &[json!({"x": "s"})], &[json!({"x": 1})]);
-        // The same in a document that is named.
+        // The same fault in a named document.
         let outer = json!({"items": {"$ref": "A"}});
         check(&outer, json!({"A": source}), &[json!([{"x": "s"}])], &[json!([{"x": 1}])]);
     };
@@ -166,7 +166,7 @@ fn a_dangling_reference_is_a_fault() {
 }
 
 #[test]
-fn several_faults_are_told_together() {
+fn several_faults_are_reported_together() {
     refused(
         &json!({"properties": {"a": {"$ref": "x/y"}, "b": {"$ref": "#/z"}, "c": {"$ref": "Gone"}}}),
         json!({}),
@@ -191,7 +191,7 @@ fn several_faults_are_told_together() {
 }
 
 #[test]
-fn an_id_gives_no_address_to_anything() {
+fn id_creates_no_reference_target() {
     let ids = json!({
         "$id": "https://example.com/schemas/whole.json",
         "properties": {"a": {"$ref": "#/$defs/word"}, "b": {"$ref": "Number"}, "c": {"$ref": "#/$defs/own"}},
@@ -236,7 +236,7 @@ fn data_is_not_searched_for_references() {
 }
 
 #[test]
-fn a_dynamic_reference_works_where_it_has_one_target() {
+fn dynamic_reference_needs_one_target() {
     let tree = json!({
         "$dynamicAnchor": "node",
         "properties": {"value": {"type": "integer"}, "children": {"items": {"$dynamicRef": "#node"}}},
@@ -271,14 +271,14 @@ fn all_documents_are_of_one_draft() {
     let old = json!({"$schema": seven, "items": [{"type": "string"}]});
     let (good, bad) = (json!(["x"]), json!([1]));
     let within = |value: &Value| json!({"a": value});
-    // Nothing but a name: the draft of what it names.
+    // A schema that is only a name has the draft of the named document.
     check(
         &json!({"$ref": "A"}),
         json!({"A": old}),
         std::slice::from_ref(&good),
         std::slice::from_ref(&bad),
     );
-    // A document that names no draft is of the draft of what refers to it.
+    // A document without `$schema` has the draft of the referring document.
     let source = json!({"$schema": seven, "properties": {"a": {"$ref": "A"}}});
     check(&source, json!({"A": pair}), &[within(&good)], &[within(&bad)]);
     check(&source, json!({"A": old}), &[within(&good)], &[within(&bad)]);
@@ -326,7 +326,7 @@ fn a_format_is_not_asserted() {
 }
 
 #[test]
-fn the_faults_of_a_value_say_where_and_what() {
+fn value_faults_name_place_and_cause() {
     let source = json!({
         "properties": {
             "name": {"type": "string"},
@@ -375,7 +375,7 @@ fn the_faults_of_a_value_say_where_and_what() {
 }
 
 #[test]
-fn what_is_said_helps_to_mend_the_value() {
+fn messages_help_to_fix_the_value() {
     let check = |schema: Value, value: Value, expected: &str| {
         let faults = sound(&schema, json!({"A": schema})).errors(&value);
         assert_eq!(faults[0].message, expected, "{schema} {value}");
@@ -414,11 +414,11 @@ fn what_is_said_helps_to_mend_the_value() {
 }
 
 #[test]
-fn of_several_schemas_the_nearest_is_told() {
+fn nearest_schema_is_reported() {
     let check = |schema: &Value, value: Value, expected: &str| {
         let faults = sound(schema, json!({})).errors(&value);
-        let told = faults[0].message.split_once("nearest: ").map(|(_, told)| told);
-        assert_eq!(told, Some(expected), "{schema} {value}: {faults:?}");
+        let listed = faults[0].message.split_once("nearest: ").map(|(_, listed)| listed);
+        assert_eq!(listed, Some(expected), "{schema} {value}: {faults:?}");
     };
     let shape = |kind: &str, more: Value, required: Value| {
         let mut schema = json!({"type": "object", "properties": more, "required": required});
@@ -440,7 +440,7 @@ fn of_several_schemas_the_nearest_is_told() {
     check(&shapes, json!({"kind": "circle", "r": "x"}), r#"/r: the value is not of type "number""#);
     check(&shapes, json!([1, "x"]), r#"/1: the value is not of type "number""#);
     check(&shapes, json!({"kind": "ring", "r": 1}), r#"/kind: "circle" was expected"#);
-    // Within another, and below a key.
+    // Inside another value, and below a key.
     let inner = json!({"properties": {"list": {"items": {"anyOf": [{"type": "null"}, shapes]}}}});
     check(
         &inner,
@@ -452,7 +452,7 @@ fn of_several_schemas_the_nearest_is_told() {
 }
 
 #[test]
-fn what_a_schema_asks_for_is_cut_like_a_value() {
+fn long_schema_parts_are_shortened() {
     let long = "x".repeat(1 << 20);
     let check = |schema: Value, expected: &str| {
         assert_eq!(sound(&schema, json!({})).errors(&json!(1))[0].message, expected);
@@ -469,26 +469,26 @@ fn what_a_schema_asks_for_is_cut_like_a_value() {
 }
 
 #[test]
-fn of_very_many_errors_only_one_is_made_or_none() {
+fn very_many_errors_become_at_most_one() {
     let names: Vec<String> = (0..500).map(|n| format!("k{n}")).collect();
     let value = json!(vec![json!({}); 5000]);
     let required = sound(&json!({"items": {"required": names}}), json!({}));
-    let told = required.errors(&value);
-    assert_eq!(told.len(), 1);
+    let listed = required.errors(&value);
+    assert_eq!(listed.len(), 1);
     assert_eq!(
-        (told[0].path.as_str(), told[0].message.as_str()),
+        (listed[0].path.as_str(), listed[0].message.as_str()),
         ("/0", "\"k0\" is a required property")
     );
     assert_eq!(required.errors(&json!([{}, {}])).len(), FAULTS_MAX);
     let branches: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
-    let told = sound(&json!({"items": {"anyOf": branches}}), json!({})).errors(&value);
+    let listed = sound(&json!({"items": {"anyOf": branches}}), json!({})).errors(&value);
     let expected =
         "it is not what the schema says, and too large to say where: send less at a time";
-    assert_eq!((told.len(), told[0].message.as_str()), (1, expected));
+    assert_eq!((listed.len(), listed[0].message.as_str()), (1, expected));
 }
 
 #[test]
-fn every_fault_of_a_schema_is_of_a_kind() {
+fn every_schema_fault_has_a_kind() {
     let check = |source: Value, path: &str, kind: Kind| {
         let library = |name: &str| match name {
             "Broken" => Err("it is not JSON".to_owned()),
@@ -529,7 +529,7 @@ fn a_library_may_be_a_function() {
 }
 
 #[test]
-fn at_most_thirty_faults_are_told() {
+fn at_most_thirty_faults_are_reported() {
     let schema = sound(&json!({"items": {"type": "string"}}), json!({}));
     let faults = schema.errors(&json!(vec![1; 100_000]));
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
@@ -538,7 +538,7 @@ fn at_most_thirty_faults_are_told() {
 }
 
 #[test]
-fn work_that_multiplies_with_every_level_is_refused_before_it_begins() {
+fn exponential_work_is_refused_beforehand() {
     let into = |child: &str| json!({ "properties": { child: { "$ref": "#" } }, "required": ["q"] });
     let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "c": inner }));
     let refused = |schema: &Value, depth: usize| {

@@ -1,4 +1,4 @@
-//! The validator underneath: how it is set up, and what it finds.
+//! The calls of the validator, and the faults it finds.
 
 use jsonschema::{ValidationError, Validator, draft4, draft6, draft7, draft201909, draft202012};
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::document::Flaw;
 use crate::message::{cut, describe};
-use crate::room::{NoRoom, Room};
+use crate::stack_bound::{StackBound, StackExceeded};
 use crate::{FAULTS_MAX, Fault, Kind};
 
-/// What is wrong with a document as a schema of its draft.
+/// Returns the faults of a document as a schema of its draft.
 pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Flaw> {
-    let found = Room::compile(nesting, || {
+    let found = StackBound::compile(nesting, || {
         let validator = match dialect {
             Dialect::Draft4 => draft4::meta::validator(),
             Dialect::Draft6 => draft6::meta::validator(),
@@ -22,53 +22,54 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
         let flaw = |error: ValidationError<'_>| {
             (error.instance_path().to_string(), Kind::Invalid, describe(&error, &Value::Null))
         };
-        let errors = told(&validator, document, &META);
+        let errors = collect_errors(&validator, document, &META);
         errors.into_iter().map(flaw).collect()
     });
-    found.unwrap_or_else(|NoRoom| vec![(String::new(), Kind::TooDeep, no_room())])
+    found.unwrap_or_else(|StackExceeded| vec![(String::new(), Kind::TooDeep, too_deep())])
 }
 
-/// What is wrong with a value.
+/// Returns the faults of a value.
 pub(crate) fn errors(
-    (validator, schema): (&Validator, &Value),
-    room: &Room,
+    validator: &Validator,
+    schema: &Value,
+    stack: &StackBound,
     value: &Value,
 ) -> Vec<Fault> {
     let depth = depth(value);
-    let found = room.check(depth, || {
-        // To say what is wrong costs much more than to see that nothing is.
+    let found = stack.check(depth, || {
+        // `is_valid` is much faster than collecting errors, and most values are valid.
         if validator.is_valid(value) {
             return Vec::new();
         }
         let fault = |error: ValidationError<'_>| {
             Fault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
         };
-        let errors = told(validator, value, &Size::of(schema));
+        let errors = collect_errors(validator, value, &Size::of(schema));
         let faults: Vec<Fault> = errors.into_iter().map(fault).collect();
-        if faults.is_empty() { vec![Fault::new("", Kind::Value, UNTOLD)] } else { faults }
+        if faults.is_empty() { vec![Fault::new("", Kind::Value, TOO_MANY_ERRORS)] } else { faults }
     });
-    found.unwrap_or_else(|NoRoom| {
+    found.unwrap_or_else(|StackExceeded| {
         let message =
             format!("the value has {depth} levels, more than this schema can be checked on");
         vec![Fault::new("", Kind::Value, message)]
     })
 }
 
-/// The most errors that a value can have before it is only said that there are some: each takes a few
-/// hundred bytes, and all are made before the first can be seen.
+/// The most possible errors of a value before they are not listed: each takes a few hundred bytes, and
+/// the validator builds all of them before the first can be read.
 const ERRORS_MAX: usize = 500_000;
 
-const UNTOLD: &str =
+const TOO_MANY_ERRORS: &str =
     "it is not what the schema says, and too large to say where: send less at a time";
 
-/// What of a schema says how many errors there can be.
+/// The parts of a schema that bound the number of errors.
 struct Size {
     parts: usize,
-    /// Whether one error may hold those of every branch.
+    /// Whether one error may contain those of every branch.
     has_branches: bool,
 }
 
-/// Of a schema of schemas: its branches are about single words.
+/// The size of a meta-schema: its branches apply to single words, so they are not counted.
 const META: Size = Size { parts: 100, has_branches: false };
 
 impl Size {
@@ -82,8 +83,12 @@ impl Size {
     }
 }
 
-/// What is wrong, as much of it as is told.
-fn told<'v>(validator: &'v Validator, value: &'v Value, schema: &Size) -> Vec<ValidationError<'v>> {
+/// Collects errors, fewer or none if there could be too many.
+fn collect_errors<'v>(
+    validator: &'v Validator,
+    value: &'v Value,
+    schema: &Size,
+) -> Vec<ValidationError<'v>> {
     let mut parts = 0_usize;
     each(value, |_, _| parts += 1);
     if parts.saturating_mul(schema.parts) <= ERRORS_MAX {
@@ -95,18 +100,18 @@ fn told<'v>(validator: &'v Validator, value: &'v Value, schema: &Size) -> Vec<Va
     }
 }
 
-pub(crate) fn no_room() -> String {
+pub(crate) fn too_deep() -> String {
     "there is not enough memory for a schema this deep".to_owned()
 }
 
-/// The deepest nesting of a value: 0 for one that holds nothing.
+/// Returns the deepest nesting of a value: 0 for a value that is not a container, or an empty one.
 pub(crate) fn depth(value: &Value) -> usize {
     let mut deepest = 0;
     each(value, |_, depth| deepest = deepest.max(depth));
     deepest
 }
 
-/// Looks at a value and all that it holds, each with its depth.
+/// Calls `look` with a value and everything inside it, each with its depth.
 fn each<'v>(value: &'v Value, mut look: impl FnMut(&'v Value, usize)) {
     let mut ahead = vec![(value, 0)];
     while let Some((value, depth)) = ahead.pop() {

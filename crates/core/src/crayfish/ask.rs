@@ -1,4 +1,7 @@
-//! What a backend is sent for an agent step: everything in one message, so that nobody has to know more.
+//! The message for a backend that answers an agent step.
+//!
+//! One message contains the task, the schema and the errors of the last attempt, so a backend
+//! without any history can answer it.
 
 use serde_json::{Value, json};
 
@@ -11,13 +14,13 @@ use super::program::StepsProgram;
 use super::render;
 use super::state::StepsState;
 
-/// What the model has to keep to.
+/// The instructions before every task.
 const RULES: &str = "Answer the task below with one JSON value.\n\
     - Output STRICT JSON only: no markdown, no explanation.\n\
     - It MUST validate against `outputSchema`.\n\
     - If `retryContext.validationErrors` is there, fix those errors first.\n";
 
-/// What an agent step asks of its caller, as a message for a model.
+/// Returns the request of an agent step as a message for a model.
 pub fn message(request: &AgentRequest) -> String {
     let mut envelope = json!({
         "task": {
@@ -40,37 +43,37 @@ pub fn message(request: &AgentRequest) -> String {
 }
 
 impl StepsProgram {
-    /// What the caller is asked for by the agent step that a branch is at; its schema needs no other.
+    /// Returns the request of the agent step that a branch is at; `schema` has every `$ref` resolved.
     pub fn request(
         &self,
-        flow: &StepsState,
+        state: &StepsState,
         (agent, key): (&AgentId, &Key),
         schema: &Value,
     ) -> Option<AgentRequest> {
-        let (asks, branch) = (self.agent(key)?, flow.branches.get(agent)?);
-        let question = render::agent(asks, &self.steps().scope(flow, branch)).ok()?;
+        let (asks, branch) = (self.agent(key)?, state.branches.get(agent)?);
+        let question = render::agent(asks, &self.steps().scope(state, branch)).ok()?;
         Some(AgentRequest {
             run: None,
             key: key.clone(),
             prompt: question.prompt,
             input: question.input,
             schema: schema.clone(),
-            attempt: flow.attempts.get(key).copied().unwrap_or(1),
+            attempt: state.attempts.get(key).copied().unwrap_or(1),
             max_attempts: self.tries(key),
             assignee: asks.assignee.clone(),
             session: asks.session.clone(),
-            validation_errors: flow.complaints.get(key).cloned().unwrap_or_default(),
+            validation_errors: state.complaints.get(key).cloned().unwrap_or_default(),
         })
     }
 
-    /// The same as a message for a model.
+    /// Returns the request as a message for a model.
     pub fn message(
         &self,
-        flow: &StepsState,
+        state: &StepsState,
         of: (&AgentId, &Key),
         schema: &Value,
     ) -> Option<String> {
-        Some(message(&self.request(flow, of, schema)?))
+        Some(message(&self.request(state, of, schema)?))
     }
 }
 

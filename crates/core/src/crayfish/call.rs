@@ -1,4 +1,4 @@
-//! What a caller brings to a run of steps: outputs that were asked for, and what it knows already.
+//! The data that a caller brings to a run of steps: requested outputs, attempts and earlier results.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::crayfish::verdict::Verdict;
 use super::key::Key;
 use crate::crayfish::stored::Stored;
 
-/// What a caller brings.
+/// The data of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Call {
-    /// What steps left in earlier calls, for a run that begins.
+    /// Results of steps from earlier calls, for a new run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<Key, Stored>,
-    /// Which attempts it answers; where nothing is said, the first. The id of a step in loops stands
-    /// for whichever of its keys asks first.
+    /// The attempts that the caller answers; a missing one is the first. The id of a step inside
+    /// loops applies to the first of its keys that asks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attempts: BTreeMap<Key, u32>,
-    /// Whether nobody else knows the attempts: the run has no record.
+    /// Whether the caller alone knows the attempts, because the run has no journal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
     /// The outputs, each under `key:attempt`, a key, or the id of a step.
@@ -27,16 +27,15 @@ pub struct Call {
     pub outputs: BTreeMap<String, Output>,
 }
 
-/// An output for an agent step, weighed by its schema.
+/// An output for an agent step, already checked against its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// What the step leaves if it is valid.
+    /// The result of the step if the output is valid.
     pub stored: Stored,
-    /// What it is worth.
     pub verdict: Verdict,
 }
 
-/// What a caller says of an attempt, and under which name: that of its key, else the id of its step.
+/// Returns the caller's attempt for a key, and the name it was sent under: the key, or its step's id.
 pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
     let names = [key.clone(), Key::plain(key.step.clone())];
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))

@@ -1,7 +1,7 @@
 //! Conditions: `exists`, `eq`, `ne`, `gt`, `lt` on a path.
 //!
-//! A path that leads nowhere makes all of them false, but for `ne`. Null does not exist. Numbers
-//! are compared by value and exactly: 1 equals 1.0, and no integer is rounded on the way.
+//! A path without a value makes every test false except `ne`. Null does not exist. Numbers are
+//! compared exactly by value: 1 equals 1.0, and no integer is rounded through a float.
 
 use std::cmp::Ordering;
 
@@ -12,37 +12,35 @@ use super::path::{Namespaces, Path};
 #[cfg(test)]
 mod tests;
 
-/// Something that is true or false of what a step can see.
+/// A test on the value of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// What is looked at.
     pub path: Path,
-    /// What must be true of it.
     pub test: Test,
 }
 
-/// What a condition asks of a value.
+/// The test of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// `exists`: it is there, and not null.
+    /// `exists`: the value is present and not null.
     Exists,
-    /// `eq`: it is the same JSON value.
+    /// `eq`: the same JSON value.
     Equals(Value),
-    /// `ne`: it is another one, or none.
+    /// `ne`: a different value, or no value.
     Differs(Value),
-    /// `gt`: it is a number above this one.
+    /// `gt`: a number above this one.
     Above(Number),
-    /// `lt`: it is a number below this one.
+    /// `lt`: a number below this one.
     Below(Number),
 }
 
 impl Test {
-    /// The operators as they are written.
+    /// The operators as a document spells them.
     pub const OPERATORS: [&'static str; 5] = ["exists", "eq", "ne", "gt", "lt"];
 }
 
 impl Condition {
-    /// Whether it is true of what can be seen.
+    /// Returns whether the condition is true for these namespaces.
     pub fn holds(&self, names: &dyn Namespaces) -> bool {
         let found = self.path.lookup(names);
         let is = |wanted, bound: &Number| match found {
@@ -59,8 +57,9 @@ impl Condition {
     }
 }
 
-/// Whether two JSON values are the same, numbers by value, at every depth.
+/// Returns whether two JSON values are equal, comparing numbers by value at every depth.
 pub fn same(one: &Value, other: &Value) -> bool {
+    // A work list instead of recursion: the values come from outside and may be 1,200 levels deep.
     let mut pairs = vec![(one, other)];
     while let Some(pair) = pairs.pop() {
         let equal = match pair {
@@ -69,7 +68,7 @@ pub fn same(one: &Value, other: &Value) -> bool {
                 a.len() == b.len()
             }
             (Value::Object(a), Value::Object(b)) => {
-                // Both are sorted by key.
+                // The keys of both are sorted, because `Map` is a BTreeMap: pairs line up.
                 let keys_agree = a.len() == b.len() && a.keys().eq(b.keys());
                 pairs.extend(a.values().zip(b.values()));
                 keys_agree
@@ -87,7 +86,7 @@ pub fn same(one: &Value, other: &Value) -> bool {
     true
 }
 
-/// Which of two JSON numbers is larger, exactly.
+/// Compares two JSON numbers without rounding.
 pub fn compare(one: &Number, other: &Number) -> Ordering {
     match (whole(one), whole(other)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -97,18 +96,18 @@ pub fn compare(one: &Number, other: &Number) -> Ordering {
     }
 }
 
-/// The number as an integer, when it is written as one.
+// `as_u64` first: values above `i64::MAX` are integers too, and i128 contains both ranges.
 fn whole(number: &Number) -> Option<i128> {
     number.as_u64().map(i128::from).or_else(|| number.as_i64().map(i128::from))
 }
 
-/// JSON knows no infinity and no NaN, so this is a finite number.
+// JSON has no infinity and no NaN, so every number is a finite float.
 fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
 fn whole_with_float(whole: i128, float: f64) -> Ordering {
-    /// Every 64-bit integer is below it, and every float below it fits into 128 bits.
+    /// A bound above every 64-bit integer; a float below it fits into an i128.
     const BEYOND: f64 = 1e30;
     if float >= BEYOND {
         return Ordering::Less;
@@ -118,6 +117,7 @@ fn whole_with_float(whole: i128, float: f64) -> Ordering {
     }
     #[expect(clippy::cast_possible_truncation, reason = "a whole float below 1e30 fits exactly")]
     let floor = float.floor() as i128;
+    // Equal to the floor but with a fraction: the integer is the smaller one.
     let fraction = float > float.floor();
     whole.cmp(&floor).then(if fraction { Ordering::Less } else { Ordering::Equal })
 }

@@ -1,8 +1,8 @@
-//! A document that has been checked: what a run of the step language executes.
+//! A checked document: the input of the interpreter.
 //!
-//! Steps stand in one list in document order and refer to each other by index, so nothing here is
-//! recursive: any document is cheap to walk, to share and to drop. Defaults are filled in, and
-//! what cannot be meant cannot be written. [`Document::parse`] is the only way in.
+//! Steps are in one list in document order and refer to each other by index. Nothing here is
+//! recursive, so any document is cheap to walk, to share and to drop. Defaults are filled in, and
+//! the types cannot express a contradiction. [`Document::parse`] is the only constructor.
 
 use std::collections::BTreeMap;
 
@@ -20,51 +20,45 @@ pub use step::{
     Session, SessionMode, Source, StreamInput, While,
 };
 
-/// A workflow of steps.
+/// A checked workflow of steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// What it is called.
     pub name: Option<String>,
-    /// The author's version of it.
+    /// The author's version number.
     pub version: Option<Number>,
-    /// Its variables, before those of a request.
+    /// Default variables; those of a request replace them.
     pub vars: Map<String, Value>,
-    /// Environment variables of all its exec steps; their templates see `vars` only.
+    /// Environment variables of all exec steps; their templates can read `vars` only.
     pub env: BTreeMap<String, Template>,
     pub(super) steps: Vec<Step>,
     pub(super) top: Vec<StepIndex>,
     pub(super) by_id: BTreeMap<StepId, StepIndex>,
 }
 
-/// The place of a step in its document's list.
+/// The index of a step in its document's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepIndex(pub(super) u32);
 
-/// One step, and where it stands.
+/// One step, its kind and its place in the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Its name.
     pub id: StepId,
-    /// What it does.
     pub kind: Kind,
-    /// Where it stands.
     pub place: Place,
 }
 
-/// Where a step stands.
+/// The place of a step in the tree of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The step whose list it stands in; none at the top.
+    /// The step whose list contains it; `None` at the top level.
     pub parent: Option<StepIndex>,
-    /// Which list of that step.
     pub list: List,
-    /// Its number in that list, from 0.
+    /// The index in that list, from 0.
     pub position: u32,
-    /// The innermost loop around it.
     pub enclosing_loop: Option<StepIndex>,
 }
 
-/// A list of steps.
+/// One of the lists that can contain steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
     /// `steps` of the document.
@@ -78,7 +72,7 @@ pub enum List {
 }
 
 impl List {
-    /// The key it stands under.
+    /// Returns the JSON key of the list.
     pub fn key(self) -> &'static str {
         match self {
             Self::Steps => "steps",
@@ -90,42 +84,40 @@ impl List {
 }
 
 impl StepIndex {
-    /// As a number, from 0, in document order.
+    /// Returns the index as a number, from 0, in document order.
     pub fn number(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Document {
-    /// All steps in document order: a step comes before those inside it.
+    /// Returns all steps in document order: a step comes before the steps inside it.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The same, with their indexes.
+    /// Iterates over all steps with their indexes.
     pub fn indexed(&self) -> impl Iterator<Item = (StepIndex, &Step)> {
         (0..).map(StepIndex).zip(&self.steps)
     }
 
-    /// The steps of the outermost list.
     pub fn top(&self) -> &[StepIndex] {
         &self.top
     }
 
-    /// The step at an index of this document.
     pub fn step(&self, index: StepIndex) -> &Step {
         &self.steps[index.number()]
     }
 
-    /// The step of this name.
     pub fn find(&self, id: &str) -> Option<StepIndex> {
         self.by_id.get(id).copied()
     }
 
-    /// The step that a key names, when that step has such keys: all its loops, in their order, and
-    /// no iteration that its `while` cannot have.
+    /// Returns the step of a key if the document can produce this key: the key names all loops around
+    /// the step in order, and no iteration beyond `maxIters` of a `while`.
     pub fn find_key(&self, key: &Key) -> Option<StepIndex> {
         let index = self.find(key.step.as_str())?;
+        // Keys list loops outermost first, `loops` goes outward, so the key is read in reverse.
         let mut iterations = key.iterations.iter().rev();
         for around in self.loops(index) {
             let iteration = iterations.next().filter(|i| i.of == self.step(around).id)?;
@@ -135,22 +127,22 @@ impl Document {
                 return None;
             }
         }
+        // A key with loops that the step is not in does not name it.
         iterations.next().is_none().then_some(index)
     }
 
-    /// The loops around a step, innermost first.
+    /// Iterates over the loops around a step, innermost first.
     pub fn loops(&self, index: StepIndex) -> impl Iterator<Item = StepIndex> {
         let outward = |around: &StepIndex| self.step(*around).place.enclosing_loop;
         std::iter::successors(self.step(index).place.enclosing_loop, outward)
     }
 
-    /// The JSON pointer of a step in its document.
     pub fn pointer(&self, index: StepIndex) -> String {
         pointer(self.step(index).place, |index| self.step(index).place)
     }
 
-    /// Every JSON Schema of the document with its pointer, in document order. Whether they are
-    /// valid is for others to say.
+    /// Iterates over every JSON Schema of the document with its pointer, in document order. The
+    /// schemas are not checked here: core has no JSON Schema validator.
     pub fn schemas(&self) -> impl Iterator<Item = (String, &Value)> {
         (0..self.steps.len()).flat_map(|number| {
             let step = &self.steps[number];
@@ -159,7 +151,7 @@ impl Document {
         })
     }
 
-    /// The variables of a run: those of the request over those of the document, key by key.
+    /// Returns the variables of a run: those of the request replace those of the document, key by key.
     pub fn vars_with(&self, request: &Map<String, Value>) -> Map<String, Value> {
         let mut vars = self.vars.clone();
         vars.extend(request.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -167,7 +159,7 @@ impl Document {
     }
 }
 
-/// The JSON pointer of a step, from the places of the steps around it.
+/// Returns the JSON pointer of a step, built from the places of the steps around it.
 pub(super) fn pointer(own: Place, place: impl Fn(StepIndex) -> Place) -> String {
     let places: Vec<Place> =
         std::iter::successors(Some(own), |inner| inner.parent.map(&place)).collect();

@@ -1,4 +1,4 @@
-//! What a caller sends, and what it gets back: the same envelope at every door.
+//! The envelope of a call: requests and replies, the same for the command line and MCP.
 
 pub mod reply;
 pub mod request;

@@ -1,11 +1,12 @@
-//! Why a call failed: stable words that callers can act on.
+//! The stable code of a failed call, on which callers can act.
 //!
-//! The list is closed, and every code has its cause and its remedy here, which the book prints.
-//! A message says more; only the code is a promise.
+//! The list is closed. Every code has its cause and its remedy here, and the book prints both.
+//! Messages may change, but codes may not. An [`ErrorCode`] describes a whole call; a
+//! [`ProblemCode`](super::ProblemCode) describes one place in a document, request or answer.
 
 use std::fmt;
 
-/// A stable error code.
+/// The stable code of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorCode {
     /// The request could not be read.
@@ -14,33 +15,26 @@ pub enum ErrorCode {
     InvalidWorkflow,
     /// The agent has no workspace.
     UnknownAgent,
-    /// The workspace cannot be used.
     BadWorkspace,
-    /// An output was sent that no step asks for.
     UnaskedOutput,
-    /// An expression or an input has no value.
     UnknownName,
-    /// A `forEach` was given something else than a list.
+    /// The list path of a `forEach` leads to a value that is not an array.
     NotAnArray,
-    /// Something grew beyond its limit.
     TooLarge,
-    /// A program failed.
     ExecFailed,
-    /// The backend could not answer an agent step.
     AgentFailed,
-    /// No attempt of an agent step was valid.
+    /// Every attempt of an agent step was invalid.
     AgentOutputSchemaFailed,
-    /// A loop was not done after its last iteration.
+    /// `until` was still false after the last iteration.
     WhileNotConverged,
-    /// The run was begun with something else.
+    /// The run was started with another document, variables or schemas.
     RunMismatch,
-    /// Another call works on the run.
+    /// Another call is driving the run.
     RunLocked,
-    /// The run cannot be read or written.
     StoreFailed,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
-    /// A fault of the engine.
+    /// A bug in the engine.
     Internal,
 }
 
@@ -66,7 +60,6 @@ impl ErrorCode {
         Self::Internal,
     ];
 
-    /// As it is written.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",
@@ -89,12 +82,11 @@ impl ErrorCode {
         }
     }
 
-    /// The code of this word.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == word)
     }
 
-    /// What led to it, in one line.
+    /// Returns the cause in one line.
     pub fn cause(self) -> &'static str {
         match self {
             Self::BadRequest => {
@@ -135,7 +127,7 @@ impl ErrorCode {
         }
     }
 
-    /// What to do about it, in one line.
+    /// Returns the remedy in one line.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::BadRequest => "mend what `errors` point to in the request",
@@ -188,11 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_listed_once_under_its_own_word() {
+    fn every_code_is_listed_once() {
         let codes: BTreeSet<ErrorCode> = ErrorCode::ALL.into_iter().collect();
         let words: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!((codes.len(), words.len()), (ErrorCode::ALL.len(), ErrorCode::ALL.len()));
-        // The last variant: a new one behind it makes this list too short.
+        // A variant added after the last one makes the list too short.
         assert_eq!(codes.last().map(|code| *code as usize), Some(ErrorCode::ALL.len() - 1));
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::named(code.as_str()), Some(code));
@@ -202,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_a_cause_and_a_remedy_of_its_own() {
+    fn every_code_has_its_own_cause_and_remedy() {
         let causes: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.cause()).collect();
         let remedies: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.remedy()).collect();
         assert_eq!((causes.len(), remedies.len()), (ErrorCode::ALL.len(), ErrorCode::ALL.len()));

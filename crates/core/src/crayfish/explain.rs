@@ -1,9 +1,8 @@
-//! A document as a plan for people: what runs in which order, and within which bounds.
+//! A document as a plan for people: the order of the steps and their limits.
 //!
-//! Every step is a line of a tree, with what it does and the facts that an author wants to check
-//! before anything runs: what it reads, what must come out, how often and how long. Lines are made
-//! one at a time and nothing recurses, so that the largest document can be told. How wide a line may
-//! be is a matter of whoever shows it.
+//! Every step is a line of a tree, with the facts that an author checks before a run: the values it
+//! reads, the output it must have, its attempts and its time limit. Lines are produced one at a
+//! time without recursion, so the largest document can be printed. The caller chooses the width.
 
 use super::document::{
     Agent, Document, Exec, ForEach, If, Invocation, Io, Kind, OnError, OnMaxIters, Order, Session,
@@ -18,26 +17,26 @@ mod reads;
 mod tests;
 mod words;
 
-/// One line of the tree, and what stands below it.
+/// One line of the tree, and the facts below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The step; none for a line that names a branch of an `if`.
+    /// The step; `None` for a line that names a branch of an `if`.
     pub step: Option<StepIndex>,
-    /// The branches of the tree before it: `│ ├ `.
+    /// The tree characters before the line: `│ ├ `.
     pub lead: String,
-    /// The same before facts that stand below it: `│ │ `.
+    /// The tree characters before the facts of the line: `│ │ `.
     pub below: String,
     /// The id of the step, or `then` or `else`.
     pub name: String,
-    /// Its kind as it is written; empty for a branch.
+    /// The kind as a document spells it; empty for a branch.
     pub kind: &'static str,
-    /// What it does, in one line.
+    /// The command, prompt or condition, in one line.
     pub does: String,
-    /// What is good to know about it, each in a few words.
+    /// Facts of a few words each.
     pub facts: Vec<String>,
 }
 
-/// What a document is, in one line: `digest, version 2: 7 steps`.
+/// Returns the title of a document: `digest, version 2: 7 steps`.
 pub fn title(document: &Document) -> String {
     let name = document.name.as_deref().unwrap_or("a workflow without a name");
     let version = document.version.as_ref().map(|version| format!(", version {version}"));
@@ -45,15 +44,16 @@ pub fn title(document: &Document) -> String {
     format!("{name}{}: {steps}", version.unwrap_or_default())
 }
 
-/// What all steps share: the names of variables, and of environment variables.
+/// Lists the names of the variables and environment variables that all steps share.
 pub fn shared(document: &Document) -> Vec<String> {
     let vars = list("vars", document.vars.keys());
     let env = list("env", document.env.keys());
     vars.into_iter().chain(env).collect()
 }
 
-/// The steps as lines of a tree, in document order.
+/// Iterates over the steps as lines of a tree, in document order.
 pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
+    // An explicit stack instead of recursion: steps may be nested 500 levels deep.
     let mut waiting: Vec<Entry<'_>> = Vec::new();
     wait(&mut waiting, document.top(), 0);
     let mut open: Vec<bool> = Vec::new();
@@ -73,10 +73,11 @@ pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
             Node::Step(index) => {
                 let step = document.step(index);
                 let waited = waiting.len();
+                // The facts of a step with children need a line down to its first child.
                 descend(&mut waiting, &step.kind, depth + 1);
                 let inside = if waiting.len() > waited { "│ " } else { "  " };
                 let below = format!("{before}{gap}{inside}");
-                let (does, facts) = told(&step.kind);
+                let (does, facts) = describe(&step.kind);
                 let (name, kind) = (step.id.to_string(), step.kind.name());
                 Some(Line { step: Some(index), lead, below, name, kind, does, facts })
             }
@@ -84,11 +85,11 @@ pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
     })
 }
 
-/// What has still to be told.
+/// A line that has not been produced yet.
 struct Entry<'a> {
     node: Node<'a>,
     depth: usize,
-    /// Whether another one follows at its level.
+    /// Whether another entry follows on the same level.
     follows: bool,
 }
 
@@ -97,7 +98,7 @@ enum Node<'a> {
     Branch(&'static str, &'a [StepIndex]),
 }
 
-/// Puts a list before everything that waits.
+// Reversed, because the stack is popped from its end.
 fn wait(waiting: &mut Vec<Entry<'_>>, steps: &[StepIndex], depth: usize) {
     let entries = steps.iter().rev().enumerate().map(|(behind, index)| Entry {
         node: Node::Step(*index),
@@ -107,7 +108,7 @@ fn wait(waiting: &mut Vec<Entry<'_>>, steps: &[StepIndex], depth: usize) {
     waiting.extend(entries);
 }
 
-/// Puts what stands inside a step before everything that waits.
+/// Pushes the children of a step.
 fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a Kind, depth: usize) {
     match kind {
         Kind::Exec(_) | Kind::Agent(_) => {}
@@ -128,7 +129,7 @@ fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a Kind, depth: usize) {
     }
 }
 
-fn told(kind: &Kind) -> (String, Vec<String>) {
+fn describe(kind: &Kind) -> (String, Vec<String>) {
     match kind {
         Kind::Exec(exec) => (runs(&exec.invocation), exec_facts(exec)),
         Kind::Agent(agent) => (first_line(&source(&agent.prompt)), agent_facts(agent)),
@@ -138,12 +139,13 @@ fn told(kind: &Kind) -> (String, Vec<String>) {
     }
 }
 
-/// What a program is called with, as a shell would be told it.
+/// Returns the command as a person would type it into a shell.
 fn runs(invocation: &Invocation) -> String {
     match invocation {
         Invocation::Shell(text) => first_line(&source(text)),
         Invocation::Cmd { cmd, args } => {
             let word = |word: &Template| match source(word) {
+                // `quoted` would treat the braces as shell characters, but no shell ever sees them.
                 word if word.contains("{{") => word,
                 word => quoted(&word),
             };
@@ -199,8 +201,8 @@ fn session(session: &Session) -> String {
         return "session without `mode`: a new one each time".to_owned();
     };
     let label = session.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
-    let anew = if session.reset == Some(true) { ", begun anew" } else { "" };
-    format!("{mode} session{label}{anew}")
+    let reset = if session.reset == Some(true) { ", begun anew" } else { "" };
+    format!("{mode} session{label}{reset}")
 }
 
 fn order_facts(order: Order) -> Vec<String> {

@@ -1,7 +1,7 @@
-//! Gates: what only so many branches may pass at a time.
+//! Gates: limits on how many branches do something at the same time.
 //!
-//! A conversation that steps share is one, and the programs of a parallel loop are one. Whoever finds
-//! a gate full is parked; once somebody has left it, the oldest of those goes on.
+//! A conversation that steps share has a gate, and so have the programs of a parallel loop. A branch
+//! that finds its gate full is parked. When a branch leaves the gate, the oldest parked one continues.
 
 use std::collections::BTreeSet;
 
@@ -9,30 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentId;
 
-/// The name of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Gate(String);
 
-/// Who is at a gate.
+/// The branches at a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Passage {
-    /// How many may be inside.
+    /// How many branches may be inside.
     pub most: u32,
-    /// Who has passed it and not left.
+    /// The branches that have passed the gate and not left it.
     pub inside: BTreeSet<AgentId>,
-    /// Who waits, in the order of birth.
+    /// The parked branches with their numbers, so that the oldest is first.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waiting: BTreeSet<(u64, AgentId)>,
 }
 
 impl Gate {
-    /// The conversation of this label.
+    /// Returns the gate of the conversation with this label.
     pub fn of_label(label: &str) -> Self {
         Self(format!("label {label}"))
     }
 
-    /// The programs of the iterations that a branch waits for.
+    /// Returns the gate for programs in the iterations that a branch waits for.
     pub fn of_loop(parent: &AgentId) -> Self {
         Self(format!("loop {parent}"))
     }

@@ -1,4 +1,4 @@
-//! Keys: which execution of a step, `outer[0].inner[3].x`.
+//! Keys: names for one execution of a step, such as `outer[0].inner[3].x`.
 //!
 //! A step outside loops has its id as its key. Inside loops, the key names every enclosing loop,
 //! outermost first, with the number of its iteration from 0. An `if` adds nothing.
@@ -13,31 +13,27 @@ use crate::ids::RunId;
 use super::name::StepId;
 use super::problem::quoted;
 
-/// One iteration of one loop.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Iteration {
-    /// The loop.
     pub of: StepId,
-    /// Which iteration, from 0.
+    /// The iteration, from 0.
     pub number: u32,
 }
 
-/// Names one execution of a step. Keys are ordered by loops and iterations, by number.
+/// The name of one execution of a step. Keys are ordered by loop and iteration number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The enclosing loops, outermost first.
     pub iterations: Vec<Iteration>,
-    /// The step.
     pub step: StepId,
 }
 
-/// The text is not a key.
+/// The error for a text that is not a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is not a key such as `step` or `loop[0].step`", key = quoted(.0))]
 pub struct BadKey(String);
 
 impl Key {
-    /// The key of a step outside loops.
     pub fn plain(step: StepId) -> Self {
         Self { iterations: Vec::new(), step }
     }
@@ -58,6 +54,7 @@ impl FromStr for Key {
 fn iteration(text: &str) -> Option<Iteration> {
     let (of, number) = text.strip_suffix(']')?.split_once('[')?;
     let of = of.parse().ok()?;
+    // Only the canonical spelling: `a[01].b` and `a[1].b` would be two names for one execution.
     let number = number.parse().ok().filter(|n: &u32| n.to_string() == number)?;
     Some(Iteration { of, number })
 }
@@ -83,18 +80,16 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// Names one request for an output: `runId:key:attempt`, or `key:attempt` without a run.
+/// The name of one request for an output: `runId:key:attempt`, or `key:attempt` without a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
-    /// The run, when there is one.
     pub run: Option<RunId>,
-    /// Which execution of which step.
     pub key: Key,
-    /// From 1.
+    /// The attempt, from 1.
     pub attempt: u32,
 }
 
-/// The text is not a request id.
+/// The error for a text that is not a request id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{id} is not a request id such as `step:1` or `run:loop[0].step:1`", id = quoted(.0))]
 pub struct BadRequestId(String);
@@ -187,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(
+        fn printed_text_is_read_back(
             loops in prop::collection::vec(("[a-zA-Z_][a-zA-Z0-9_-]{0,4}", any::<u32>()), 0..4),
             step in "[a-zA-Z_][a-zA-Z0-9_-]{0,4}",
         ) {

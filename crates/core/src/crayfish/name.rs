@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::quoted;
 
-/// The longest name of a step or a variable, so that a message can always quote it whole.
+/// The longest name in characters; a message can always quote such a name whole.
 pub const LONGEST: usize = 128;
 
 /// The name of a step, unique in its document.
@@ -16,16 +16,12 @@ pub const LONGEST: usize = 128;
 #[serde(transparent)]
 pub struct StepId(Arc<str>);
 
-/// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// It is empty.
     #[error("a name cannot be empty")]
     Empty,
-    /// It is longer than [`LONGEST`].
     #[error("a name has at most {LONGEST} characters, this one has {0}")]
     TooLong(usize),
-    /// It holds something that a name does not.
     #[error(
         "{name} is not a name: letters, digits, `_` and `-`, beginning with a letter or `_`",
         name = quoted(.0)
@@ -33,7 +29,7 @@ pub enum BadName {
     Characters(String),
 }
 
-/// Whether `text` may name a step or a variable.
+/// Checks whether `text` may name a step or a variable.
 pub fn check(text: &str) -> Result<(), BadName> {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let later = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -49,7 +45,6 @@ pub fn check(text: &str) -> Result<(), BadName> {
 }
 
 impl StepId {
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -94,10 +89,10 @@ mod tests {
     #[test]
     fn a_name_is_letters_digits_underscores_and_dashes() {
         let check = |text: &str, expected: &str| {
-            let told = text.parse::<StepId>().map_err(|bad| bad.to_string());
+            let parsed = text.parse::<StepId>().map_err(|bad| bad.to_string());
             match expected {
-                "" => assert_eq!(told.map(|id| id.to_string()), Ok(text.to_owned())),
-                _ => assert_eq!(told, Err(expected.to_owned()), "{text}"),
+                "" => assert_eq!(parsed.map(|id| id.to_string()), Ok(text.to_owned())),
+                _ => assert_eq!(parsed, Err(expected.to_owned()), "{text}"),
             }
         };
         for good in ["a", "_", "A-1", "fetch_all", "_-", &"x".repeat(LONGEST)] {

@@ -1,7 +1,7 @@
-//! Paths: `$.vars.a.b[0]` into what a step can see, and `$.a[0]` into one value.
+//! Paths: `$.vars.a.b[0]` into the namespaces of a step, and `$.a[0]` into one value.
 //!
 //! A key has letters, digits, `_` and `-`; an index is a whole number in brackets. A [`Path`]
-//! always names one thing of a namespace: there is no path to a namespace as a whole. Templates
+//! always names a value inside a namespace: no path names a namespace as a whole. Templates
 //! write the same path without its `$.`.
 
 use std::fmt;
@@ -15,9 +15,9 @@ use super::problem_code::ProblemCode;
 #[cfg(test)]
 mod tests;
 
-/// What a step can see, by name.
+/// The values that a step can read, by name.
 pub trait Namespaces {
-    /// The value that `name` has in `root`.
+    /// Returns the value of `name` in `root`.
     fn named(&self, root: Root, name: &str) -> Option<&Value>;
 }
 
@@ -26,9 +26,9 @@ pub trait Namespaces {
 pub enum Root {
     /// Variables of the workflow and of the request.
     Vars,
-    /// What earlier steps left, by step id.
+    /// Results of earlier steps, by step id.
     Results,
-    /// What the enclosing `forEach` steps bind.
+    /// Variables bound by the enclosing `forEach` steps.
     Locals,
 }
 
@@ -44,27 +44,24 @@ pub enum Segment {
 /// A path from a namespace: `$.results.fetch.json.items[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path {
-    /// The namespace.
     pub root: Root,
-    /// What is named in it: a variable, a step, a local.
+    /// The variable, step or local in the namespace.
     pub name: String,
-    /// From there on.
+    /// The path inside its value.
     pub rest: Vec<Segment>,
 }
 
-/// A path from a value: `$` is the value itself, `$.a[0]` something in it.
+/// A path from a value: `$` is the value itself, `$.a[0]` a part of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ValuePath(pub Vec<Segment>);
 
-/// Why a text is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// It does not begin as every path does.
+    /// It has the wrong prefix.
     #[error("{path} is not a path: it must begin with {begin}", path = quoted(.path))]
     Beginning {
-        /// The text.
         path: String,
-        /// What it must begin with.
+        /// The required prefix.
         begin: &'static str,
     },
     /// Its first key is not a namespace.
@@ -72,37 +69,26 @@ pub enum BadPath {
         "{path} names the unknown namespace {root}: there are `vars`, `results` and `locals`{meant}",
         path = quoted(.path), root = quoted(.root), meant = meant(.root, Root::NAMES)
     )]
-    UnknownRoot {
-        /// The text.
-        path: String,
-        /// The key.
-        root: String,
-    },
-    /// It names a namespace and nothing in it.
+    UnknownRoot { path: String, root: String },
+    /// It names a namespace as a whole.
     #[error(
         "{path} must name something in `{root}`, such as `{root}.x`", path = quoted(.path)
     )]
-    NoName {
-        /// The text.
-        path: String,
-        /// The namespace.
-        root: Root,
-    },
+    NoName { path: String, root: Root },
     /// Something in it is neither a key nor an index.
     #[error(
         "{path} is not a path from its character {at} on: `.key` or `[n]` is expected, \
          a key has letters, digits, `_` and `-`", path = quoted(.path)
     )]
     Syntax {
-        /// The text.
         path: String,
-        /// Which character, from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
 }
 
 impl BadPath {
-    /// The stable code.
+    /// Returns the stable code of the problem.
     pub fn flaw(&self) -> ProblemCode {
         match self {
             Self::UnknownRoot { .. } => ProblemCode::UnknownNamespace,
@@ -114,10 +100,9 @@ impl BadPath {
 }
 
 impl Root {
-    /// The namespaces as they are written.
+    /// The namespaces as a document spells them.
     pub const NAMES: [&'static str; 3] = ["vars", "results", "locals"];
 
-    /// The namespace of this name.
     pub fn of(name: &str) -> Option<Self> {
         match name {
             "vars" => Some(Self::Vars),
@@ -129,17 +114,17 @@ impl Root {
 }
 
 impl Path {
-    /// What stands at the end of this path.
+    /// Returns the value at the end of this path.
     pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
         walk(names.named(self.root, &self.name)?, &self.rest)
     }
 
-    /// As templates write it, without the `$.`.
+    /// Returns the path as templates spell it, without the `$.`.
     pub fn expression(&self) -> String {
         self.to_string().split_off("$.".len())
     }
 
-    /// The path of an expression that was scanned, `vars.a[0]`, whose text is `path`.
+    /// Builds the path of a scanned expression such as `vars.a[0]`; `path` is its text for errors.
     pub(super) fn from_segments(path: &str, segments: Vec<Segment>) -> Result<Self, BadPath> {
         let path = || path.to_owned();
         let mut segments = segments.into_iter();
@@ -157,7 +142,7 @@ impl Path {
 }
 
 impl ValuePath {
-    /// What stands at the end of this path from `value`.
+    /// Returns the value at the end of this path from `value`.
     pub fn lookup<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         walk(value, &self.0)
     }
@@ -202,11 +187,12 @@ fn all_segments(text: &str, rest: &str) -> Result<Vec<Segment>, BadPath> {
     if left.is_empty() {
         return Ok(segments);
     }
+    // The message counts characters, not bytes.
     let at = text[..text.len() - left.len()].chars().count() + 1;
     Err(BadPath::Syntax { path: text.to_owned(), at })
 }
 
-/// As many segments as stand at the beginning of `text`, and what is left of it.
+/// Splits the segments at the beginning of `text` from the rest.
 pub(super) fn segments(text: &str) -> (Vec<Segment>, &str) {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((segment, left)) = segment(rest) {
@@ -223,12 +209,13 @@ fn segment(text: &str) -> Option<(Segment, &str)> {
     }
     let inside = text.strip_prefix('[')?;
     let (digits, rest) = inside.split_at(inside.find(|c: char| !c.is_ascii_digit())?);
+    // Leading zeros are refused so that each element has exactly one path.
     let canonical = digits == "0" || !digits.starts_with('0');
     let index = digits.parse().ok().filter(|_| canonical)?;
     Some((Segment::Index(index), rest.strip_prefix(']')?))
 }
 
-/// The key at the beginning of `text`.
+/// Splits the key at the beginning of `text` from the rest.
 pub(super) fn key(text: &str) -> Option<(&str, &str)> {
     let end =
         text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(text.len());

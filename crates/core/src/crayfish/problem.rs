@@ -1,8 +1,8 @@
-//! What is wrong in a document or a request, and where: a JSON pointer, a code and a message.
+//! Problems in a document or a request: a JSON pointer, a code and a message.
 //!
-//! A [`Report`] follows a reader through the JSON. It keeps the pointer of the place that is being
-//! looked at, collects every problem and puts them into document order; beyond [`MOST`] it only
-//! counts. Whatever it quotes is cut, so that no document can make its own report large.
+//! A [`Report`] follows a reader through the JSON. It tracks the pointer of the current place,
+//! collects every problem and sorts them into document order; beyond [`MOST`] it only counts. It
+//! shortens every quotation, so no document can make its own report large.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -13,61 +13,63 @@ use serde_json::{Value, json};
 use super::problem_code::ProblemCode;
 use crate::text::nearest;
 
-/// How many problems are told; one more says how many there are beyond.
+/// How many problems are listed; one more says how many were left out.
 pub const MOST: usize = 1_000;
 
-/// The longest pointer in bytes; a longer one, of keys that nobody would write, is cut.
+/// The longest pointer in bytes; only hostile keys make a longer one, which is shortened.
 pub const LONGEST_POINTER: usize = 16 * 1024;
 
-/// How many names are compared in one report to find those that were meant: a document full of
-/// mistakes must not take longer than one without.
+/// How many names one report compares for "did you mean": a document full of mistakes must not
+/// take longer than a correct one.
 const COMPARED: usize = 100_000;
 
 /// How many characters of the author's text a message quotes.
 const QUOTED: usize = 60;
 
-/// One thing that is wrong.
+/// One problem at one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {
-    /// Where: a JSON pointer (RFC 6901), empty for the whole.
+    /// The JSON pointer (RFC 6901); empty for the whole document.
     pub path: String,
-    /// What, as a stable code. It was not always written; what a schema says of a value never has it
-    /// in a journal.
+    /// The stable code. Old journals have none, so the default, which means "invalid by a schema",
+    /// is never written.
     #[serde(default, skip_serializing_if = "ProblemCode::is_of_value")]
     pub code: ProblemCode,
-    /// What, for people: lower case, no full stop.
+    /// The message for people: lower case, no full stop.
     pub message: String,
 }
 
 impl Problem {
-    /// What a schema says of the place of a value.
+    /// Returns a problem that a schema found at a place of a value.
     pub fn of_value(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(path, ProblemCode::InvalidOutput, message)
     }
 
-    /// A problem at a pointer.
+    /// Returns a problem at a pointer.
     pub fn new(path: impl Into<String>, code: ProblemCode, message: impl Into<String>) -> Self {
         let mut path = path.into();
         if path.len() > LONGEST_POINTER {
+            // Cutting inside a UTF-8 character would panic.
             path.truncate(path.floor_char_boundary(LONGEST_POINTER));
             path.push('…');
         }
         Self { path, code, message: message.into() }
     }
 
-    /// How many problems it tells: one, or as many as it counts.
+    /// Returns how many problems it stands for: one, or the number in a `MoreProblems`.
     pub fn tells(&self) -> usize {
+        // The number is in the message only: a problem has no field for it.
         let counted = self.message.split(' ').find_map(|word| word.parse().ok());
         if self.code == ProblemCode::MoreProblems { counted.unwrap_or(1) } else { 1 }
     }
 
-    /// As others read it: its code is always there.
+    /// Returns the problem as callers read it; the code is always present.
     pub fn to_json(&self) -> Value {
         json!({ "path": self.path, "code": self.code.as_str(), "message": self.message })
     }
 }
 
-/// `/steps/0/id: message`, as a line for a reader.
+// One line for a reader: `/steps/0/id: message`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
@@ -77,23 +79,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems found so far, and the place that is being looked at.
+/// The problems found so far, and the place that is being checked.
 #[derive(Debug, Default)]
 pub struct Report {
     pointer: String,
     chapter: u32,
     found: Vec<(u32, Problem)>,
-    uncounted: usize,
+    left_out: usize,
     compared: usize,
 }
 
 impl Report {
-    /// A report about nothing yet, at the root.
+    /// Returns an empty report at the root.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `; did you mean `x`?` when a candidate is near, as long as there is time to look.
+    /// Returns `; did you mean `x`?` if a candidate is near and the report may still compare names.
     pub fn meant<'a>(&mut self, word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
         let mut compared = 0;
         let left = COMPARED.saturating_sub(self.compared);
@@ -103,26 +105,26 @@ impl Report {
     }
 
     /// Adds a problem at the current place.
-    pub fn add(&mut self, flaw: ProblemCode, message: impl Into<String>) {
-        // Twice as many as are told: some are found late and told early.
+    pub fn add(&mut self, code: ProblemCode, message: impl Into<String>) {
+        // Keep twice as many as are listed: a problem found late may belong to an early chapter.
         if self.found.len() >= 2 * MOST {
-            self.uncounted += 1;
+            self.left_out += 1;
         } else {
-            self.insist(flaw, message);
+            self.insist(code, message);
         }
     }
 
-    /// Adds a problem that is told even when there are many.
-    pub(super) fn insist(&mut self, flaw: ProblemCode, message: impl Into<String>) {
-        self.found.push((self.chapter, Problem::new(&self.pointer, flaw, message)));
+    /// Adds a problem even when there are already too many.
+    pub(super) fn insist(&mut self, code: ProblemCode, message: impl Into<String>) {
+        self.found.push((self.chapter, Problem::new(&self.pointer, code, message)));
     }
 
     /// Adds a problem at `key` of the current place.
-    pub fn add_at(&mut self, key: &str, flaw: ProblemCode, message: impl Into<String>) {
-        self.under(key, |report| report.add(flaw, message));
+    pub fn add_at(&mut self, key: &str, code: ProblemCode, message: impl Into<String>) {
+        self.under(key, |report| report.add(code, message));
     }
 
-    /// Looks at `key` of the current place for as long as `look` takes.
+    /// Calls `look` with `key` of the current place as the current place.
     pub fn under<T>(&mut self, key: &str, look: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.enter(key);
         let seen = look(self);
@@ -130,56 +132,57 @@ impl Report {
         seen
     }
 
-    /// Goes to `key` of the current place; what is handed back leads out again.
+    /// Moves to `key` of the current place; pass the returned length to `leave`.
     pub(super) fn enter(&mut self, key: &str) -> usize {
         let length = self.pointer.len();
         push_token(&mut self.pointer, key);
         length
     }
 
-    /// Goes back to where `enter` was called.
+    /// Moves back to the place where `enter` was called.
     pub(super) fn leave(&mut self, length: usize) {
         self.pointer.truncate(length);
     }
 
-    /// Looks at the item `index` of the current place for as long as `look` takes.
+    /// Calls `look` with the item `index` of the current place as the current place.
     pub fn item<T>(&mut self, index: usize, look: impl FnOnce(&mut Self) -> T) -> T {
         self.under(&index.to_string(), look)
     }
 
-    /// Begins a chapter. Problems are told by chapter, and then as they were found.
+    /// Starts a chapter. Problems are sorted by chapter, then by the order in which they were found.
     pub(super) fn chapter(&mut self, chapter: u32) {
         self.chapter = chapter;
     }
 
-    /// Moves to another place altogether.
+    /// Moves to an unrelated place.
     pub(super) fn turn_to(&mut self, chapter: u32, pointer: &str) {
         self.chapter = chapter;
         self.pointer.clear();
         self.pointer.push_str(pointer);
     }
 
-    /// The place that is being looked at.
+    /// Returns the pointer of the current place.
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// The value, when there are no problems; otherwise all of them.
+    /// Returns the value if there are no problems, otherwise all problems.
     pub fn settle<T>(mut self, value: Option<T>) -> Result<T, Vec<Problem>> {
         match value {
             Some(value) if self.found.is_empty() => return Ok(value),
+            // No value and no problem is a bug of the reader: never report success without a value.
             None if self.found.is_empty() => self.add(ProblemCode::Internal, "it cannot be read"),
             Some(_) | None => {}
         }
         Err(self.problems())
     }
 
-    /// All problems in document order, each once.
+    /// Returns all problems in document order, without duplicates.
     pub fn problems(mut self) -> Vec<Problem> {
-        let mut told = BTreeSet::new();
-        self.found.retain(|(_, problem)| told.insert(problem.clone()));
+        let mut seen = BTreeSet::new();
+        self.found.retain(|(_, problem)| seen.insert(problem.clone()));
         self.found.sort_by_key(|(chapter, _)| *chapter);
-        let beyond = self.found.len().saturating_sub(MOST) + self.uncounted;
+        let beyond = self.found.len().saturating_sub(MOST) + self.left_out;
         self.found.truncate(MOST);
         let mut problems: Vec<Problem> =
             self.found.into_iter().map(|(_, problem)| problem).collect();
@@ -191,12 +194,12 @@ impl Report {
     }
 }
 
-/// As many of them as are told, and how many there are beyond.
+/// Returns the first problems up to the limit, and one that counts the rest.
 pub fn told(problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
     let mut report = Report::new();
     for problem in problems {
         if report.found.len() >= 2 * MOST {
-            report.uncounted += 1;
+            report.left_out += 1;
         } else {
             report.found.push((0, problem));
         }
@@ -204,7 +207,7 @@ pub fn told(problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
     report.problems()
 }
 
-/// Adds one reference token to a JSON pointer.
+/// Appends one reference token to a JSON pointer, escaped by RFC 6901.
 pub fn push_token(pointer: &mut String, token: &str) {
     pointer.push('/');
     for c in token.chars() {
@@ -216,7 +219,7 @@ pub fn push_token(pointer: &mut String, token: &str) {
     }
 }
 
-/// The author's text in backticks, cut when it is long, with control characters escaped.
+/// Returns the author's text in backticks, shortened, with control characters escaped.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("`");
     for (n, c) in text.chars().enumerate() {
@@ -225,7 +228,6 @@ pub fn quoted(text: &str) -> String {
             break;
         }
         if c.is_control() {
-            // Writing to a string cannot fail.
             let _ = write!(out, "{}", c.escape_default());
         } else {
             out.push(c);
@@ -235,7 +237,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// `; did you mean `x`?` when a candidate is near.
+/// Returns `; did you mean `x`?` if a candidate is near.
 pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(word, candidates) {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_told_by_chapter_and_then_as_found() {
+    fn problems_are_sorted_by_chapter_then_discovery() {
         let mut report = Report::new();
         report.turn_to(2, "/steps/2");
         report.add(ProblemCode::BadId, "late");
@@ -269,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_a_problem_even_where_nobody_says_which() {
+    fn missing_value_without_problem_is_a_problem() {
         assert_eq!(Report::new().settle(Some(1)), Ok(1));
         let expected = Problem::new("", ProblemCode::Internal, "it cannot be read");
         assert_eq!(Report::new().settle::<()>(None), Err(vec![expected]));
     }
 
     #[test]
-    fn a_problem_is_told_once() {
+    fn problem_is_reported_once() {
         let mut report = Report::new();
         for message in ["x", "y", "x"] {
             report.add_at("a", ProblemCode::BadId, message);
@@ -286,25 +288,24 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_problems_are_told_and_the_rest_is_counted() {
-        for (there_are, last) in
+    fn problems_beyond_a_thousand_are_only_counted() {
+        for (count, last) in
             [(1_000, None), (1_001, Some(1)), (2_000, Some(1_000)), (9_000, Some(8_000))]
         {
             let mut report = Report::new();
-            (0..there_are)
-                .for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
+            (0..count).for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
             let problems = report.settle(Some(())).unwrap_err();
             assert_eq!(problems[999], Problem::new("/999", ProblemCode::BadId, "x"));
             let more = last.map(|n| {
                 Problem::new("", ProblemCode::MoreProblems, format!("there are {n} more problems"))
             });
             assert_eq!(problems.get(1_000), more.as_ref());
-            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
+            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), count);
         }
     }
 
     #[test]
-    fn what_is_found_late_may_be_told_early() {
+    fn late_problems_are_sorted_before_early_ones() {
         let mut report = Report::new();
         report.turn_to(2, "");
         (0..1_500).for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
@@ -316,22 +317,22 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_of_others_are_told_and_the_rest_is_counted() {
+    fn external_problems_beyond_a_thousand_are_only_counted() {
         let other = |n: usize| Problem::new(format!("/{n}"), ProblemCode::BadId, "x");
-        for there_are in [0, 999, 1_000, 1_001, 2_000, 2_001, 9_000] {
-            let problems = told((0..there_are).map(other));
-            let whole = there_are.min(1_000);
+        for count in [0, 999, 1_000, 1_001, 2_000, 2_001, 9_000] {
+            let problems = told((0..count).map(other));
+            let whole = count.min(1_000);
             assert_eq!(problems[..whole], (0..whole).map(other).collect::<Vec<_>>());
-            assert_eq!(problems.len(), there_are.min(1_001));
-            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
+            assert_eq!(problems.len(), count.min(1_001));
+            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), count);
         }
-        // What is said twice is not one more.
+        // A repeated problem is not counted.
         let twice = (0..1_000).chain(0..1_000).map(other);
         assert_eq!(told(twice), (0..1_000).map(other).collect::<Vec<_>>());
     }
 
     #[test]
-    fn names_are_compared_only_so_often() {
+    fn name_comparisons_are_limited() {
         let mut report = Report::new();
         let far = "far".repeat(99);
         let (hint, none) = ("; did you mean `vars`?", "");
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_never_grows_with_what_it_quotes() {
+    fn quotations_in_a_report_are_limited() {
         let mut report = Report::new();
         report.add_at(&"k".repeat(1 << 20), ProblemCode::UnknownKey, "x");
         let problems = report.settle(Some(())).unwrap_err();

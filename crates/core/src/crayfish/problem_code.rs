@@ -1,102 +1,63 @@
-//! The codes of single problems: stable words for each thing that can be wrong in a document, a
-//! request or an answer.
+//! The stable codes of single problems in a document, a request or an answer.
 //!
-//! A [`ErrorCode`](super::ErrorCode) says how a call ended; these say what is wrong at one place of it. The
-//! list is closed, and the book prints it. A message says more; only the code is a promise.
+//! An [`ErrorCode`](super::ErrorCode) describes how a call ended; a [`ProblemCode`] describes what
+//! is wrong at one place. The list is closed, and the book prints it. Messages may change, but codes
+//! may not. [`ProblemCode::cause`] explains every code.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong at one place.
+/// The stable code of one problem; [`ProblemCode::cause`] explains each.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
-    /// The text breaks the grammar.
     NotJson,
-    /// The bytes are no text.
     NotUtf8,
-    /// A key stands twice.
     DuplicateKey,
-    /// Too much stands inside each other.
     TooDeep,
-    /// There is too much of it.
     TooLarge,
-    /// There is nothing to read.
     Unreadable,
-    /// Another type is expected.
     WrongType,
-    /// The object has no such key.
     UnknownKey,
-    /// A key is not there.
     MissingKey,
-    /// Keys do not go together.
     ConflictingKeys,
-    /// There is no such step.
     UnknownKind,
-    /// It is not one of a few words.
     UnknownWord,
-    /// The number is not in its range.
     OutOfRange,
-    /// It cannot be an id.
     BadId,
-    /// Another step has this id.
     DuplicateId,
-    /// The document has too many steps.
     TooManySteps,
-    /// It cannot be such a name.
     BadName,
-    /// It cannot be handed to a program.
     BadText,
-    /// It is not a path to a value.
     BadPath,
-    /// There is no such namespace.
     UnknownNamespace,
-    /// No loop binds this local.
     UnknownLocal,
-    /// It is not known yet.
     TooEarly,
-    /// A step's output would be run.
     Injection,
-    /// There is no such step.
     UnknownStep,
-    /// The step never leaves this.
     UnknownResult,
-    /// The step has left no JSON by then.
     UnusableStep,
-    /// The path leaves the workspace.
     EscapingPath,
-    /// There is no such file.
     MissingFile,
-    /// A schema refers in a way that is refused.
     BadReference,
-    /// There is no schema of this name.
     MissingSchema,
-    /// The named schema cannot be read.
     UnreadableSchema,
-    /// The schema never ends.
     CircularSchema,
-    /// It is no schema.
     InvalidSchema,
-    /// The schemas are of several drafts.
     MixedDrafts,
-    /// Nobody asks for this output.
     UnaskedOutput,
-    /// The attempt is over.
     StaleOutput,
-    /// The value is not what its schema says.
     #[default]
     InvalidOutput,
-    /// There are more than are told.
     MoreProblems,
-    /// A fault of the engine.
     Internal,
 }
 
 impl ProblemCode {
-    /// All of them, from the text to what is sent for it.
+    /// All codes, in the order of the checks: text, document, schemas, outputs.
     pub const ALL: [Self; 39] = [
         Self::NotJson,
         Self::NotUtf8,
@@ -139,7 +100,6 @@ impl ProblemCode {
         Self::Internal,
     ];
 
-    /// As it is written.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotJson => "not_json",
@@ -184,7 +144,7 @@ impl ProblemCode {
         }
     }
 
-    /// What led to it, in one line.
+    /// Returns the cause in one line.
     pub fn cause(self) -> &'static str {
         match self {
             Self::NotJson => "the text is not strict JSON (RFC 8259)",
@@ -247,7 +207,7 @@ impl ProblemCode {
         }
     }
 
-    /// Whether it is about a value that a schema does not take.
+    /// Returns whether a schema rejected a value; such problems are journalled without a code.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
     pub(super) fn is_of_value(&self) -> bool {
         *self == Self::default()

@@ -1,4 +1,4 @@
-//! What a run of steps is made of, beside where it stands: its document, and its variables.
+//! The unchanging part of a run of steps: its document and its variables.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,27 +10,24 @@ use super::render::{self, Call, Unrendered};
 use super::state::StepsState;
 use super::walk::Steps;
 
-/// A document to be done.
+/// A checked document with the variables of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepsProgram {
-    /// The document.
     pub document: Document,
-    /// Its variables, with those of the request over them.
+    /// Its variables, replaced by those of the request where both exist.
     pub vars: Map<String, Json>,
 }
 
 impl StepsProgram {
-    /// For the interpreter.
+    /// Returns the view for the interpreter.
     pub fn steps(&self) -> Steps<'_> {
         Steps { document: &self.document, vars: &self.vars }
     }
 
-    /// The step of a key.
     pub fn step(&self, key: &Key) -> Option<StepIndex> {
         self.document.find(key.step.as_str())
     }
 
-    /// The agent step of a key.
     pub fn agent(&self, key: &Key) -> Option<&Agent> {
         match &self.document.step(self.step(key)?).kind {
             Kind::Agent(agent) => Some(agent),
@@ -38,13 +35,12 @@ impl StepsProgram {
         }
     }
 
-    /// Whether a key is one of a loop.
     pub fn is_loop(&self, key: &Key) -> bool {
         let kind = self.step(key).map(|step| &self.document.step(step).kind);
         matches!(kind, Some(Kind::ForEach(_) | Kind::While(_)))
     }
 
-    /// How often a step may be tried, in all.
+    /// Returns how many attempts a step has in all.
     pub fn tries(&self, key: &Key) -> u32 {
         match self.step(key).map(|step| &self.document.step(step).kind) {
             Some(Kind::Exec(exec)) => exec.retries.get(),
@@ -53,29 +49,29 @@ impl StepsProgram {
         }
     }
 
-    /// An exec step with its expressions filled in where a branch is.
+    /// Returns an exec step with its expressions filled in at the position of a branch.
     pub fn call(
         &self,
-        flow: &StepsState,
+        state: &StepsState,
         agent: &AgentId,
         key: &Key,
     ) -> Option<(StepIndex, Exec, Call)> {
-        let (index, branch) = (self.step(key)?, flow.branches.get(agent)?);
+        let (index, branch) = (self.step(key)?, state.branches.get(agent)?);
         let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
-        let scope = self.steps().scope(flow, branch);
+        let scope = self.steps().scope(state, branch);
         let call = render::exec(exec, &self.document.env, &scope).ok()?;
         Some((index, exec.clone(), call))
     }
 
-    /// Whether what a step is written with can be filled in where a branch is.
+    /// Checks that the expressions of a step can be filled in at the position of a branch.
     pub(crate) fn renders(
         &self,
-        flow: &StepsState,
+        state: &StepsState,
         agent: &AgentId,
         step: StepIndex,
     ) -> Result<(), Unrendered> {
-        let Some(branch) = flow.branches.get(agent) else { return Ok(()) };
-        let scope = self.steps().scope(flow, branch);
+        let Some(branch) = state.branches.get(agent) else { return Ok(()) };
+        let scope = self.steps().scope(state, branch);
         match &self.document.step(step).kind {
             Kind::Exec(exec) => render::exec(exec, &self.document.env, &scope).map(|_| ()),
             Kind::Agent(agent) => render::agent(agent, &scope).map(|_| ()),
@@ -95,7 +91,7 @@ mod tests {
     use crate::run::program::Answers;
 
     #[test]
-    fn a_program_is_called_with_what_its_strand_sees() {
+    fn program_is_rendered_with_values_of_its_branch() {
         let exec = json!({ "id": "a", "kind": "exec", "shell": "echo {{locals.x}}" });
         let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
         let each = json!({
@@ -105,8 +101,8 @@ mod tests {
         let mut play = steps(Answers::Caller, &json!([each]));
         play.start();
         let work = play.definition.work.as_deref().unwrap();
-        let flow = play.run.flow.as_deref().unwrap();
-        let called = |key: &str| work.call(flow, &AgentId::main(), &key.parse().unwrap());
+        let state = play.run.flow.as_deref().unwrap();
+        let called = |key: &str| work.call(state, &AgentId::main(), &key.parse().unwrap());
         let (index, exec, call) = called("l[0].a").unwrap();
         assert_eq!(work.document.step(index).kind, Kind::Exec(exec));
         assert_eq!(call.program, Program::Shell("echo 1".to_owned()));
@@ -115,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_are_told_from_other_steps() {
+    fn loops_are_distinguished_from_other_steps() {
         let until = json!({ "op": "exists", "path": "$.vars.list" });
         let all = json!([
             { "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "body": [] },

@@ -1,11 +1,10 @@
 //! Strict reading of JSON text.
 //!
-//! The result is an ordinary [`Value`]; what `serde_json` accepts is accepted, but for two things:
-//! a key that stands twice in an object is an error, because half of what was written would be
-//! lost, and the limit is [`LEVELS`] levels or some more instead of 128. Every fault names line, column and the
-//! JSON pointer of the value it stands in. Nothing here recurses, and time is linear, so hostile
-//! text costs no more than its length. Numbers beyond 64 bits are floating point, rounded to the
-//! nearest; those that do not fit there either are errors.
+//! The result is an ordinary [`Value`]. It accepts the same texts as `serde_json`, except that a
+//! repeated key is an error, because half of the object would be lost, and that the depth limit is
+//! [`LEVELS`] or a little more instead of 128. Every error names line, column and JSON pointer.
+//! Nothing here recurses and time is linear, so hostile text costs no more than its length.
+//! Numbers beyond 64 bits become the nearest float; those beyond a float are errors.
 
 use serde_json::{Map, Value};
 
@@ -19,26 +18,26 @@ mod scan;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// How many arrays and objects of a value may stand inside each other.
+/// How many arrays and objects of a value may be nested.
 ///
 /// Reading needs no stack, but copying, comparing, printing and dropping a [`Value`] do: up to
-/// 1.3 KiB a level without optimisation. So many levels leave a quarter of a stack of 2 MiB free,
-/// and hold the deepest document there is with a deep schema in its innermost step.
+/// 1.3 KiB a level without optimisation. This many levels leave a quarter of a 2 MiB stack free,
+/// and are enough for the deepest valid document with a deep schema in its innermost step.
 pub const LEVELS: usize = 1_200;
 
-/// What a text holds. Each holds the one before it, so whatever was read once can be read again.
+/// The role of a text. Each role contains the one before it, so a text read once can be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// A value: a document, a variable, what a step left, what was answered.
+    /// A value: a document, a variable, a result or an answer.
     Value,
-    /// A request, with values in it.
+    /// A request, with values inside.
     Request,
-    /// A record of ours, with what came in requests.
+    /// A journal record, with parts of requests inside.
     Record,
 }
 
 impl Holds {
-    /// How many levels such a text may have.
+    /// Returns how many levels such a text may have.
     pub const fn levels(self) -> usize {
         match self {
             Self::Value => LEVELS,
@@ -48,43 +47,32 @@ impl Holds {
     }
 }
 
-/// The text is not strict JSON.
+/// The error for a text that is not strict JSON, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct Unreadable {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// In bytes, from 0.
+    /// The offset in bytes, from 0.
     pub offset: usize,
-    /// The JSON pointer of the value that was being read; of the key, when it stands twice.
+    /// The JSON pointer of the value that was being read, or of a repeated key.
     pub pointer: String,
-    /// What is wrong there.
     pub reason: Reason,
 }
 
-/// What is wrong with a text that should be JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// Bytes that are not UTF-8.
     #[error("this is not UTF-8")]
     NotUtf8,
-    /// A byte order mark.
     #[error("the text begins with a byte order mark, which JSON does not have")]
     ByteOrderMark,
-    /// The text ends too early.
     #[error("the text ends where {0} is expected")]
     Ends(&'static str),
-    /// Something else stands here.
     #[error("{expected} is expected here, not {found}", found = quoted(&.found.to_string()))]
-    Unexpected {
-        /// What the grammar wants.
-        expected: &'static str,
-        /// What stands there.
-        found: char,
-    },
-    /// A word that JavaScript or Python has and JSON has not.
+    Unexpected { expected: &'static str, found: char },
+    /// A word of JavaScript or Python that JSON does not have.
     #[error("{word} is not JSON", word = quoted(.0))]
     Word(String),
     /// A number that breaks the grammar, such as `01` or `1.`.
@@ -93,28 +81,22 @@ pub enum Reason {
     /// A number that is too large for 64-bit floating point.
     #[error("the number {number} is too large", number = quoted(.0))]
     TooLarge(String),
-    /// A control character that was not escaped.
     #[error("a control character in a string must be written as an escape")]
     Control,
-    /// A backslash with something after it that means nothing.
     #[error("this escape does not exist in JSON")]
     BadEscape,
-    /// Half of a surrogate pair.
     #[error("this escape is half of a character: a lone surrogate")]
     LoneSurrogate,
-    /// A key that the object has already.
     #[error("the key {key} stands twice in this object", key = quoted(.0))]
     DuplicateKey(String),
-    /// More than so many levels.
     #[error("more than {0} arrays and objects stand inside each other")]
     TooDeep(usize),
-    /// Something after the value.
     #[error("there is more text after the JSON value")]
     Trailing,
 }
 
 impl Reason {
-    /// The stable code.
+    /// Returns the stable code of the problem.
     pub fn flaw(&self) -> ProblemCode {
         match self {
             Self::NotUtf8 => ProblemCode::NotUtf8,
@@ -134,7 +116,6 @@ impl Reason {
     }
 }
 
-/// As one of the things that are wrong with a request.
 impl From<Unreadable> for Problem {
     fn from(bad: Unreadable) -> Self {
         let message = bad.to_string();
@@ -142,17 +123,17 @@ impl From<Unreadable> for Problem {
     }
 }
 
-/// Reads bytes that hold exactly one JSON value.
+/// Reads bytes that contain exactly one JSON value.
 pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
     read_as(Holds::Value, bytes)
 }
 
-/// Reads a text that holds exactly one JSON value.
+/// Reads a text that contains exactly one JSON value.
 pub fn read_text(text: &str) -> Result<Value, Unreadable> {
     read_text_as(Holds::Value, text)
 }
 
-/// Reads bytes that hold exactly one of these.
+/// Reads bytes of a role, with its depth limit.
 pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, Unreadable> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read_text_as(holds, text),
@@ -170,17 +151,17 @@ fn read_text_as(holds: Holds, text: &str) -> Result<Value, Unreadable> {
         .map_err(|Fault { offset, reason }| unreadable(text, offset, &reader.open, reason))
 }
 
-/// A reason, and the byte it is about.
+/// A reason, and the byte offset it applies to.
 #[derive(Debug)]
 struct Fault {
     offset: usize,
     reason: Reason,
 }
 
-/// A container that is not closed yet, with what it holds so far.
+/// A container that is not closed yet, with its content so far.
 enum Open {
     Array(Vec<Value>),
-    /// The key is the one whose value is being read; none between two of them.
+    /// The key is the one whose value is being read; `None` between two values.
     Object(Map<String, Value>, Option<String>),
 }
 
@@ -197,7 +178,7 @@ impl Reader<'_> {
         }
         loop {
             let Some(mut value) = self.begin()? else { continue };
-            // Every container that this value completes is a value in its turn.
+            // A value may complete its container, which is then a value to place itself.
             loop {
                 match self.place(value)? {
                     Placed::Next => break,
@@ -208,7 +189,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a value; none when a container was opened whose first item comes next.
+    /// Reads a value; `None` if it opened a container whose first item comes next.
     fn begin(&mut self) -> Result<Option<Value>, Fault> {
         self.scanner.skip_space();
         let opened = match self.scanner.peek() {
@@ -232,7 +213,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts a finished value where it belongs and reads what follows it.
+    /// Puts a finished value into its container and reads the separator after it.
     fn place(&mut self, value: Value) -> Result<Placed, Fault> {
         self.scanner.skip_space();
         let (close, expected) = match self.open.last_mut() {
@@ -261,7 +242,7 @@ impl Reader<'_> {
         }
     }
 
-    /// In an object: reads the next key and its colon.
+    /// Reads the next key and its colon, if the innermost container is an object.
     fn key(&mut self) -> Result<(), Fault> {
         let Some(Open::Object(fields, key)) = self.open.last_mut() else {
             return Ok(());
@@ -283,13 +264,13 @@ impl Reader<'_> {
     }
 }
 
-/// Where a finished value went.
+/// The place where a finished value went.
 enum Placed {
-    /// Into a container that goes on.
+    /// Into a container that has more items.
     Next,
     /// Into a container that it completed.
     Closed(Value),
-    /// Nowhere: it is the document.
+    /// Nowhere: it is the whole document.
     Whole(Value),
 }
 

@@ -1,7 +1,7 @@
-//! What a step really does, once its expressions are filled in.
+//! A step with its expressions filled in.
 //!
-//! One step has one room ([`LIMIT`](super::template::LIMIT)) for everything it fills in. A fault
-//! names the place in the step, as a JSON pointer below it, and the expression.
+//! Everything that one step fills in shares one size budget ([`LIMIT`](super::template::LIMIT)).
+//! An error names the place in the step, as a JSON pointer, and the expression. Nothing runs here.
 
 use std::collections::BTreeMap;
 
@@ -38,21 +38,20 @@ impl Namespaces for Visible<'_> {
 /// An exec step with its expressions filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What is run.
     pub program: Program,
-    /// Variables of the document, and over them those of the step.
+    /// Environment variables; those of the step replace those of the document.
     pub env: BTreeMap<String, String>,
-    /// The paths of the file contracts, in their order.
+    /// The paths of the input contracts, in their order.
     pub inputs: Vec<String>,
-    /// The paths of the file contracts, in their order.
+    /// The paths of the output contracts, in their order.
     pub outputs: Vec<String>,
-    /// What a stream step reads; none when it reads nothing.
+    /// The value for stdin of a stream step, if it reads one.
     pub input: Option<Value>,
 }
 
 impl Call {
-    /// Where in its step that stands which no program can be handed: arguments and variables end at
-    /// a NUL byte.
+    /// Returns the pointer of the first text with a NUL byte. The operating system ends arguments and
+    /// variables at NUL, so a program would receive less than was written.
     pub fn nul(&self) -> Option<String> {
         let is_cut = |text: &String| text.contains('\0');
         let program = match &self.program {
@@ -67,52 +66,41 @@ impl Call {
     }
 }
 
-/// What an exec step runs.
+/// The command of an exec step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// A text for `bash -c`.
     Shell(String),
     /// A program and its arguments.
-    Cmd {
-        /// The program.
-        cmd: String,
-        /// Its arguments.
-        args: Vec<String>,
-    },
+    Cmd { cmd: String, args: Vec<String> },
 }
 
-/// What an agent step asks, with its expressions filled in.
+/// The request of an agent step, with its expressions filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The instructions.
     pub prompt: String,
-    /// What they are about.
     pub input: Option<Value>,
 }
 
-/// A step whose expressions cannot be filled in.
+/// The error for a step whose expressions cannot be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {at}: {cause}")]
 pub struct Unrendered {
-    /// Where: a JSON pointer.
+    /// The JSON pointer.
     pub at: String,
-    /// What the pointer starts at.
     pub below: Below,
-    /// Why.
     pub cause: Unfilled,
 }
 
-/// What a pointer starts at.
+/// The value that a pointer starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// The step.
     Step,
-    /// The document.
     Document,
 }
 
 impl Unrendered {
-    /// The same, with a pointer that starts at the document in which the step stands at `step`.
+    /// Returns the error with a pointer from the document; `step` is the pointer of the step.
     #[must_use]
     pub fn of_document(self, step: &str) -> Self {
         match self.below {
@@ -124,7 +112,7 @@ impl Unrendered {
     }
 }
 
-/// Fills in what an exec step is written with; `env` is the one of its document.
+/// Fills in the expressions of an exec step; `env` belongs to its document.
 pub fn exec(
     exec: &Exec,
     env: &BTreeMap<String, Template>,
@@ -142,9 +130,11 @@ pub fn exec(
             Program::Cmd { cmd, args: filled }
         }
     };
+    // Those of the document first, so that those of the step replace them.
     let mut variables = BTreeMap::new();
     for (name, value) in env {
         let filled = filler.text(value, || pointer("/env", name));
+        // The document's `env` is not inside the step, so its pointer must not get the step's prefix.
         let of_document = |unrendered| Unrendered { below: Below::Document, ..unrendered };
         variables.insert(name.clone(), filled.map_err(of_document)?);
     }
@@ -170,6 +160,7 @@ pub fn exec(
 
 fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
     let nothing = || {
+        // Distinguish a step that has not run from one without a value at the path.
         let is_done = names.named(Root::Results, from.step.as_str()).is_some();
         Unfilled::NoInput { step: from.step.clone(), path: is_done.then(|| from.path.to_string()) }
     };
@@ -177,7 +168,7 @@ fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
     from.lookup(names).cloned().ok_or_else(unread)
 }
 
-/// Fills in what an agent step asks.
+/// Fills in the expressions of an agent step.
 pub fn agent(agent: &Agent, names: &dyn Namespaces) -> Result<Question, Unrendered> {
     let mut filler = Filler { names, room: Room::new() };
     let prompt = filler.text(&agent.prompt, || "/prompt".into())?;

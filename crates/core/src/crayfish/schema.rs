@@ -1,16 +1,13 @@
-//! JSON Schemas of what callers and authors write and read: documents, requests, replies.
+//! JSON Schemas for documents, requests and replies.
 //!
-//! They are written by hand for editors and for tool descriptions: plain types, optional means
-//! absent, nothing is nullable. They describe the shape; what depends on other places (ids that
-//! are taken, locals that are not bound) only [`Document::parse`](super::Document::parse) tells.
+//! They are written by hand for editors and tool descriptions: plain types, optional means absent,
+//! nothing is nullable. They describe the shape only. Rules between places, such as unique ids or
+//! bound locals, are checked by [`Document::parse`](super::Document::parse).
 
-/// The schema of a document.
 pub const DOCUMENT: &str = include_str!("schema/document.json");
 
-/// The schema of a request.
 pub const REQUEST: &str = include_str!("schema/request.json");
 
-/// The schema of a reply.
 pub const REPLY: &str = include_str!("schema/reply.json");
 
 #[cfg(test)]

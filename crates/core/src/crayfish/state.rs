@@ -1,9 +1,10 @@
-//! Where a run of steps stands: its branches, and what is done.
+//! The state of a run of steps: its branches and its results.
 //!
 //! A branch is a thread of control: the document from its top, or one iteration of a parallel loop.
-//! Everything here is a fold of [`StepEvent`]s, which say what is so from now on; the document is not
-//! known here. A result is stored once under its key and never changes, so whatever was read from it
-//! can be read again: a loop remembers which result its list was found in, not the list.
+//! The state is a fold of [`StepEvent`]s and does not know the document. A result is stored once
+//! under its key and never changes, so a value read from it can be read again. A loop therefore
+//! remembers which result contains its list, not the list itself.
+//! [`super::walk`] decides the next event; [`branch`] has the position of each branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,182 +31,164 @@ mod tests;
 pub use branch::{Branch, LoopFrame, Position};
 pub(crate) use offers::Offer;
 
-/// The most bytes of all results of a run: each reply holds them, the latest twice, and each call may
-/// echo them.
+/// The most bytes of all results of a run. Every reply contains them, the latest twice, and every
+/// call may send them back.
 pub const MOST_KEPT: u64 = 24 * 1024 * 1024;
 
-/// A run of steps.
+/// The state of a run of steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StepsState {
-    /// What is done, by key.
+    /// Results by key.
     pub results: BTreeMap<Key, Stored>,
-    /// How many bytes that is.
+    /// The size of all results in bytes.
     #[serde(default)]
     pub kept: u64,
-    /// Of each step that was reached: the key of the latest result, in the order of iterations.
+    /// The key of the latest result of each step that was reached, in the order of iterations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latest: BTreeMap<StepId, Key>,
-    /// Which attempt of an agent step was asked for last.
+    /// The attempt of each agent step that was requested last.
     pub attempts: BTreeMap<Key, u32>,
     /// The branches that have not ended.
     pub branches: BTreeMap<AgentId, Branch>,
-    /// Those of them that have something to do next, in the order of their birth.
+    /// The branches that can continue, oldest first.
     pub ready: BTreeSet<(u64, AgentId)>,
-    /// How many branches there have been.
+    /// How many branches have been created.
     pub begun: u64,
-    /// How many iterations there have been.
+    /// How many iterations have begun.
     #[serde(default)]
     pub turned: u64,
-    /// What was wrong with the last output for an agent step that is asked again.
+    /// The errors of the last output, for an agent step that asks again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub complaints: BTreeMap<Key, Vec<Problem>>,
-    /// The conversations that steps share, by their label.
+    /// The conversations that steps share, by label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<String, SessionId>,
-    /// Where branches wait for each other.
+    /// The gates at which branches wait for each other.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gates: BTreeMap<Gate, Passage>,
-    /// What the caller handed in and no step has taken yet, by the name it came under.
+    /// Outputs of the caller that no step has taken yet, by the name they were sent under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub offers: BTreeMap<String, Output>,
     /// The attempts that the caller says it answers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<Key, u32>,
-    /// What the caller handed in for an attempt that is over.
+    /// Outputs of the caller for attempts that are over.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stale: BTreeSet<String>,
 }
 
-/// What an agent step leaves whose answer is valid.
+/// Returns the result of an agent step with a valid answer.
 pub fn accepted(answer: Json) -> Json {
     let fields = [("ok", true.into()), ("json", answer)];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Something that is so from now on, of one branch.
+/// An event of one branch. The variants are journalled, so their names and fields are stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepEvent {
-    /// It exists.
+    /// The branch was created.
     Begun {
-        /// The iterations that it was born into.
+        /// The iterations around it at its creation.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         born: Vec<Iteration>,
-        /// Whose loop it is an iteration of.
+        /// The branch whose parallel loop it is an iteration of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<AgentId>,
     },
-    /// It is at a step, which is being done.
+    /// The branch is executing a step.
     Entered {
-        /// The step.
         step: StepId,
-        /// The gate that it passes, and how many may be inside.
+        /// The gate that it passes, and how many branches may be inside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gate: Option<(Gate, u32)>,
     },
-    /// It waits until another branch has left a gate.
+    /// The branch waits until another one has left a gate.
     Parked {
-        /// The gate.
         gate: Gate,
-        /// How many may be inside.
+        /// How many branches may be inside.
         most: u32,
     },
-    /// The caller says what it knows.
+    /// A call brought outputs and results.
     Called(Box<Call>),
     /// A step takes an output of the caller.
     Takes {
-        /// The name it came under.
+        /// The name it was sent under.
         name: String,
     },
     /// An output of the caller is for an attempt that is over.
     Ignores {
-        /// The name it came under.
+        /// The name it was sent under.
         name: String,
     },
-    /// An agent step asks for this attempt.
+    /// An agent step asks for an attempt.
     Asks {
-        /// The step.
         key: Key,
-        /// Which attempt, from 1.
+        /// The attempt, from 1.
         attempt: u32,
-        /// What was wrong with the one before.
+        /// The errors of the attempt before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         errors: Vec<Problem>,
     },
-    /// Later steps with this label go on in this conversation.
-    Keeps {
-        /// The label.
-        label: String,
-        /// The conversation.
-        session: SessionId,
-    },
-    /// A step is done.
-    Done {
-        /// The step.
-        key: Key,
-        /// What it left.
-        stored: Stored,
-    },
-    /// A step had been done already.
-    Met {
-        /// The step.
-        key: Key,
-    },
-    /// It enters a loop.
+    /// Later steps with this label continue this conversation.
+    Keeps { label: String, session: SessionId },
+    /// A step has a result.
+    Done { key: Key, stored: Stored },
+    /// A step already had a result, which is used.
+    Met { key: Key },
+    /// The branch enters a loop.
     Loops {
-        /// The loop.
         turning: LoopFrame,
-        /// The steps of its body whose earlier results are not seen any more.
+        /// The steps of its body whose earlier results become invisible.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hides: Vec<StepId>,
     },
-    /// An iteration of its innermost loop begins.
+    /// An iteration of the innermost loop begins.
     Turns {
-        /// Which, from 0.
+        /// The iteration, from 0.
         number: u32,
     },
-    /// The iterations of its innermost loop begin, each as a branch of its own.
+    /// The iterations of the innermost loop begin, each as a branch.
     Splits,
-    /// It leaves its innermost loop.
+    /// The branch leaves its innermost loop.
     Leaves,
-    /// It fails at a step.
+    /// The branch fails at a step.
     Fails {
-        /// The step.
         key: Key,
-        /// What it left all the same.
+        /// The result of the failed step, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stored: Option<Stored>,
-        /// Whether a loop around it collects what fails.
+        /// Whether a loop around it collects failures.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         contained: bool,
     },
-    /// It does the step again that failed.
+    /// The branch repeats the step that failed.
     Revived,
-    /// It has come to its end.
+    /// The branch has ended.
     Ended,
 }
 
 impl StepsState {
-    /// What was stored and has to be read before anything is decided.
+    /// Iterates over the results whose JSON must be loaded before the next decision.
     pub fn unread(&self) -> impl Iterator<Item = (&Key, &Value)> {
         let unread = self.results.iter().filter(|(_, stored)| stored.json().is_none());
         unread.map(|(key, stored)| (key, &stored.value))
     }
 
-    /// What a stored result says.
+    /// Sets the loaded JSON of a result.
     pub fn read(&mut self, key: &Key, json: Json) {
         if let Some(stored) = self.results.get_mut(key) {
             stored.read = Read(Some(Arc::new(json)));
         }
     }
 
-    /// Makes `fact` so, of `agent`. A fact about a branch that is not there changes nothing.
-    pub fn apply(&mut self, agent: &AgentId, fact: &StepEvent) {
-        match fact {
+    /// Applies an event of `agent`. An event about an unknown branch changes nothing.
+    pub fn apply(&mut self, agent: &AgentId, event: &StepEvent) {
+        match event {
             StepEvent::Begun { born, parent } => self.begin(agent, born.clone(), parent.clone()),
             StepEvent::Asks { key, attempt, errors } => {
                 if !self.attempts.contains_key(key) {
-                    // What was said of its step was said of this key.
+                    // The caller gave an attempt for the step's id: it applied to this key only.
                     self.attempts.remove(&Key::plain(key.step.clone()));
                 }
                 self.attempts.insert(key.clone(), *attempt);
@@ -225,7 +208,7 @@ impl StepsState {
                 if let Some((gate, most)) = gate {
                     self.pass(agent, gate, *most);
                 }
-                self.moves(agent, fact);
+                self.moves(agent, event);
             }
             StepEvent::Fails { key, stored, contained } => {
                 if let Some(stored) = stored {
@@ -246,24 +229,27 @@ impl StepsState {
             | StepEvent::Turns { .. }
             | StepEvent::Splits
             | StepEvent::Leaves => {
-                let turns = matches!(fact, StepEvent::Turns { .. });
+                let turns = matches!(event, StepEvent::Turns { .. });
                 self.turned = self.turned.saturating_add(turns.into());
-                self.moves(agent, fact);
+                self.moves(agent, event);
             }
         }
         self.look(agent);
     }
 
     fn store(&mut self, key: &Key, stored: &Stored) {
+        // A result that is replaced gives its bytes back below.
         self.kept = self.kept.saturating_add(stored.value.len());
         if let Some(before) = self.results.insert(key.clone(), stored.clone()) {
             self.kept = self.kept.saturating_sub(before.value.len());
         }
     }
 
-    /// What a caller brought is a result when its step is reached, not before.
+    /// Makes a result the latest one of its step. A result that a caller brought becomes visible only
+    /// here, when its step is reached.
     fn reach(&mut self, key: &Key) {
         let latest = self.latest.entry(key.step.clone()).or_insert_with(|| key.clone());
+        // Parallel iterations finish in any order, but the latest is the one with the highest number.
         if *latest < *key {
             latest.clone_from(key);
         }
@@ -281,29 +267,31 @@ impl StepsState {
         for (key, stored) in &call.results {
             self.store(key, stored);
         }
+        // With a journal the run knows its attempts; without one only the caller does.
         if call.alone {
             self.attempts.clone_from(&call.attempts);
         }
         self.offers.clone_from(&call.outputs);
         self.claims.clone_from(&call.attempts);
+        // Outputs belong to one call: what it did not use is not kept for the next.
         self.stale.clear();
     }
 
-    /// What an earlier call handed in is not waited for.
+    /// Drops what an earlier call brought: it does not apply to the next one.
     pub fn forget_call(&mut self) {
         self.offers.clear();
         self.claims.clear();
         self.stale.clear();
     }
 
-    fn moves(&mut self, agent: &AgentId, fact: &StepEvent) {
+    fn moves(&mut self, agent: &AgentId, event: &StepEvent) {
         self.leaves_the_start(agent);
         if let Some(branch) = self.branches.get_mut(agent) {
-            branch.moves(fact);
+            branch.moves(event);
         }
     }
 
-    /// Whoever has begun is not idle any more.
+    /// Counts a branch that leaves its start as no longer idle in its parent.
     fn leaves_the_start(&mut self, agent: &AgentId) {
         if self.branches.get(agent).is_some_and(|branch| branch.at == Position::Start)
             && let Some(Position::Waits { idle, .. }) = self.parent_at(agent)
@@ -333,7 +321,7 @@ impl StepsState {
         }
     }
 
-    /// A branch that has ended is counted by its parent, which remembers what the last item saw.
+    /// Ends a branch: its parent counts it, and keeps what the last iteration could see.
     fn end(&mut self, agent: &AgentId) {
         self.leaves_the_start(agent);
         let Some(branch) = self.branches.remove(agent) else { return };
@@ -344,10 +332,12 @@ impl StepsState {
         else {
             return;
         };
-        let count = parent.loops.last().and_then(|turning| turning.count);
+        let count = parent.loops.last().and_then(|frame| frame.count);
+        // Steps after the loop see the results of its last item, whichever iteration ends last.
         let is_last = branch.born.last().map(|born| born.number.saturating_add(1)) == count;
         if let Position::Waits { left, failed, last, .. } = &mut parent.at {
             *left = left.saturating_sub(1);
+            // A collected failure was counted when it happened; its end takes it back.
             if matches!(branch.at, Position::Failed(_)) {
                 *failed = failed.saturating_sub(1);
             }
@@ -362,6 +352,7 @@ impl StepsState {
         self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
         let Some(branch) = self.branches.get_mut(agent) else { return };
+        // A second failure of the same branch must not be counted twice by its parents.
         if matches!(branch.at, Position::Failed(_)) {
             return;
         }
@@ -387,18 +378,20 @@ impl StepsState {
         }
     }
 
-    /// Every loop around a branch that failed for good begins no other iteration.
+    /// Adjusts the number of permanent failures in every loop around a branch: such a loop begins no
+    /// other iteration.
     fn count_broken(&mut self, agent: &AgentId, more: i32) {
         let mut around = self.branches.get(agent).and_then(|branch| branch.parent.clone());
         while let Some(branch) = around.as_ref().and_then(|parent| self.branches.get_mut(parent)) {
             if let Position::Waits { broken, .. } = &mut branch.at {
                 *broken = broken.saturating_add_signed(more);
             }
+            // Loops may be nested, and each of them must stop.
             around.clone_from(&branch.parent);
         }
     }
 
-    /// Whether a branch has something to do next.
+    /// Updates whether a branch can continue.
     fn look(&mut self, agent: &AgentId) {
         let Some(branch) = self.branches.get(agent) else { return };
         let place = (branch.number, agent.clone());
@@ -408,7 +401,7 @@ impl StepsState {
             | Position::Behind(_)
             | Position::Body
             | Position::Round => !self.is_parked(&place),
-            // What failed in an iteration that is collected ends it, once nothing runs there.
+            // A collected failure ends the loop once all remaining iterations have failed or not begun.
             Position::Waits { left, idle, failed, .. } => {
                 *left == 0 || (*failed > 0 && *left == failed.saturating_add(*idle))
             }
@@ -421,19 +414,20 @@ impl StepsState {
         }
     }
 
-    /// The branch that is to go on next.
+    /// Returns the branch that continues next: the oldest one that may.
     pub fn next_ready(&self) -> Option<&AgentId> {
         let ready = self.ready.iter().map(|(_, agent)| agent);
-        ready.chain(self.next_admitted()).find(|agent| self.may_go_on(agent))
+        // Branches at an open gate come after those that wait for nothing.
+        ready.chain(self.next_admitted()).find(|agent| self.may_continue(agent))
     }
 
-    /// When an iteration of a loop has failed, no other one begins.
-    pub(super) fn may_go_on(&self, agent: &AgentId) -> bool {
+    /// Returns whether a branch may continue. After a failure in a loop, no other iteration begins.
+    pub(super) fn may_continue(&self, agent: &AgentId) -> bool {
         let branch = self.branches.get(agent);
         branch.is_some_and(|branch| branch.at != Position::Start || !self.is_doomed(branch))
     }
 
-    /// Whether something has failed in the loop that a branch was born into.
+    /// Returns whether an iteration of the branch's loop has failed.
     fn is_doomed(&self, branch: &Branch) -> bool {
         let parent = branch.parent.as_ref().and_then(|parent| self.branches.get(parent));
         let at = parent.map(|parent| &parent.at);

@@ -1,4 +1,4 @@
-//! The value that a step left.
+//! The stored result of a step.
 
 use std::sync::Arc;
 
@@ -7,20 +7,19 @@ use serde_json::Value as Json;
 
 use crate::value::{Hash, Value};
 
-/// What a step left.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The result as the text of a JSON value.
+    /// The JSON text of the result.
     pub value: Value,
-    /// Whether it went well: only then is it never done again.
+    /// Whether the step succeeded; only then it never runs again.
     pub ok: bool,
-    /// The same, read. Not journalled: whoever takes up a run reads it again.
+    /// The parsed result. It is not journalled: a process that resumes the run parses it again.
     #[serde(skip)]
     pub read: Read,
 }
 
-/// What a text means, once it was read. It says nothing that the text does not say, so it is never a
-/// difference.
+/// The parsed form of a text. It adds no information to the text, so all values compare equal.
 #[derive(Debug, Clone, Default)]
 pub struct Read(pub Option<Arc<Json>>);
 
@@ -33,7 +32,7 @@ impl PartialEq for Read {
 impl Eq for Read {}
 
 impl Stored {
-    /// A result of any length: a long one goes through `store`.
+    /// Returns a result of any size; `store` receives a large one.
     pub fn keep<E>(
         json: Json,
         ok: bool,
@@ -43,19 +42,18 @@ impl Stored {
         Ok(Self { value, ok, read: Read(Some(Arc::new(json))) })
     }
 
-    /// A small result.
     pub fn inline(json: Json, ok: bool) -> Self {
         let value = Value::Inline(written(&json));
         Self { value, ok, read: Read(Some(Arc::new(json))) }
     }
 
-    /// The result, if it was read.
+    /// Returns the parsed result, if it is loaded.
     pub fn json(&self) -> Option<&Json> {
         self.read.0.as_deref()
     }
 }
 
-/// The text of a value. It is what its `Display` writes, in half the time.
+/// Returns the text of a value, twice as fast as its `Display`.
 pub fn written(json: &Json) -> String {
     serde_json::to_string(json).unwrap_or_else(|_| json.to_string())
 }

@@ -1,9 +1,9 @@
-//! Text with expressions in it: `deploy {{vars.name}} to {{ locals.host.names[0] }}`.
+//! Text with expressions: `deploy {{vars.name}} to {{ locals.host.names[0] }}`.
 //!
-//! One pass: what is filled in is never read again. Braces that do not hold a path of names are
-//! text, so `{{.Name}}`, `{{` and `}}` stay as they are; a path into an unknown namespace is an
-//! error. Objects and arrays are filled in as compact JSON, null as nothing. A lone expression in
-//! an agent's `input` keeps its type: that is [`Shape`].
+//! Filling in takes one pass: a filled-in value is never scanned for expressions. Braces that do
+//! not contain a path are text, so `{{.Name}}`, `{{` and `}}` stay unchanged; a path into an unknown
+//! namespace is an error. Objects and arrays become compact JSON, null becomes nothing. A lone
+//! expression in an agent's `input` keeps its type: see [`Shape`].
 
 use serde_json::Value;
 
@@ -20,42 +20,36 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-/// A text with expressions in it, or without.
+/// A text with any number of expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Text as it stands.
     Text(String),
-    /// The value of an expression.
     Value(Path),
 }
 
-/// Why a template could not be filled in.
+/// The reason why a template could not be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfilled {
-    /// An expression that leads nowhere.
+    /// An expression without a value.
     #[error("`{{{{{expression}}}}}` has no value here", expression = .0.expression())]
     Unknown(Path),
-    /// What another step left does not hold what is to be read.
+    /// The result of another step does not contain the value to read.
     #[error("{}", no_input(.step, .path.as_deref()))]
     NoInput {
-        /// The other step.
         step: StepId,
-        /// The way from its `json`; none when it has not been done.
+        /// The path inside its `json`; `None` if the step has not run.
         path: Option<String>,
     },
-    /// The result would be too large or too deep.
     #[error(transparent)]
     Overflow(#[from] Overflow),
 }
 
 impl Part {
-    /// The path of an expression.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Text(_) => None,
@@ -65,7 +59,7 @@ impl Part {
 }
 
 impl Template {
-    /// Reads a template; every expression that cannot be right is told, and left out.
+    /// Reads a template, and returns an error for every invalid expression, which is left out.
     pub fn read(text: &str) -> (Self, Vec<BadPath>) {
         let (mut parts, mut faults) = (Vec::new(), Vec::new());
         let (mut rest, mut looked) = (text, 0);
@@ -87,24 +81,22 @@ impl Template {
         (Self { parts }, faults)
     }
 
-    /// A template without a fault.
     #[cfg(test)]
     pub(super) fn parse(text: &str) -> Result<Self, Vec<BadPath>> {
         let (template, faults) = Self::read(text);
         if faults.is_empty() { Ok(template) } else { Err(faults) }
     }
 
-    /// The pieces, in order; two texts never follow each other.
+    /// Returns the pieces in order; two texts are never adjacent.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The paths of its expressions, in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(Part::path)
     }
 
-    /// The path, when the template is one expression and nothing else.
+    /// Returns the path if the template is one expression and nothing else.
     pub fn lone(&self) -> Option<&Path> {
         match self.parts.as_slice() {
             [Part::Value(path)] => Some(path),
@@ -112,12 +104,12 @@ impl Template {
         }
     }
 
-    /// The text with every expression filled in.
+    /// Returns the text with every expression filled in.
     pub fn fill(&self, names: &dyn Namespaces) -> Result<String, Unfilled> {
         self.fill_into(names, &mut Room::new())
     }
 
-    /// The same, within what room is left.
+    /// Fills in the text within the remaining size budget.
     pub(super) fn fill_into(
         &self,
         names: &dyn Namespaces,
@@ -150,10 +142,11 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-/// `{{ path }}` at the beginning of `text`: the path as written, read, and what is left.
+/// Splits `{{ path }}` from the beginning of `text`: its text, its segments, and the rest.
 fn braces(text: &str) -> Option<(&str, Vec<Segment>, &str)> {
     let inside = text.strip_prefix("{{")?.trim_ascii_start();
     let (first, tail) = path::key(inside)?;
+    // `{{1.5}}` cannot be a namespace: it is text.
     if first.starts_with(|c: char| c.is_numeric()) {
         return None;
     }

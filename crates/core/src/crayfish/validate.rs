@@ -1,9 +1,9 @@
 //! Checks a whole document before anything runs, and builds the [`Document`].
 //!
-//! All problems are told, in document order, each with its JSON pointer. Steps are visited with an
+//! All problems are reported in document order, each with its JSON pointer. Steps are visited with an
 //! explicit stack, so nesting costs no stack space; beyond [`NESTING`] levels or [`STEPS`] steps a
-//! document is refused. What only a run can know (does this value exist, is that an array) is not
-//! checked here, nor are JSON Schemas: see [`Document::schemas`].
+//! document is refused. Facts that only a run can know, such as whether a value exists, are not
+//! checked here. JSON Schemas are not checked either: see [`Document::schemas`].
 
 use serde_json::Value;
 
@@ -32,13 +32,13 @@ mod top;
 mod unfinished;
 mod walk;
 
-/// How many steps may stand inside each other.
+/// How many levels of steps may be nested.
 pub const NESTING: usize = 500;
 
 /// How many steps a document may have.
 pub const STEPS: usize = 1_000_000;
 
-/// How large a document may be.
+/// The size limits of a document; tests use small ones.
 #[derive(Clone, Copy)]
 struct Limits {
     nesting: usize,
@@ -46,12 +46,13 @@ struct Limits {
 }
 
 impl Document {
-    /// Checks a document and reads it; otherwise all that is wrong with it, in document order.
+    /// Checks and reads a document, or returns all its problems in document order.
     pub fn parse(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
         let (head, steps) = top::head(&mut report, value);
         let mut walk = Walk::new(report, steps, Limits { nesting: NESTING, steps: STEPS });
         walk.steps(steps);
+        // After all steps, because `inputFrom` may name a later one.
         walk.sources();
         let document = walk.assemble().zip(head).map(|((steps, top, by_id), head)| Self {
             name: head.name,

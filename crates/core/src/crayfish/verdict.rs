@@ -1,15 +1,14 @@
-//! Whether an output is valid by the schema of its step.
+//! The result of checking an output against the schema of its step.
 
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 
-/// Whether an output is what was asked for.
+/// The result of checking an output against its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is.
     Valid,
-    /// It is not, for these reasons.
+    /// The reasons why it is invalid.
     Invalid(Vec<Problem>),
 }

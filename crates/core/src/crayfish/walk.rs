@@ -1,8 +1,8 @@
-//! The interpreter: what a branch comes to next.
+//! The interpreter: it decides the next event of a branch.
 //!
-//! It looks at the document and at where the [`StepsState`] stands, and names one thing at a time; whoever
-//! asked makes it so, and asks again. An `if` leaves no trace: its condition is weighed on the way.
-//! Nothing is done here: a step that has to be done is only named.
+//! It reads the document and the [`StepsState`] and returns one [`Next`] at a time; the caller
+//! applies it and asks again. An `if` leaves no event: its condition is evaluated on the way.
+//! Nothing runs here: a step that has to run is only named.
 
 use serde_json::{Map, Value as Json};
 
@@ -22,60 +22,51 @@ mod tests;
 
 pub use scope::Scope;
 
-/// What a run of steps is made of, beside where it stands.
+/// The document and variables of a run, without its state.
 #[derive(Clone, Copy)]
 pub struct Steps<'a> {
-    /// The document.
     pub document: &'a Document,
-    /// Its variables, with those of the request over them.
+    /// Its variables, replaced by those of the request where both exist.
     pub vars: &'a Map<String, Json>,
 }
 
-/// What a branch comes to.
+/// The next thing that happens to a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// This is so.
+    /// An event to apply.
     StepEvent(StepEvent),
-    /// These iterations begin, each as a branch of its own, and this one waits for them.
+    /// Iterations begin, each as a branch, and this branch waits for them.
     Splits {
-        /// The loop.
         of: StepId,
-        /// How many.
         count: u32,
     },
-    /// This step is to be done.
+    /// A step has to run.
     Does {
-        /// The step.
         step: StepIndex,
-        /// Its key.
         key: Key,
     },
-    /// It cannot go on.
     Fails(Stuck),
 }
 
-/// Why a branch cannot go on.
+/// The reason why a branch cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
-    /// The stable code.
     pub code: ErrorCode,
-    /// The step at which it fails.
     pub key: Key,
-    /// What happened.
     pub message: String,
 }
 
-/// The most iterations of parallel loops: all of them are there at the same time.
+/// The most iterations of parallel loops at the same time, since each is a branch in memory.
 pub const MOST_STRANDS: u32 = 10_000;
 
 /// The most iterations of all loops of a run.
 pub const MOST_TURNS: u64 = 1_000_000;
 
 impl<'a> Steps<'a> {
-    /// What `agent` comes to next; none while it has to wait.
-    pub fn next(&self, flow: &StepsState, agent: &AgentId) -> Option<Next> {
-        let branch = flow.branches.get(agent)?;
-        let scope = Scope { steps: *self, flow, branch };
+    /// Returns what happens next to `agent`, or `None` while it waits.
+    pub fn next(&self, state: &StepsState, agent: &AgentId) -> Option<Next> {
+        let branch = state.branches.get(agent)?;
+        let scope = Scope { steps: *self, state, branch };
         Some(match &branch.at {
             Position::Start => scope.first(self.outermost(branch)),
             Position::Body => scope.first(self.body(branch)),
@@ -87,7 +78,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// The list that a branch goes through.
+    /// Returns the list that a branch runs through.
     fn outermost(&self, branch: &Branch) -> &'a [StepIndex] {
         match branch.born.last().and_then(|born| self.document.find(born.of.as_str())) {
             Some(step) => self.list(step, List::Body),
@@ -118,23 +109,22 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// What follows structurally.
+/// The next position in the structure of the document.
 enum Way {
     /// This step.
     To(StepIndex),
     /// The end of an iteration of the innermost loop.
     Around(StepIndex),
-    /// The end of the branch.
     End,
 }
 
 impl Scope<'_> {
-    /// The first step of a list, or what is behind an empty one.
+    /// Returns the first step of a list, or the position after an empty list.
     fn first(&self, list: &[StepIndex]) -> Next {
         match list.first() {
             Some(step) => self.to(Way::To(*step)),
             None => {
-                // A branch at its start is in no loop of its own.
+                // A branch at its start is in no loop of its own, so an empty list ends it.
                 match self.steps.innermost(self.branch) {
                     Some(around) => self.to(Way::Around(around)),
                     None => Next::StepEvent(StepEvent::Ended),
@@ -147,7 +137,7 @@ impl Scope<'_> {
         self.to(self.after(step))
     }
 
-    /// What comes after a step: its neighbour, or whatever it stands in.
+    /// Returns the position after a step: its neighbour, or the position after the step around it.
     fn after(&self, mut step: StepIndex) -> Way {
         let document = self.steps.document;
         loop {
@@ -160,6 +150,7 @@ impl Scope<'_> {
             }
             let Some(parent) = place.parent else { return Way::End };
             match &document.step(parent).kind {
+                // The branch is one iteration of this loop: its end is the end of the branch, not a new round.
                 Kind::ForEach(_) | Kind::While(_) if self.is_born_into(parent) => return Way::End,
                 Kind::ForEach(_) | Kind::While(_) => return Way::Around(parent),
                 Kind::If(_) | Kind::Exec(_) | Kind::Agent(_) => step = parent,
@@ -167,13 +158,13 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether the branch is an iteration of this loop.
+    /// Returns whether the branch is an iteration of this loop.
     fn is_born_into(&self, step: StepIndex) -> bool {
         let own = self.branch.born.last().filter(|_| self.branch.loops.is_empty());
         own.is_some_and(|own| own.of == self.steps.document.step(step).id)
     }
 
-    /// Goes on until something has to be said.
+    /// Follows the structure until there is an event, a step or a failure.
     fn to(&self, mut way: Way) -> Next {
         loop {
             let step = match way {
@@ -184,7 +175,8 @@ impl Scope<'_> {
             let key = self.branch.key(&self.steps.document.step(step).id);
             match &self.steps.document.step(step).kind {
                 Kind::Exec(_) | Kind::Agent(_) => {
-                    let known = self.flow.results.get(&key).is_some_and(|stored| stored.ok);
+                    // A failed result does not count: its step runs again.
+                    let known = self.state.results.get(&key).is_some_and(|stored| stored.ok);
                     return if known {
                         Next::StepEvent(StepEvent::Met { key })
                     } else {
@@ -206,7 +198,7 @@ impl Scope<'_> {
     }
 
     fn number(&self) -> u32 {
-        self.branch.loops.last().map_or(0, |turning| turning.number)
+        self.branch.loops.last().map_or(0, |frame| frame.number)
     }
 
     fn enters(&self, step: StepIndex, each: &ForEach, key: Key) -> Next {
@@ -222,18 +214,21 @@ impl Scope<'_> {
             }
         };
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let branches = self.flow.branches.len().saturating_add(count as usize);
+        // One more, because the main branch is not an iteration.
+        let branches = self.state.branches.len().saturating_add(count as usize);
         if matches!(each.order, Order::Parallel { .. }) && branches > MOST_STRANDS as usize + 1 {
             let message =
                 format!("{} has {count} items; parallel loops take {MOST_STRANDS}", each.list);
             return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
         }
+        // Remember the key of the result: the body may replace the result that is visible now.
         let found = (each.list.root == Root::Results).then(|| self.seen(&each.list.name)).flatten();
         self.loops(step, found.cloned(), Some(count))
     }
 
     fn loops(&self, step: StepIndex, list: Option<Key>, count: Option<u32>) -> Next {
         let of = self.steps.document.step(step).id.clone();
+        // Results of an earlier pass would otherwise be visible in the first iteration.
         let hides = self.inside(step).filter(|id| self.seen(id.as_str()).is_some()).collect();
         Next::StepEvent(StepEvent::Loops {
             turning: LoopFrame { of, list, count, number: 0 },
@@ -241,7 +236,7 @@ impl Scope<'_> {
         })
     }
 
-    /// The names of all steps in a loop: they stand right behind it in the document.
+    /// Iterates over the ids of all steps in a loop, which follow it directly in the document's list.
     fn inside(&self, step: StepIndex) -> impl Iterator<Item = StepId> {
         let behind = self.steps.document.steps().iter().skip(step.number() + 1);
         let is_inside =
@@ -249,9 +244,9 @@ impl Scope<'_> {
         behind.take_while(is_inside).map(|inner| inner.id.clone())
     }
 
-    /// Whether the innermost loop begins this iteration.
+    /// Decides whether the innermost loop begins this iteration.
     fn round(&self, step: StepIndex, number: u32) -> Next {
-        if let Some(key) = self.branch.loop_key().filter(|_| self.flow.turned >= MOST_TURNS) {
+        if let Some(key) = self.branch.loop_key().filter(|_| self.state.turned >= MOST_TURNS) {
             let message = format!("the loops of a run take {MOST_TURNS} iterations");
             return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
         }
@@ -267,13 +262,14 @@ impl Scope<'_> {
             return Next::StepEvent(StepEvent::Leaves);
         };
         match each.order {
+            // An empty list leaves at once, in parallel loops too.
             _ if number >= *count => Next::StepEvent(StepEvent::Leaves),
             Order::Parallel { .. } => Next::Splits { of: of.clone(), count: *count },
             Order::Sequential => Next::StepEvent(StepEvent::Turns { number }),
         }
     }
 
-    /// The condition is weighed before each iteration, and once after the last.
+    /// Evaluates `until` before each iteration and once after the last.
     fn again(&self, step: &While, number: u32) -> Next {
         if step.until.holds(self) {
             return Next::StepEvent(StepEvent::Leaves);

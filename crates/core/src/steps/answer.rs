@@ -1,4 +1,4 @@
-//! The reply that a run comes to at the end of a call.
+//! The reply of a run to its caller, at the end of a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::crayfish::state::Branch;
 #[cfg(test)]
 mod tests;
 
-/// The schema of an agent step, with everything that it names.
+/// Returns the schema of an agent step, with every document that it refers to.
 pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 
-/// What is said of a call that its caller does not want any more.
+/// The message of a call that its caller cancelled.
 pub const GIVEN_UP: &str = "the call was given up";
 
-/// What a run says to its caller.
+/// Returns the reply of a run to its caller.
 pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
@@ -45,12 +45,13 @@ pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&R
     Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
-/// A failure that a loop collected is not taken from an echo. Where only the echo can know that an
-/// agent step has no attempt left, it says so.
+// A step with a collected failure is not run again from an echo. Without a journal only the echo can
+// show that its attempts are used up, so the reply contains an attempt beyond the last one.
 fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &StepsProgram) {
-    let Some(flow) = &run.flow else { return };
-    let failed: Vec<&Key> = flow.branches.values().filter_map(Branch::failed_at).collect();
-    let collected = flow.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
+    let Some(state) = &run.flow else { return };
+    let failed: Vec<&Key> = state.branches.values().filter_map(Branch::failed_at).collect();
+    let collected =
+        state.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
     for (key, stored) in collected {
         let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
         if error == Some(ErrorCode::AgentOutputSchemaFailed.as_str()) {
@@ -59,13 +60,13 @@ fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &StepsProgram) 
     }
 }
 
-/// A result of every key, and of every id the latest.
+/// Returns the results by key, and the latest of each step by id.
 pub fn results(run: Run) -> Map<String, Json> {
-    let Some(flow) = run.flow else { return Map::new() };
+    let Some(state) = run.flow else { return Map::new() };
     let mut results = Map::new();
-    for (key, stored) in flow.results {
+    for (key, stored) in state.results {
         let json = stored.read.0.map(Arc::unwrap_or_clone).unwrap_or_default();
-        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(&key) {
+        if !key.iterations.is_empty() && state.latest.get(&key.step) == Some(&key) {
             results.insert(key.step.to_string(), json.clone());
         }
         results.insert(key.to_string(), json);
@@ -73,9 +74,9 @@ pub fn results(run: Run) -> Map<String, Json> {
     results
 }
 
-/// Which attempts were asked for last.
+/// Returns the attempt of each step that was requested last.
 pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
-    let attempts = run.flow.iter().flat_map(|flow| &flow.attempts);
+    let attempts = run.flow.iter().flat_map(|state| &state.attempts);
     attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
 }
 
@@ -84,17 +85,17 @@ fn given_up(message: &str) -> Outcome {
     Outcome::Failed(Failed { code: ErrorCode::Cancelled, message, step: None, errors: Vec::new() })
 }
 
-/// How many bytes of questions a reply holds; the others follow when those are answered.
+/// The most bytes of requests in one reply, about 32 MiB; the others follow in later replies.
 const MOST_ASKED: usize = 32 * 1024 * 1024;
 
-/// What is asked for, in the order of keys.
+/// Returns the requests to the caller, in the order of keys.
 fn requests(
     run: &Run,
     work: &StepsProgram,
     schemas: Bundled<'_>,
     id: Option<&RunId>,
 ) -> Vec<AgentRequest> {
-    let Some(flow) = run.flow.as_deref() else { return Vec::new() };
+    let Some(state) = run.flow.as_deref() else { return Vec::new() };
     let keyed = run
         .scheduler
         .asks
@@ -103,18 +104,18 @@ fn requests(
     let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
         let schema = schemas(work.step(&key)?)?;
-        let request = work.request(flow, (&ask.agent, &key), schema)?;
+        let request = work.request(state, (&ask.agent, &key), schema)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
     fitting(asked, MOST_ASKED)
 }
 
-/// As many of them as have at most so many bytes together.
+/// Returns the first requests with at most `most` bytes together.
 fn fitting(asked: impl Iterator<Item = AgentRequest>, most: usize) -> Vec<AgentRequest> {
     let mut size = 0;
     asked
         .take_while(|request| {
-            // The first one is always told: without it nobody could go on.
+            // The first one is always sent, because the run could not continue without it.
             let is_first = size == 0;
             let input = request.input.as_ref().map_or(0, weight);
             size += request.prompt.len() + input + weight(&request.schema);
@@ -123,7 +124,7 @@ fn fitting(asked: impl Iterator<Item = AgentRequest>, most: usize) -> Vec<AgentR
         .collect()
 }
 
-/// About how many bytes a value takes as text, without writing it.
+/// Estimates the bytes of a value as text, because writing it out would double the work.
 fn weight(value: &Json) -> usize {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => 8,
@@ -135,27 +136,27 @@ fn weight(value: &Json) -> usize {
     }
 }
 
-/// The first failure, in the order of keys.
+/// Returns the first failure, in the order of keys.
 fn failure(run: &Run) -> Failed {
-    let flow = run.flow.as_deref();
+    let state = run.flow.as_deref();
     let failed = run.failed.iter().filter_map(|agent| {
         let AgentStatus::Failed { failure, .. } = &run.agents.get(agent)?.status else {
             return None;
         };
-        Some((flow?.branches.get(agent)?.failed_at()?, failure))
+        Some((state?.branches.get(agent)?.failed_at()?, failure))
     });
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
         let message = "the run failed, and does not say where".to_owned();
         return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
     };
-    let stored = flow.and_then(|flow| flow.results.get(key)?.json());
+    let stored = state.and_then(|state| state.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
     let (code, message) = if let Failure::Step { code, message } = failure {
         (ErrorCode::named(code).unwrap_or(ErrorCode::Internal), message.clone())
     } else {
         (ErrorCode::ExecFailed, failure.to_string())
     };
-    // Which iteration it was, the id of the step does not say.
+    // The id of the step does not name the iteration, so the message does.
     let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };
     Failed { code, message, step: Some(key.step.clone()), errors }
 }

@@ -1,8 +1,9 @@
-//! A run of steps at the scheduler: what its branches want, and what follows when that is settled.
+//! The decisions of a run of steps: the wishes of its branches, and the effects of their turns.
 //!
-//! A branch is an agent of the run, a step that is done is a visit of it, and its key the name of the
-//! state. So everything that holds for turns holds here: the queue, slots and shares, attempts, holds.
-//! One thing is decided at a time: whoever asks makes it so, and asks again.
+//! A branch is an agent of the run, a running step is a visit, and its key is the name of the state.
+//! So the rules for turns apply here, too: queue, slots, budget shares, attempts, holds. One event
+//! batch is decided at a time: the caller applies it and asks again. The interpreter that finds the
+//! next step is [`crate::crayfish::walk`].
 
 use std::collections::BTreeMap;
 
@@ -37,24 +38,26 @@ use crate::crayfish::stored::Stored;
 use crate::crayfish::template::Unfilled;
 use crate::crayfish::walk::{Next, Stuck};
 
-/// The branch of the document itself begins.
+/// Creates the branch of the document itself.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
-    let fact = StepEvent::Begun { born: Vec::new(), parent: None };
-    decision.push(Event::Stepped { agent: main.clone(), fact });
+    let event = StepEvent::Begun { born: Vec::new(), parent: None };
+    decision.push(Event::Stepped { agent: main.clone(), fact: event });
 }
 
-/// What the next branch comes to; none when all of them wait.
+/// Decides what the next branch does; `None` if all of them wait.
 pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
-    let (work, flow) = at_hand(&decision)?;
-    let agent = flow.next_ready()?;
+    let (work, state) = program_and_state(&decision)?;
+    let agent = state.next_ready()?;
     let agent = decision.run.agents.get(agent)?;
-    if matches!(flow.branches.get(&agent.id)?.at, Position::Waits { failed: 1.., .. }) {
+    // A waiting branch is ready only if its iterations have ended, or failed for a loop that
+    // collects: the latter is not known to the interpreter.
+    if matches!(state.branches.get(&agent.id)?.at, Position::Waits { failed: 1.., .. }) {
         collapse(&mut decision, agent);
         return Some(decision.events);
     }
-    match work.steps().next(flow, &agent.id)? {
+    match work.steps().next(state, &agent.id)? {
         Next::StepEvent(StepEvent::Ended) => end(&mut decision, agent),
-        Next::StepEvent(fact) => step(&mut decision, agent, fact),
+        Next::StepEvent(event) => step(&mut decision, agent, event),
         Next::Splits { of, count } => split(&mut decision, agent, &of, count),
         Next::Does { step, key } => enter(&mut decision, agent, step, key),
         Next::Fails(stuck) => fail_early(&mut decision, agent, stuck),
@@ -62,16 +65,16 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     Some(decision.events)
 }
 
-fn at_hand<'a>(decision: &Decision<'a>) -> Option<(&'a StepsProgram, &'a StepsState)> {
+fn program_and_state<'a>(decision: &Decision<'a>) -> Option<(&'a StepsProgram, &'a StepsState)> {
     Some((decision.definition.work.as_deref()?, decision.run.flow.as_deref()?))
 }
 
-fn step(decision: &mut Decision<'_>, agent: &Agent, fact: StepEvent) {
-    step_of(decision, &agent.id, fact);
+fn step(decision: &mut Decision<'_>, agent: &Agent, event: StepEvent) {
+    step_of(decision, &agent.id, event);
 }
 
-fn step_of(decision: &mut Decision<'_>, agent: &AgentId, fact: StepEvent) {
-    decision.push(Event::Stepped { agent: agent.clone(), fact });
+fn step_of(decision: &mut Decision<'_>, agent: &AgentId, event: StepEvent) {
+    decision.push(Event::Stepped { agent: agent.clone(), fact: event });
 }
 
 fn end(decision: &mut Decision<'_>, agent: &Agent) {
@@ -79,19 +82,20 @@ fn end(decision: &mut Decision<'_>, agent: &Agent) {
     leave(decision, agent);
 }
 
-/// The agent of a branch is not needed any more.
+/// Ends the agent of a branch that is not needed any more.
 fn leave(decision: &mut Decision<'_>, agent: &Agent) {
     let result = Value::Inline(String::new());
     decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
 }
 
-/// Each iteration is an agent of its own.
+/// Creates an agent for each iteration of a parallel loop.
 fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
-    let branch = decision.run.flow.as_ref().and_then(|flow| flow.branches.get(&agent.id));
+    let branch = decision.run.flow.as_ref().and_then(|state| state.branches.get(&agent.id));
     let Some(outside) = branch.and_then(Branch::loop_key) else { return };
     step(decision, agent, StepEvent::Splits);
     let target = StateName::new(of.as_str());
-    let begun = decision.run.flow.as_ref().map_or(0, |flow| flow.begun);
+    // The number of all branches so far keeps the ids unique when a loop runs several times.
+    let begun = decision.run.flow.as_ref().map_or(0, |state| state.begun);
     let begun = u32::try_from(begun).unwrap_or(u32::MAX);
     for number in 0..count {
         let child = agent.id.worker(&target, begun.saturating_add(number));
@@ -101,17 +105,18 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
             cwd: agent.cwd.clone(),
             attributes: Few::default(),
         });
+        // The prefix of all keys of the iteration, so that its results have unique names.
         let mut born = outside.iterations.clone();
         born.push(Iteration { of: of.clone(), number });
-        let fact = StepEvent::Begun { born, parent: Some(agent.id.clone()) };
-        decision.push(Event::Stepped { agent: child, fact });
+        let event = StepEvent::Begun { born, parent: Some(agent.id.clone()) };
+        decision.push(Event::Stepped { agent: child, fact: event });
     }
 }
 
-/// A step is to be done. What cannot be filled in fails before it waits for anything.
+/// Starts a step. A step that cannot be rendered fails here, before it waits for a gate or a slot.
 fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
-    let Some((work, flow)) = at_hand(decision) else { return };
-    if let Err(unrendered) = work.renders(flow, &agent.id, index) {
+    let Some((work, state)) = program_and_state(decision) else { return };
+    if let Err(unrendered) = work.renders(state, &agent.id, index) {
         let code = match unrendered.cause {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => ErrorCode::UnknownName,
             Unfilled::Overflow(_) => ErrorCode::TooLarge,
@@ -120,7 +125,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
         return fail_early(decision, agent, Stuck { code, key, message });
     }
     let gate = gate(decision, agent, index);
-    if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !flow.is_open(gate)) {
+    if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !state.is_open(gate)) {
         return step(decision, agent, StepEvent::Parked { gate, most });
     }
     step(decision, agent, StepEvent::Entered { step: key.step.clone(), gate });
@@ -128,9 +133,10 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
     match &work.document.step(index).kind {
         Kind::Agent(asks) => {
-            let attempt = written(&flow.attempts, &key).map_or(1, |(_, attempt)| attempt);
-            let session = shared(work, flow, asks).map_or(Session::Fresh, Session::At);
-            let errors = flow.complaints.get(&key).cloned().unwrap_or_default();
+            // A caller without a journal says itself which attempt comes next.
+            let attempt = written(&state.attempts, &key).map_or(1, |(_, attempt)| attempt);
+            let session = shared(work, state, asks).map_or(Session::Fresh, Session::At);
+            let errors = state.complaints.get(&key).cloned().unwrap_or_default();
             step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors });
             question(decision, agent, Question { turn, key, attempt }, &session);
         }
@@ -140,7 +146,7 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     }
 }
 
-/// The next visit of a branch is one of this step.
+/// Enters the next visit of a branch, for this step.
 fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
     let visit = agent.visit.number.saturating_add(1);
     decision.push(Event::VisitEntered {
@@ -153,19 +159,19 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
     visit
 }
 
-/// What a step has to pass, and how many may be inside: a conversation that is shared has one turn
-/// at a time, and a parallel loop so many programs.
+/// Returns the gate of a step and how many branches may be inside: one turn at a time in a shared
+/// conversation, and `maxParallel` programs in a parallel loop.
 fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, u32)> {
-    let (work, flow) = at_hand(decision)?;
+    let (work, state) = program_and_state(decision)?;
     match &work.document.step(index).kind {
         Kind::Agent(asks) => {
-            // A caller has its own conversations.
+            // A caller manages its own conversations.
             (decision.run.settings.program.answers() == Some(Answers::Backend)).then_some(())?;
             let label = label(work, asks, asks.session.as_ref()?)?;
             Some((Gate::of_label(&label), 1))
         }
         Kind::Exec(_) => {
-            let branch = flow.branches.get(&agent.id)?;
+            let branch = state.branches.get(&agent.id)?;
             let most = most_parallel(work, branch)?;
             Some((Gate::of_loop(branch.parent.as_ref()?), most))
         }
@@ -173,36 +179,37 @@ fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gat
     }
 }
 
-/// An attempt at an agent step that somebody is asked for.
+/// An attempt at an agent step.
 struct Question {
     turn: TurnId,
     key: Key,
     attempt: u32,
 }
 
-/// A step asks for the first time in a while: its caller may have brought the output.
+/// Asks for an attempt, unless the caller has already sent its output.
 fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, session: &Session) {
-    let Some((work, flow)) = at_hand(decision) else { return };
+    let Some((work, state)) = program_and_state(decision) else { return };
     let Question { turn, key, attempt } = question;
     let tries = work.tries(&key);
+    // The attempts are used up: by the echo of a caller, or by an earlier failure.
     if attempt > tries {
         let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
-        if let Some(known) = flow.results.get(&key) {
-            // What its caller was told when that happened.
+        if let Some(known) = state.results.get(&key) {
+            // Repeat the message that the caller received when the step failed.
             let said = known.json().and_then(|known| known.get("message")?.as_str());
             let message = said.map_or(message, str::to_owned);
             let code = ErrorCode::AgentOutputSchemaFailed;
             return fail(decision, agent, Stuck { code, key, message }, Some(known.clone()));
         }
         let mut path = "/attempts".to_owned();
-        let name = written(&flow.claims, &key).map_or_else(|| key.clone(), |(name, _)| name);
+        let name = written(&state.claims, &key).map_or_else(|| key.clone(), |(name, _)| name);
         push_token(&mut path, &name.to_string());
         let beyond = [Problem::new(path, ProblemCode::OutOfRange, message.as_str())];
-        return exhausted(decision, agent, (key, message), &beyond);
+        return exhausted(decision, agent, key, message, &beyond);
     }
-    match flow.offer(&key, attempt) {
+    match state.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
-            take(decision, agent, Question { turn, key, attempt }, (name, output), &flow.offers);
+            take(decision, agent, Question { turn, key, attempt }, (name, output), &state.offers);
         }
         Some(Offer::Stale(name)) => {
             step(decision, agent, StepEvent::Ignores { name });
@@ -212,8 +219,8 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
     }
 }
 
-/// The caller brought the output of an attempt, and perhaps that of the next one: whoever has said all
-/// that before says it again.
+/// Takes the caller's output for an attempt, and for the following attempts if it sent those too: a
+/// caller without a journal repeats everything that it has sent before.
 fn take(
     decision: &mut Decision<'_>,
     agent: &Agent,
@@ -229,22 +236,24 @@ fn take(
     };
     let following = attempt.saturating_add(1);
     let request = format!("{key}:{following}");
-    let has_next = at_hand(decision).is_some_and(|(work, _)| following <= work.tries(&key));
+    let has_next =
+        program_and_state(decision).is_some_and(|(work, _)| following <= work.tries(&key));
     match offers.get(&request).filter(|_| has_next) {
         Some(next) => {
-            let fact = StepEvent::Asks { key: key.clone(), attempt: following, errors };
-            step(decision, agent, fact);
+            let event = StepEvent::Asks { key: key.clone(), attempt: following, errors };
+            step(decision, agent, event);
             let question = Question { turn: turn.following(), key, attempt: following };
             take(decision, agent, question, (request, next), offers);
         }
         None => {
             let next = Question { turn: turn.following(), key, attempt };
-            invalid(decision, agent, (next, &Session::Fresh), &errors);
+            invalid(decision, agent, next, &Session::Fresh, &errors);
         }
     }
 }
 
-/// An output that a run cannot keep is not valid: whoever answers may do so in fewer words.
+/// Returns the verdict, or an invalid one if the run has no room for the output: a shorter answer
+/// may still be valid.
 fn fitting(decision: &Decision<'_>, verdict: &Verdict, output: &Value) -> Verdict {
     match verdict {
         Verdict::Valid if !is_room(decision, output) => {
@@ -254,13 +263,13 @@ fn fitting(decision: &Decision<'_>, verdict: &Verdict, output: &Value) -> Verdic
     }
 }
 
-/// The conversation that a step is to go on in.
-fn shared(work: &StepsProgram, flow: &StepsState, asks: &document::Agent) -> Option<SessionId> {
+/// Returns the conversation that a step continues.
+fn shared(work: &StepsProgram, state: &StepsState, asks: &document::Agent) -> Option<SessionId> {
     let session = asks.session.as_ref().filter(|session| session.reset != Some(true))?;
-    flow.sessions.get(&label(work, asks, session)?).cloned()
+    state.sessions.get(&label(work, asks, session)?).cloned()
 }
 
-/// The label of a conversation that steps share.
+/// Returns the label of a conversation that steps share.
 fn label(
     work: &StepsProgram,
     asks: &document::Agent,
@@ -269,12 +278,13 @@ fn label(
     if session.mode != Some(SessionMode::Sticky) {
         return None;
     }
+    // Without a label, the steps of one workflow and one assignee share a conversation.
     let name = work.document.name.as_deref().unwrap_or("workflow");
     let assignee = asks.assignee.as_deref().unwrap_or("main");
     Some(session.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")))
 }
 
-/// Whoever answers the run is asked: a backend, or the caller.
+/// Asks for an answer: a backend, or the caller of the run.
 fn ask(decision: &mut Decision<'_>, turn: TurnId, key: &Key, session: &Session) {
     match decision.run.settings.program.answers() {
         Some(Answers::Caller) => decision.push(Event::Asked {
@@ -296,7 +306,7 @@ fn queue(decision: &mut Decision<'_>, turn: TurnId, lane: Lane, plan: SessionPla
     decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice: None });
 }
 
-/// A turn ended with what its step leaves, or with an output that is not what was asked for.
+/// Handles the end of a turn: its result, or an invalid output.
 pub(crate) fn finished(
     decision: &mut Decision<'_>,
     agent: &Agent,
@@ -306,22 +316,23 @@ pub(crate) fn finished(
     let Some(key) = agent.step_key() else { return };
     let verdict = outcome.verdict.as_ref();
     match verdict.map(|verdict| fitting(decision, verdict, &outcome.text)) {
+        // A program has no verdict; only agent steps have one.
         None | Some(Verdict::Valid) => {
             keep(decision, agent, &key, session);
             let (value, read) = (outcome.text.clone(), outcome.read.clone());
             done(decision, agent, key, Stored { value, ok: true, read });
         }
         Some(Verdict::Invalid(errors)) => {
-            let attempts = decision.run.flow.as_ref().and_then(|flow| flow.attempts.get(&key));
+            let attempts = decision.run.flow.as_ref().and_then(|state| state.attempts.get(&key));
             let attempt = attempts.copied().unwrap_or(1);
             let (visit, turn) = (agent.visit.number, agent.visit.turn.saturating_add(1));
             let turn = TurnId { agent: agent.id.clone(), visit, turn };
-            invalid(decision, agent, (Question { turn, key, attempt }, session), &errors);
+            invalid(decision, agent, Question { turn, key, attempt }, session, &errors);
         }
     }
 }
 
-/// A step has left something, unless a run would keep more than it may.
+/// Stores the result of a step, or fails it if the results would exceed the limit.
 fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
     if !is_room(decision, &stored.value) {
         let stuck = Stuck { code: ErrorCode::TooLarge, key, message: no_room() };
@@ -331,7 +342,7 @@ fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
 }
 
 fn is_room(decision: &Decision<'_>, value: &Value) -> bool {
-    let kept = decision.run.flow.as_ref().map_or(0, |flow| flow.kept);
+    let kept = decision.run.flow.as_ref().map_or(0, |state| state.kept);
     kept.saturating_add(value.len()) <= MOST_KEPT
 }
 
@@ -339,12 +350,13 @@ fn no_room() -> String {
     format!("the results of a run would have more than {} MiB", MOST_KEPT >> 20)
 }
 
-/// A caller brings what it knows: what it was asked for is settled at once, in the order of keys.
+/// Handles a call: its outputs answer open requests at once, in the order of keys.
 pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
     step_of(&mut decision, &AgentId::main(), StepEvent::Called(Box::new(call.clone())));
-    let Some((_, flow)) = at_hand(&decision) else { return decision.events };
-    let mut told = flow.clone();
-    told.apply(&AgentId::main(), &StepEvent::Called(Box::new(call.clone())));
+    let Some((_, state)) = program_and_state(&decision) else { return decision.events };
+    // The events of this decision are not applied yet, so work on a copy that has the call.
+    let mut with_call = state.clone();
+    with_call.apply(&AgentId::main(), &StepEvent::Called(Box::new(call.clone())));
     let asks = decision.run.scheduler.asks.keys().filter_map(|ask| {
         let agent = decision.run.agents.get(&ask.agent)?;
         Some((agent.step_key()?, ask.clone(), agent))
@@ -352,13 +364,13 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
     let mut asks: Vec<(Key, TurnId, &Agent)> = asks.collect();
     asks.sort_by(|one, other| one.0.cmp(&other.0));
     for (key, ask, agent) in asks {
-        let attempt = told.attempts.get(&key).copied().unwrap_or(1);
-        let fact = match told.offer(&key, attempt) {
+        let attempt = with_call.attempts.get(&key).copied().unwrap_or(1);
+        let event = match with_call.offer(&key, attempt) {
             None => continue,
             Some(Offer::Stale(name)) => {
-                let fact = StepEvent::Ignores { name };
-                step(&mut decision, agent, fact.clone());
-                fact
+                let event = StepEvent::Ignores { name };
+                step(&mut decision, agent, event.clone());
+                event
             }
             Some(Offer::Output(name, output)) => {
                 decision.push(Event::AskAnswered {
@@ -368,12 +380,12 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
                     key: format!("{key}:{attempt}"),
                 });
                 let question = Question { turn: ask, key, attempt };
-                take(&mut decision, agent, question, (name.clone(), output), &told.offers);
-                // Those of later attempts are for this step alone.
+                take(&mut decision, agent, question, (name.clone(), output), &with_call.offers);
+                // Outputs for later attempts belong to this step alone.
                 StepEvent::Takes { name }
             }
         };
-        told.apply(&agent.id, &fact);
+        with_call.apply(&agent.id, &event);
     }
     decision.events
 }
@@ -385,13 +397,14 @@ fn most_parallel(work: &StepsProgram, branch: &Branch) -> Option<u32> {
     }
 }
 
-/// A failed branch does its step again, with fresh attempts.
+/// Repeats the step of a failed branch, with fresh attempts.
 pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent) {
     decision.push(Event::AgentRevived { agent: agent.id.clone() });
     step(decision, agent, StepEvent::Revived);
 }
 
-/// Whether a failure may be none the next time: what a document comes to by itself will be the same.
+/// Returns whether a resume repeats a failed step. Failures that follow from the document alone would
+/// be the same again.
 pub(crate) fn is_revived(failure: &Failure) -> bool {
     if let Failure::Step { code, .. } = failure {
         code == ErrorCode::ExecFailed.as_str()
@@ -400,9 +413,9 @@ pub(crate) fn is_revived(failure: &Failure) -> bool {
     }
 }
 
-/// Later steps may go on in the conversation.
+/// Records the conversation, so that later steps with the same label continue it.
 fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session) {
-    let Some((work, _)) = at_hand(decision) else { return };
+    let Some((work, _)) = program_and_state(decision) else { return };
     let asks = work.agent(key);
     let label = asks.and_then(|asks| label(work, asks, asks.session.as_ref()?));
     if let (Some(label), Session::At(session)) = (label, session) {
@@ -410,40 +423,43 @@ fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session
     }
 }
 
-/// The next attempt is told what was wrong, while there is one.
+/// Asks for the next attempt with the errors of this one, or fails if none is left.
 fn invalid(
     decision: &mut Decision<'_>,
     agent: &Agent,
-    (next, session): (Question, &Session),
+    next: Question,
+    session: &Session,
     errors: &[Problem],
 ) {
-    let Some((work, _)) = at_hand(decision) else { return };
+    let Some((work, _)) = program_and_state(decision) else { return };
     let Question { turn, key, attempt } = next;
     let tries = work.tries(&key);
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
-        return exhausted(decision, agent, (key, message), errors);
+        return exhausted(decision, agent, key, message, errors);
     }
     let attempt = attempt.saturating_add(1);
     step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
     ask(decision, turn, &key, session);
 }
 
-/// No attempt is left.
+/// Fails a step that has no attempt left.
 fn exhausted(
     decision: &mut Decision<'_>,
     agent: &Agent,
-    (key, message): (Key, String),
+    key: Key,
+    message: String,
     errors: &[Problem],
 ) {
     let code = ErrorCode::AgentOutputSchemaFailed;
-    let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
-    let left = json!({ "ok": false, "error": code.as_str(), "message": message, "errors": told });
+    let problems: Vec<Json> = errors.iter().map(Problem::to_json).collect();
+    let left =
+        json!({ "ok": false, "error": code.as_str(), "message": message, "errors": problems });
     fail(decision, agent, Stuck { code, key, message }, Some(Stored::inline(left, false)));
 }
 
-/// A program failed: it is tried again while it may be.
+/// Handles a failed program: retries it while attempts are left.
 pub(crate) fn failed(
     decision: &mut Decision<'_>,
     agent: &Agent,
@@ -451,39 +467,41 @@ pub(crate) fn failed(
     failure: &TurnFailure,
 ) {
     let Some(key) = agent.step_key() else { return };
-    let Some((work, _)) = at_hand(decision) else { return };
-    let (stored, is_useless) = if let TurnFailure::Step { result, again, .. } = failure {
+    let Some((work, _)) = program_and_state(decision) else { return };
+    let (stored, is_pointless) = if let TurnFailure::Step { result, again, .. } = failure {
         (Some(result.clone()), !again)
     } else {
         (None, false)
     };
+    // Retries count repetitions, but `tries` counts all attempts, so `>=` is right below.
     let retry = agent.visit.retries.saturating_add(1);
-    if is_useless || retry >= work.tries(&key) {
+    if is_pointless || retry >= work.tries(&key) {
         let stuck = Stuck { code: ErrorCode::ExecFailed, key, message: failure.to_string() };
         return fail(decision, agent, stuck, stored);
     }
     let (turn, until) = (turn.id.clone(), decision.at);
     let of = Some(work.tries(&key).saturating_sub(1));
+    // `until` is now: a failed program is repeated without a delay.
     decision.push(Event::RetryAt { turn: turn.clone(), until, retry, of });
     decision.requeue(&turn, Notice::Retried);
 }
 
-/// What fails before it is begun is where its branch is, all the same.
+// A step that fails before it starts still gets a visit, so that views show where its branch is.
 fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck) {
     visit(decision, agent, &stuck.key);
     fail(decision, agent, stuck, None);
 }
 
-/// A branch cannot go on: its iteration is over, or it fails.
+/// Fails a branch at a step: this ends its iteration if a loop collects failures, or fails the run.
 fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message } = stuck;
     let reach = reach(decision, agent);
     let is_loop = decision.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
     let left = left.filter(|left| is_room(decision, &left.value));
     let stored = left.or_else(|| {
-        // A loop stores nothing, unless somebody collects.
-        let told = json!({ "ok": false, "error": code.as_str(), "message": message });
-        (!is_loop || reach != Reach::Run).then(|| Stored::inline(told, false))
+        // A loop has no result, unless a loop around it collects failures.
+        let result = json!({ "ok": false, "error": code.as_str(), "message": message });
+        (!is_loop || reach != Reach::Run).then(|| Stored::inline(result, false))
     });
     match (reach, stored) {
         (Reach::Iteration, Some(stored)) => {
@@ -502,8 +520,8 @@ fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<S
     }
 }
 
-/// Something else than its step fails a branch: a client that cannot answer, an owner that died too
-/// often.
+/// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes of
+/// the owner.
 pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
     let Some(key) = agent.step_key() else { return };
     if reach(decision, agent) != Reach::Run {
@@ -514,13 +532,14 @@ pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Fai
     decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
-/// The iterations of a branch have failed, a loop around it collects, and nothing runs any more: the
+/// Fails a branch whose iterations failed and no longer run, if a loop around it collects failures. The
 /// branch fails as the first of them did.
 fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
-    let Some((_, flow)) = at_hand(decision) else { return };
+    let Some((_, state)) = program_and_state(decision) else { return };
     let parent = Some(&agent.id);
-    let inner = flow.branches.iter().filter(|(_, branch)| branch.parent.as_ref() == parent);
+    let inner = state.branches.iter().filter(|(_, branch)| branch.parent.as_ref() == parent);
     let mut inner: Vec<(&AgentId, &Branch)> = inner.collect();
+    // Map order is by id; the first failure is the one of the oldest iteration.
     inner.sort_by_key(|(_, branch)| branch.number);
     let first = inner.iter().find_map(|(_, branch)| branch.failed_at().cloned());
     for (id, _) in inner {
@@ -542,7 +561,7 @@ fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
     }
 }
 
-/// How far a failure reaches.
+/// The extent of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// It ends the iteration that it happens in.
@@ -554,20 +573,21 @@ enum Reach {
 }
 
 fn reach(decision: &Decision<'_>, agent: &Agent) -> Reach {
-    let Some((work, flow)) = at_hand(decision) else { return Reach::Run };
+    let Some((work, state)) = program_and_state(decision) else { return Reach::Run };
     let mut reach = Reach::Iteration;
-    let mut branch = flow.branches.get(&agent.id);
+    let mut branch = state.branches.get(&agent.id);
     while let Some(this) = branch {
         if on_error(work, this) == Some(OnError::Collect) {
             return reach;
         }
+        // Collected further out: the whole iteration there ends, not only this one.
         reach = Reach::Around;
-        branch = this.parent.as_ref().and_then(|parent| flow.branches.get(parent));
+        branch = this.parent.as_ref().and_then(|parent| state.branches.get(parent));
     }
     Reach::Run
 }
 
-/// What a failure means for the loop whose iteration a branch is.
+/// Returns how the loop of a branch handles failures.
 fn on_error(work: &StepsProgram, branch: &Branch) -> Option<OnError> {
     match order(work, branch)? {
         Order::Parallel { on_error, .. } => Some(on_error),
@@ -575,7 +595,7 @@ fn on_error(work: &StepsProgram, branch: &Branch) -> Option<OnError> {
     }
 }
 
-/// How the loop goes through its list whose iteration a branch is.
+/// Returns the order of the loop that a branch is an iteration of.
 fn order(work: &StepsProgram, branch: &Branch) -> Option<Order> {
     let born = work.document.find(branch.born.last()?.of.as_str())?;
     match &work.document.step(born).kind {

@@ -1,8 +1,7 @@
-//! Which backend answers whom, and whether that has to be said.
+//! Whether texts name the backend of a turn.
 //!
-//! A run whose states and turns ask one backend does not repeat its name at every turn. One that asks
-//! several, or may, names them wherever a turn or a conversation is named: who did what is what people look
-//! for there.
+//! A run with one backend does not repeat its name at every turn. A run that uses several backends, or
+//! may use them, names the backend wherever it names a turn or a conversation.
 
 use std::collections::BTreeSet;
 
@@ -13,25 +12,25 @@ use crate::run::{Run, Settings};
 use crate::scheduler::Lane;
 use crate::workflow::{Definition, Reachability};
 
-/// Whether backends are named.
+/// Whether texts name backends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendLabels {
-    /// There is only one: it goes without saying.
+    /// There is only one backend.
     #[default]
     Hidden,
-    /// There are several.
+    /// There are several backends.
     Shown,
 }
 
 impl BackendLabels {
-    /// For these backends, some of which may be the same.
+    /// Returns the choice for these backends, which may repeat.
     pub(super) fn among<'a>(backends: impl IntoIterator<Item = &'a BackendName>) -> Self {
         let mut backends = backends.into_iter();
         let Some(first) = backends.next() else { return Self::Hidden };
         if backends.any(|other| other != first) { Self::Shown } else { Self::Hidden }
     }
 
-    /// The backend, where it is named.
+    /// Returns the backend if texts name it.
     pub fn label(self, backend: Option<&BackendName>) -> Option<&BackendName> {
         match self {
             Self::Hidden => None,
@@ -39,20 +38,20 @@ impl BackendLabels {
         }
     }
 
-    /// ` (codex)`, where it is named.
+    /// Returns ` (codex)` if texts name the backend.
     pub(super) fn suffix(self, backend: Option<&BackendName>) -> String {
         self.label(backend).map(|backend| format!(" ({backend})")).unwrap_or_default()
     }
 }
 
-/// The backends that a run of these states may ask.
+/// Returns the backends that the reachable states of a workflow may use.
 pub fn asked(settings: &Settings, definition: &Definition) -> BTreeSet<BackendName> {
     let reachability = Reachability::of(definition);
     let prompts = reachability.prompts().filter(|state| reachability.is_reached(&state.name));
     prompts.map(|state| settings.backend_of(&state.front).clone()).collect()
 }
 
-/// The backend of an agent's turn or, between two turns, of its conversation. A script has none.
+/// Returns the backend of an agent's turn or, between two turns, of its session. A script has none.
 pub fn answering<'r>(run: &'r Run, agent: &'r Agent) -> Option<&'r BackendName> {
     match run.scheduler.turns.get(&agent.id).map(|turn| &turn.lane) {
         Some(Lane::Prompt(backend)) => Some(backend),

@@ -1,8 +1,8 @@
-//! Where the money went: a fold of the same events, for the question that is asked.
+//! The costs of runs, grouped by state, model, backend or workflow.
 //!
-//! Amounts are those that turns were charged, which follow the list prices of their vendors. What was
-//! estimated and what could not be priced is counted beside them, never mixed in silently. Scripts
-//! cost nothing and are not counted.
+//! Amounts are the charges of turns, which follow the vendors' list prices. Estimated amounts and
+//! unpriced turns are counted separately and never mixed in silently. Scripts are free and not
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,56 +14,49 @@ use crate::time::Timestamp;
 use super::backend_labels::BackendLabels;
 use super::turns::{Attempt, Change, End, Turns};
 
-/// By what money is counted.
+/// The grouping of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// By the state in whose visit it was spent.
     State,
-    /// By the model that answered.
     Model,
-    /// By the backend that was asked.
     Backend,
-    /// By the workflow of the run.
     Workflow,
 }
 
-/// Turns that may cost something, and what they did.
+/// Counted turns and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many.
     pub turns: u64,
-    /// How much.
     pub amount: Micros,
-    /// How much of that was estimated.
+    /// The estimated part of the amount.
     pub estimated: Micros,
-    /// How many of them could not be priced.
+    /// The number of turns without a price.
     pub unpriced: u64,
 }
 
-/// What was counted.
+/// The counted costs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Costs {
-    /// All of it.
     pub total: Tally,
-    /// The same, by what was asked for.
+    /// The total, grouped.
     pub rows: BTreeMap<Row, Tally>,
-    /// The backends that the states of the runs may ask.
+    /// The backends that the states of the runs may use.
     may_ask: BTreeSet<BackendName>,
 }
 
-/// What some of it was spent on.
+/// The name of one group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     /// The state, the model, the backend or the workflow.
     pub name: String,
-    /// Who answered there, for a state and a model.
+    /// The backend that answered, for a state and a model.
     pub backend: Option<BackendName>,
 }
 
-/// The row of turns whose client did not say which model answered.
+/// The row of turns whose client did not report a model.
 pub const NO_MODEL: &str = "model not said";
 
-/// The row of turns whose records were cut away.
+/// The row of turns whose records a rewind discarded.
 pub const CUT_AWAY: &str = "cut away";
 
 /// Counts the costs of one run.
@@ -77,18 +70,18 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Counts what is spent from `since` on.
+    /// Returns a counter of costs from `since` on.
     pub fn new(by: By, since: Timestamp) -> Self {
         let (workflow, turns, costs) = (String::new(), Turns::default(), Costs::default());
         Self { by, since, workflow, turns, costs }
     }
 
-    /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         if let Event::RunStarted(start) = event {
             self.workflow.clone_from(&start.workflow);
             self.costs.may_ask.clone_from(&start.backends);
         }
+        // A rewind discards records but not the money: their costs get a row of their own.
         if let Event::RunRewound { discarded, .. } = event
             && at >= self.since
             && !discarded.is_nothing()
@@ -105,7 +98,6 @@ impl Counter {
         }
     }
 
-    /// What was counted.
     pub fn finish(self) -> Costs {
         self.costs
     }
@@ -146,14 +138,14 @@ impl Tally {
         self.unpriced = self.unpriced.saturating_add(other.unpriced);
     }
 
-    /// Its part of `all`, in whole percent.
+    /// Returns its share of `all`, in whole percent.
     pub fn percent_of(&self, all: Micros) -> u64 {
         percent(self.amount, all)
     }
 }
 
 impl Costs {
-    /// Adds what another run cost.
+    /// Adds the costs of another run.
     pub fn add(&mut self, other: Self) {
         self.total.add(other.total);
         self.may_ask.extend(other.may_ask);
@@ -162,7 +154,7 @@ impl Costs {
         }
     }
 
-    /// The rows, the most expensive first.
+    /// Returns the rows, the most expensive first.
     pub fn dearest_first(&self) -> Vec<(&Row, Tally)> {
         let mut rows: Vec<(&Row, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
@@ -170,7 +162,7 @@ impl Costs {
         rows
     }
 
-    /// Whether rows name who answered.
+    /// Returns whether rows name the backend.
     pub fn naming(&self) -> BackendLabels {
         let asked = self.rows.keys().filter_map(|row| row.backend.as_ref());
         BackendLabels::among(self.may_ask.iter().chain(asked))
@@ -178,15 +170,16 @@ impl Costs {
 }
 
 impl Row {
-    /// `REVIEW.md`, or `REVIEW.md (codex)` where backends are named.
+    /// Returns `REVIEW.md`, or `REVIEW.md (codex)` if rows name the backend.
     pub fn title(&self, naming: BackendLabels) -> String {
         format!("{}{}", self.name, naming.suffix(self.backend.as_ref()))
     }
 }
 
-/// How much of `all` a part is, to the nearest whole percent; of nothing it is none.
+/// Returns the share of `part` in `all`, rounded to whole percent; 0 if `all` is 0.
 pub fn percent(part: Micros, all: Micros) -> u64 {
     let all = u128::from(all.0.max(1));
+    // 128 bits, because 200 times an amount in millionths overflows 64 bits.
     let percent = (u128::from(part.0) * 200 + all) / (2 * all);
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
@@ -197,11 +190,11 @@ mod tests {
     use crate::budget::Cost;
     use crate::decide::tests::play::{Play, usd, workflow};
 
-    /// Two paid states and a script; one turn is estimated and one cannot be priced.
+    /// Plays two paid states and a script; one turn is estimated and one has no price.
     fn play() -> Play {
         let files = [("A.md", "text"), ("B.md", "text"), ("S.sh", "true")];
         let mut play = Play::new(workflow(&files)).started();
-        // Before anything has a price, nothing can be estimated.
+        // Nothing can be estimated before the first known price.
         play.costs(Cost::Unknown).stumbles("main");
         play.after(crate::time::Span::minutes(5));
         play.costs(Cost::Reported(usd("0.30")));
@@ -214,7 +207,7 @@ mod tests {
         play
     }
 
-    /// The rows, with a millisecond between two events.
+    /// Returns the rows, with a millisecond between two events.
     fn costs(play: &Play, by: By, since: u64) -> Costs {
         let mut counter = Counter::new(by, Timestamp(since));
         for (at, event) in (0..).zip(&play.story) {
@@ -239,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_told_to_the_nearest_percent() {
+    fn part_is_rounded_to_percent() {
         let check = |part, all, expected| assert_eq!(percent(Micros(part), Micros(all)), expected);
         check(0, 0, 0);
         check(0, 7, 0);
@@ -252,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_counted_by_state_by_model_by_backend_or_by_workflow() {
+    fn costs_are_grouped_by_each_dimension() {
         let total = "total: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %";
         let check = |by, expected: &[&str]| {
             let expected: Vec<&str> = [total].iter().chain(expected).copied().collect();
@@ -278,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_away_is_a_row_of_its_own() {
+    fn discarded_costs_are_a_separate_row() {
         let mut play = play();
         let rewound =
             |discarded| Event::RunRewound { kept: 1, nonce: "n".into(), discarded, governed: None };
@@ -335,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_before_is_not_counted() {
+    fn costs_before_the_period_are_not_counted() {
         let last = u64::try_from(play().story.len()).unwrap();
         assert_eq!(
             counted(&play(), By::State, last),

@@ -1,41 +1,40 @@
-//! Tools that clients were denied: what people call them, and the rule that would allow them.
+//! Tools that clients were denied: their names for people, and the rules that would allow them.
 //!
-//! A rule is no wider than what is seen to be needed: `cargo test --all` is allowed as `cargo test`
-//! with any arguments, because `test` is a command of `cargo`. What may destroy more than it looks
-//! like is named, but never offered: whoever wants it writes the rule. Nor is what a client without
-//! such rules denied: it is told in words that make none.
+//! A rule is as narrow as the call needs: `cargo test --all` becomes `cargo test` with any arguments,
+//! because `test` is a command of `cargo`. Dangerous commands are named but never offered as a rule:
+//! the user must write it. The same is true for clients without such rules, which report a denial
+//! in prose.
 
 use std::collections::BTreeMap;
 
 use crate::text::counted;
 use crate::text::quoted;
 
-/// What a run was denied.
+/// The denied calls of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
-    /// How many calls.
     pub calls: u64,
-    /// What they were, the most frequent first.
+    /// The calls by rule, the most frequent first.
     pub groups: Vec<Group>,
 }
 
 /// Calls that one rule would allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What people call it: `cargo test`.
+    /// The name for people: `cargo test`.
     pub name: String,
-    /// The rule: `Bash(cargo test:*)`; none when it is not offered.
+    /// The rule: `Bash(cargo test:*)`; `None` if it is not offered.
     pub allow: Option<String>,
-    /// How many calls it would have allowed, or helped to.
+    /// How many calls need the rule.
     pub calls: u64,
 }
 
-/// More than this are only counted.
+/// How many names are listed; the rest is only counted.
 const MOST_NAMED: usize = 5;
 
 impl Denied {
-    /// Groups the tools, each with how often it was denied, without those that are `allowed` by now;
-    /// none when none is left.
+    /// Groups denied tools, each with its count, except those that are `allowed` by now. Returns `None`
+    /// if none is left.
     pub fn of(tools: &BTreeMap<String, u32>, allowed: &[String]) -> Option<Self> {
         let mut calls = 0;
         let mut rules: BTreeMap<String, Group> = BTreeMap::new();
@@ -55,7 +54,7 @@ impl Denied {
         (calls > 0).then_some(Self { calls, groups })
     }
 
-    /// `6 tool calls (cargo test, git commit)`
+    /// Returns `6 tool calls (cargo test, git commit)`.
     pub fn named(&self) -> String {
         let names: Vec<&str> =
             self.groups.iter().take(MOST_NAMED).map(|group| group.name.as_str()).collect();
@@ -66,14 +65,14 @@ impl Denied {
         format!("{} ({}{more})", counted(self.calls, "tool call"), names.join(", "))
     }
 
-    /// `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`
+    /// Returns `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`.
     pub fn flags(&self) -> String {
         let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
         let flags: Vec<String> = rules.map(|rule| format!("--allow {}", quoted(rule))).collect();
         flags.join(" ")
     }
 
-    /// `allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]`, for the frontmatter of a state.
+    /// Returns `allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]`, for the frontmatter of a state.
     pub fn key(&self) -> String {
         let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
         let rules: Vec<String> = rules.map(|rule| format!("{rule:?}")).collect();
@@ -81,7 +80,7 @@ impl Denied {
     }
 }
 
-/// The name and the rule for each part of a call.
+/// Returns the name and the rule for each part of a call.
 fn rules_for(tool: &str) -> Vec<(String, String)> {
     if !is_rule(tool) {
         return vec![(shortened(tool), tool.to_owned())];
@@ -92,7 +91,7 @@ fn rules_for(tool: &str) -> Vec<(String, String)> {
         Some((tool, subject)) => return vec![(tool.to_owned(), rule_for_tool(tool, subject))],
         None => return vec![(tool.to_owned(), tool.to_owned())],
     };
-    // Clients ask for each part of a line of commands; going somewhere is none that needs asking.
+    // Clients check each part of a command line separately; `cd` needs no permission.
     let parts = command.split(['\n', ';', '|', '&']).map(str::trim);
     let parts: Vec<&str> =
         parts.filter(|part| !part.is_empty() && !part.starts_with("cd ")).collect();
@@ -102,7 +101,7 @@ fn rules_for(tool: &str) -> Vec<(String, String)> {
     parts.into_iter().map(rule_for).collect()
 }
 
-/// The rule for a call of another tool: for its host or its file, where rules know those.
+/// Returns the rule for a tool other than `Bash`: for its host or file, if rules support those.
 fn rule_for_tool(tool: &str, subject: &str) -> String {
     match tool {
         "WebFetch" => match subject.split_once("://") {
@@ -112,7 +111,7 @@ fn rule_for_tool(tool: &str, subject: &str) -> String {
             }
             None => format!("WebFetch({subject})"),
         },
-        // A rule for a file that is absolute has a second slash.
+        // A rule for an absolute path begins with two slashes.
         "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
             let tool = if tool == "Read" { tool } else { "Edit" };
             let slash = if subject.starts_with('/') { "/" } else { "" };
@@ -122,7 +121,7 @@ fn rule_for_tool(tool: &str, subject: &str) -> String {
     }
 }
 
-/// `cargo test` and `Bash(cargo test:*)`
+/// Returns `cargo test` and `Bash(cargo test:*)`.
 fn rule_for(command: &str) -> (String, String) {
     let mut words = command.split_whitespace();
     match (words.next(), words.next()) {
@@ -135,13 +134,13 @@ fn rule_for(command: &str) -> (String, String) {
     }
 }
 
-/// Whether it is `Tool`, or `Tool(…)`, rather than words about a call.
+/// Returns whether a text is `Tool` or `Tool(…)`, and not prose about a call.
 pub(super) fn is_rule(text: &str) -> bool {
     let name = text.split_once('(').map_or(text, |(name, _)| name);
     !name.contains(char::is_whitespace)
 }
 
-/// Whether a word is a name rather than a path, a flag, a pattern or an assignment.
+/// Returns whether a word is a name, and not a path, a flag, a pattern or an assignment.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
@@ -155,7 +154,7 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// Whether a command may destroy more than it looks like.
+/// Returns whether a command is too dangerous to offer a rule for it.
 fn is_risky(name: &str) -> bool {
     const RISKY: [&str; 12] = [
         "rm", "sudo", "su", "doas", "dd", "mkfs", "chmod", "chown", "kill", "pkill", "shutdown",
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_no_wider_than_what_was_needed() {
+    fn rule_is_as_narrow_as_the_call() {
         let check = |tool: &str, expected: &[(&str, &str)]| {
             let found = denied(&[(tool, 1)]).groups;
             let mut found: Vec<(&str, &str)> = found
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_one_rule_allows_are_one_group_and_the_most_frequent_is_first() {
+    fn calls_are_grouped_by_rule_and_frequency() {
         let found = denied(&[
             ("Bash(cargo test)", 4),
             ("Bash(git commit -m x)", 3),
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_by_now_is_not_offered_again() {
+    fn allowed_calls_are_not_offered_again() {
         let tools = BTreeMap::from([("Bash(make)".to_owned(), 2), ("WebSearch".to_owned(), 1)]);
         let found = Denied::of(&tools, &["Bash(make)".to_owned()]).unwrap();
         assert_eq!(found.named(), "1 tool call (WebSearch)");

@@ -1,7 +1,7 @@
-//! What a check of the machine found, and what to do about it.
+//! The verdicts of a check of the machine, with a remedy for each.
 //!
-//! Facts come from outside; here they are judged and put into words. A failure is what stops a run
-//! from working; a warning is what a person would want to know before that.
+//! The caller collects the facts; this module judges them. A failure prevents runs from working; a
+//! warning is something that the user should know before a run.
 
 use std::fmt;
 
@@ -10,32 +10,26 @@ use crate::ids::BackendName;
 
 use crate::text::{bytes, counted};
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// Fine.
     Ok,
-    /// Worth a look.
     Warn,
-    /// Runs do not work like this.
+    /// Runs do not work.
     Fail,
 }
 
-/// The verdict on one thing.
+/// The verdict of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at, in a word.
+    /// The name of the check, in one word.
     pub check: &'static str,
-    /// How it is.
     pub mark: Mark,
-    /// What was found.
     pub text: String,
-    /// What to do about it.
     pub remedy: Option<String>,
 }
 
 impl Mark {
-    /// The word for it in JSON.
+    /// Returns the word in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -45,7 +39,7 @@ impl Mark {
     }
 }
 
-/// On a screen a failure is written so that it is seen without colours.
+// Upper case on a screen, so that a failure is visible without colours.
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -57,12 +51,10 @@ impl fmt::Display for Mark {
 }
 
 impl Finding {
-    /// Nothing to do.
     pub fn ok(check: &'static str, text: impl Into<String>) -> Self {
         Self { check, mark: Mark::Ok, text: text.into(), remedy: None }
     }
 
-    /// Worth a look.
     pub fn warn(
         check: &'static str,
         text: impl Into<String>,
@@ -71,7 +63,6 @@ impl Finding {
         Self { mark: Mark::Warn, remedy: remedy.into(), ..Self::ok(check, text) }
     }
 
-    /// Something does not work.
     pub fn fail(
         check: &'static str,
         text: impl Into<String>,
@@ -81,45 +72,31 @@ impl Finding {
     }
 }
 
-/// The worst of them.
 pub fn worst(findings: &[Finding]) -> Mark {
     findings.iter().map(|finding| finding.mark).max().unwrap_or(Mark::Ok)
 }
 
-/// What a program says of itself.
+/// The answer of a program to a request for its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
-    /// It is not there.
     Missing,
-    /// It is there, and says its version.
-    Answers {
-        /// Where.
-        path: String,
-        /// What it says.
-        version: String,
-    },
-    /// It is there, and does not say it.
-    Silent {
-        /// Where.
-        path: String,
-        /// Why.
-        why: String,
-    },
+    Answers { path: String, version: String },
+    Silent { path: String, why: String },
 }
 
-/// Whether prompts are sent to a client.
+/// How much a client is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Unless a state or a flag names another one.
+    /// It is the default backend.
     Default,
-    /// Only where a state or a flag names it, and somebody has said where it is.
+    /// Only states or flags that name it use it, but the user configured its path.
     Named,
-    /// Only where a state or a flag names it; whoever lacks it has not missed it yet.
+    /// Only states or flags that name it use it.
     Optional,
 }
 
 impl Need {
-    /// A client that cannot be used.
+    /// Returns the finding for a client that cannot be used.
     pub fn unfit(self, text: String, remedy: String) -> Finding {
         match self {
             Self::Default => Finding::fail("client", text, remedy),
@@ -128,7 +105,7 @@ impl Need {
     }
 }
 
-/// The client of the backend `name`, which was found.
+/// Checks the client of the backend `name`, which was found.
 pub fn client(name: &str, found: &Program, need: Need) -> Finding {
     match found {
         Program::Answers { path, version } => {
@@ -142,7 +119,7 @@ pub fn client(name: &str, found: &Program, need: Need) -> Finding {
     }
 }
 
-/// The client of the backend `name`, which was not found: why, and what to do about it.
+/// Returns the finding for a client that was not found, with cause and remedy.
 pub fn missing(name: &str, (text, remedy): (String, String), need: Need) -> Finding {
     match need {
         Need::Default | Need::Named => need.unfit(text, remedy),
@@ -153,18 +130,18 @@ pub fn missing(name: &str, (text, remedy): (String, String), need: Need) -> Find
     }
 }
 
-/// The backend that was chosen at `origin`, where there is no such backend.
+/// Returns a failure if the backend chosen at `origin` does not exist.
 pub fn backend(name: &BackendName, origin: &str, offers: &BackendCatalog) -> Option<Finding> {
     let text = format!("there is no backend {:?} ({origin})", name.as_str());
     offers.of(name).is_none().then(|| Finding::fail("config", text, offers.advice(name)))
 }
 
-/// The least room that nothing is said about: 1 GiB.
+/// Free bytes from which disk space is fine: 1 GiB.
 const PLENTY: u64 = 1 << 30;
-/// The least room that runs can be trusted to: 100 MiB.
+/// Free bytes below which runs are likely to fail: 100 MiB.
 const LITTLE: u64 = 100 << 20;
 
-/// Room on the disk that runs are kept on, and how much of it must be free for a turn to start.
+/// Checks the free disk space; `needed` bytes must be free for a turn to start.
 pub fn room(free: u64, needed: u64) -> Finding {
     let text = match free {
         PLENTY.. => format!("{} free", bytes(free)),
@@ -173,7 +150,7 @@ pub fn room(free: u64, needed: u64) -> Finding {
             "{} free, less than {}; a turn needs about {}",
             bytes(free),
             bytes(LITTLE),
-            // Rounded up: a little less is not enough.
+            // Rounded up to a tenth of a MiB, because a little less is not enough.
             bytes(needed.saturating_add((1 << 20) / 10))
         ),
     };
@@ -185,22 +162,19 @@ pub fn room(free: u64, needed: u64) -> Finding {
     }
 }
 
-/// A directory that this program writes to.
+/// The facts about a directory that Raymond writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
-    /// As it is named.
     pub name: String,
-    /// Whether it is only a link to one, where it must be one itself.
+    /// Whether it is a symbolic link where a directory is required.
     pub is_link: bool,
-    /// Whether something can be written there.
     pub writable: bool,
-    /// The user that it belongs to, when that is another one.
+    /// The owner, if it is another user.
     pub foreign: Option<u32>,
-    /// Its mode, where it is to be private.
+    /// The mode, if the directory must be private.
     pub mode: Option<u32>,
 }
 
-/// A directory that this program writes to.
 pub fn folder(check: &'static str, folder: &Folder) -> Finding {
     let Folder { name, is_link, writable, foreign, mode } = folder;
     let open = mode.filter(|mode| mode & 0o077 != 0);
@@ -231,23 +205,20 @@ pub fn folder(check: &'static str, folder: &Folder) -> Finding {
     }
 }
 
-/// What git says of the project.
+/// The state of the project's git repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repository {
-    /// There is none.
     None,
-    /// There is one.
     Some {
-        /// Files that differ from the last commit.
+        /// The number of files that differ from the last commit.
         changed: usize,
         /// Whether the directory of the runs would be committed.
         runs_are_committed: bool,
     },
-    /// It cannot be asked.
     Unknown,
 }
 
-/// Whether edits of agents can be told from those of people.
+/// Checks whether git can distinguish edits of agents from those of people.
 pub fn repository(found: Repository) -> Finding {
     match found {
         Repository::None => Finding::warn(
@@ -273,7 +244,7 @@ pub fn repository(found: Repository) -> Finding {
     }
 }
 
-/// Processes of a run that nobody drives.
+/// Reports processes of a run that has no owner.
 pub fn left_running(run: &str, commands: &[String]) -> Finding {
     let (processes, shown) = (counted_as(commands.len(), "process", "processes"), few(commands));
     Finding::warn(
@@ -283,7 +254,7 @@ pub fn left_running(run: &str, commands: &[String]) -> Finding {
     )
 }
 
-/// Processes and files of calls without a `runId` that were killed; none if there are none.
+/// Reports processes and files of killed calls without a `runId`.
 pub fn left_by_calls(commands: &[String], files: &[String]) -> Vec<Finding> {
     let processes = (!commands.is_empty()).then(|| {
         let processes = counted_as(commands.len(), "process", "processes");
@@ -305,7 +276,7 @@ fn counted_as(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// The first of these, and whether there are more.
+/// Returns the first names, with an ellipsis if there are more.
 fn few(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
@@ -313,10 +284,9 @@ fn few(names: &[String]) -> String {
     format!("{shown}{more}")
 }
 
-/// What transcripts take before something is said about it: 1 GiB.
+/// Bytes of transcripts from which a warning is due: 1 GiB.
 const MUCH: u64 = 1 << 30;
 
-/// What the transcripts of all runs take.
 pub fn transcripts(size: u64) -> Finding {
     let text = format!("transcripts take {}", bytes(size));
     if size >= MUCH {
@@ -329,7 +299,7 @@ pub fn transcripts(size: u64) -> Finding {
 mod tests {
     use super::*;
 
-    fn told(finding: &Finding) -> String {
+    fn describe(finding: &Finding) -> String {
         let Finding { check, mark, text, remedy } = finding;
         let remedy = remedy.as_deref().map(|remedy| format!(" → {remedy}")).unwrap_or_default();
         format!("{mark} {check}: {text}{remedy}")
@@ -341,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_prompts_need_is_a_failure_when_it_does_not_answer() {
+    fn needed_client_without_answer_is_a_failure() {
         let check = |found: &Program, need, expected: &str| {
-            assert_eq!(told(&client("claude", found, need)), expected);
+            assert_eq!(describe(&client("claude", found, need)), expected);
         };
         let path = || "/bin/claude".to_owned();
         let answers = Program::Answers { path: path(), version: "2.1".into() };
@@ -358,10 +328,10 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_nobody_asked_for_is_not_missed() {
+    fn unused_client_may_be_missing() {
         let check = |need, expected: &str| {
             let why = ("cannot find it".to_owned(), "install it".to_owned());
-            assert_eq!(told(&missing("claude", why, need)), expected);
+            assert_eq!(describe(&missing("claude", why, need)), expected);
         };
         check(Need::Default, "FAIL client: cannot find it → install it");
         check(Need::Named, "warn client: cannot find it → install it");
@@ -370,13 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_that_there_is_not_is_named_with_the_place_that_chose_it() {
+    fn unknown_backend_is_named_with_its_origin() {
         let names = ["claude", "codex"];
         let offers: BackendCatalog =
             names.into_iter().map(|name| (BackendName::new(name), &[] as &[_])).collect();
         let check = |name: &str, expected: Option<&str>| {
             let finding = backend(&BackendName::new(name), "RAYMOND_BACKEND", &offers);
-            assert_eq!(finding.as_ref().map(told).as_deref(), expected);
+            assert_eq!(finding.as_ref().map(describe).as_deref(), expected);
         };
         check("codex", None);
         let codx =
@@ -388,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_judged_by_how_much_a_run_may_need() {
+    fn disk_space_is_compared_with_possible_need() {
         let needed = (5 << 20) + (64 << 10);
         let check = |free, mark| assert_eq!(room(free, needed).mark, mark, "{free}");
         check(u64::MAX, Mark::Ok);
@@ -403,18 +373,18 @@ mod tests {
         let little = "5 MiB free, less than 100 MiB; a turn needs about 5.1 MiB";
         assert_eq!(said(5 << 20), little);
         assert_eq!(transcripts(1 << 30).mark, Mark::Warn);
-        assert_eq!(told(&transcripts(2048)), "ok disk: transcripts take 2 KiB");
+        assert_eq!(describe(&transcripts(2048)), "ok disk: transcripts take 2 KiB");
     }
 
     #[test]
-    fn a_folder_has_to_be_ours_writable_and_private() {
+    fn directory_must_be_owned_writable_and_private() {
         let check = |writable, foreign, mode, expected: &str| {
             let facts =
                 Folder { name: ".raymond/".into(), is_link: false, writable, foreign, mode };
-            assert!(told(&folder("storage", &facts)).starts_with(expected), "{facts:?}");
+            assert!(describe(&folder("storage", &facts)).starts_with(expected), "{facts:?}");
             let facts = Folder { is_link: true, ..facts };
             let link = "FAIL storage: .raymond/ is a link";
-            assert!(told(&folder("storage", &facts)).starts_with(link), "{facts:?}");
+            assert!(describe(&folder("storage", &facts)).starts_with(link), "{facts:?}");
         };
         check(true, None, Some(0o700), "ok storage: .raymond/ can be written");
         check(true, None, None, "ok storage: .raymond/ can be written");
@@ -424,9 +394,9 @@ mod tests {
     }
 
     #[test]
-    fn edits_of_agents_should_be_told_from_those_of_people() {
+    fn missing_git_is_a_warning() {
         let check = |found, expected: &str| {
-            assert!(told(&repository(found)).starts_with(expected), "{found:?}");
+            assert!(describe(&repository(found)).starts_with(expected), "{found:?}");
         };
         let some = |changed, runs_are_committed| Repository::Some { changed, runs_are_committed };
         check(some(0, false), "ok git: clean");
@@ -437,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_running_is_named_up_to_a_few() {
+    fn leftover_processes_are_listed_up_to_a_limit() {
         let check = |commands: &[&str], expected: &str| {
             let commands: Vec<String> = commands.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(left_running("r", &commands).text, expected);

@@ -1,5 +1,6 @@
-//! What a run no longer holds, for those who ask: results, the way that was taken, who answered, and
-//! where the money went.
+//! The history of a run that its state no longer contains: results, visited states, backends, costs.
+//!
+//! It is a fold of all events, stored in snapshots. Its serde names are part of that format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,77 +18,70 @@ use crate::value::Value;
 use super::backend_labels::BackendLabels;
 use super::denied::is_rule;
 use super::path::Path;
-use super::turns::{charged, turning};
+use super::turns::{changed_agent, charged};
 
-/// A fold of everything that happened.
+/// A fold of all events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ledger {
-    /// When the run started.
     pub started_at: Timestamp,
-    /// When something last happened.
     pub updated_at: Timestamp,
-    /// When it was started or resumed, the last time.
+    /// When the run was last started or resumed.
     #[serde(default)]
     pub driven_since: Timestamp,
-    /// `--input`
     #[serde(default)]
     pub input: Option<Value>,
-    /// The way that `main` took.
+    /// The states that `main` visited.
     #[serde(default)]
     pub path: Path,
-    /// The result of every agent that ended.
     pub results: BTreeMap<AgentId, Value>,
-    /// How many workers every agent has forked, those that ended included.
+    /// How many workers every agent has forked, including those that ended.
     pub forks: BTreeMap<AgentId, u32>,
-    /// Turns and money by state.
     pub states: BTreeMap<StateName, Spending>,
-    /// Turns and money by backend, for every backend that was asked.
+    /// Turns and money by backend, for every backend that was used.
     #[serde(default)]
     pub backends: BTreeMap<BackendName, Spending>,
-    /// The backends that its states may ask, as far as that was written down.
+    /// The backends that its states may use; empty in old journals.
     #[serde(default)]
     pub may_ask: BTreeSet<BackendName>,
     /// Turns that were paid, however they ended.
     #[serde(default)]
     pub paid: Spending,
-    /// Turns that were settled, and what they cost.
     pub settled: Spending,
-    /// What of the money was estimated.
+    /// The estimated part of the money.
     #[serde(default)]
     pub estimated: Micros,
-    /// Tools that clients denied, with how often.
+    /// Tools that clients were denied, with their counts.
     pub denied: BTreeMap<String, u32>,
-    /// The states that could allow some of them.
+    /// The states in which a rule could allow some of them.
     #[serde(default)]
     pub denied_in: BTreeSet<StateName>,
-    /// Who asked it to end, the last time.
+    /// The origin of the last request to end.
     #[serde(default)]
     pub stopper: Option<Stopper>,
-    /// After how many iterations a loop ended without a result.
+    /// The iterations of a loop that ended without a result.
     #[serde(default)]
     pub exhausted: Option<u32>,
-    /// Live and failed agents.
+    /// Live and failed agents; those that ended are removed to bound memory.
     pub(super) agents: BTreeMap<AgentId, AgentSummary>,
 }
 
-/// Where an agent is, and what that has cost.
+/// The state of an agent, and its costs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct AgentSummary {
-    /// Its state; none before the first.
+    /// Its state; `None` before the first.
     pub(super) state: Option<StateName>,
-    /// Since when it is at what it is at.
+    /// When its current activity began.
     pub(super) since: Timestamp,
-    /// Whom its last turn asked; none for a script.
+    /// The backend of its last turn; `None` for a script.
     pub(super) asked: Option<BackendName>,
-    /// What all its turns cost.
     pub(super) spent: Micros,
-    /// What those of this visit cost, once one of them has ended.
+    /// The cost of this visit's finished turns.
     pub(super) bill: Option<VisitCost>,
-    /// Whether it is about to do its step again.
+    /// Whether it is about to repeat its failed step.
     revived: bool,
 }
 
-/// What a visit has cost so far, and how well that is known.
+/// The cost of a visit so far, and how well it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct VisitCost {
     pub(super) amount: Micros,
@@ -106,22 +100,21 @@ impl VisitCost {
     }
 }
 
-/// Who asked a run to end.
+/// The origin of a request to end a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopper {
-    /// A signal to its process: Ctrl-C, `kill`, a terminal that went away.
+    /// A signal to its process: Ctrl-C, `kill`, a closed terminal.
     Signal,
-    /// Its own process, because it could not go on.
+    /// Its own process, because it could not continue.
     Trouble,
-    /// `raymond stop` or `raymond cancel`.
     Command,
-    /// Whoever called it waits no longer.
+    /// Its caller, which no longer waits.
     Caller,
 }
 
 impl Stopper {
-    /// The one who made the request of this name.
+    /// Returns the origin from the idempotency key of the request.
     pub fn of(key: &str) -> Self {
         match key.split_once('-') {
             Some(("signal", _)) => Self::Signal,
@@ -132,12 +125,9 @@ impl Stopper {
     }
 }
 
-/// Turns, and what they cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spending {
-    /// How many.
     pub turns: u64,
-    /// How much.
     pub amount: Micros,
 }
 
@@ -149,11 +139,10 @@ impl Spending {
 }
 
 impl Ledger {
-    /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         self.updated_at = at;
-        if let Some(station) = turning(event).and_then(|agent| self.agents.get_mut(agent)) {
-            station.since = at;
+        if let Some(summary) = changed_agent(event).and_then(|agent| self.agents.get_mut(agent)) {
+            summary.since = at;
         }
         if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
@@ -166,8 +155,8 @@ impl Ledger {
         } else if let Event::VisitEntered { agent, state, .. } = event {
             self.enter(agent, state);
         } else if let Event::Stepped { agent, fact: StepEvent::Revived } = event {
-            if let Some(station) = self.agents.get_mut(agent) {
-                station.revived = true;
+            if let Some(summary) = self.agents.get_mut(agent) {
+                summary.revived = true;
             }
         } else if let Event::Moved { agent, forks, .. } = event
             && *forks > 0
@@ -183,8 +172,9 @@ impl Ledger {
         } else if let Event::Warned { warning, agent } = event {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
-                let station = agent.as_ref().and_then(|agent| self.agents.get(agent));
-                let state = station.and_then(|station| station.state.clone());
+                let summary = agent.as_ref().and_then(|agent| self.agents.get(agent));
+                let state = summary.and_then(|summary| summary.state.clone());
+                // A denial in prose has no rule, so no state could allow it.
                 self.denied_in.extend(state.filter(|_| is_rule(tool)));
             } else if let Warning::Exhausted { iterations, .. } = warning {
                 self.exhausted = Some(*iterations);
@@ -194,14 +184,15 @@ impl Ledger {
         }
     }
 
-    /// A step that is done again is no further one.
+    /// Enters a state. A step that is repeated after a failure is not another visit.
     fn enter(&mut self, agent: &AgentId, state: &StateName) {
-        let Some(station) = self.agents.get_mut(agent) else { return };
-        let again = std::mem::take(&mut station.revived) && station.state.as_ref() == Some(state);
+        let Some(summary) = self.agents.get_mut(agent) else { return };
+        // A resume enters the failed step again, with the same state.
+        let again = std::mem::take(&mut summary.revived) && summary.state.as_ref() == Some(state);
         if again {
             return;
         }
-        (station.state, station.bill) = (Some(state.clone()), None);
+        (summary.state, summary.bill) = (Some(state.clone()), None);
         if *agent == AgentId::main() {
             self.path.enter(state);
         }
@@ -217,10 +208,11 @@ impl Ledger {
 
     fn ask(&mut self, agent: &AgentId, lane: &Lane) {
         if let Some(backend) = lane.backend() {
+            // An entry without turns: the backend was used, even if nothing is paid yet.
             self.backends.entry(backend.clone()).or_default();
         }
-        if let Some(station) = self.agents.get_mut(agent) {
-            station.asked = lane.backend().cloned();
+        if let Some(summary) = self.agents.get_mut(agent) {
+            summary.asked = lane.backend().cloned();
         }
     }
 
@@ -231,33 +223,33 @@ impl Ledger {
         if charge.basis != Basis::Free {
             self.paid.add(charge.amount);
         }
-        let Some(station) = self.agents.get_mut(&turn.agent) else { return };
-        station.spent = station.spent.plus(charge.amount);
-        station.bill.get_or_insert_default().add(charge);
-        if let Some(state) = &station.state {
+        let Some(summary) = self.agents.get_mut(&turn.agent) else { return };
+        summary.spent = summary.spent.plus(charge.amount);
+        summary.bill.get_or_insert_default().add(charge);
+        if let Some(state) = &summary.state {
             self.states.entry(state.clone()).or_default().add(charge.amount);
         }
-        if let Some(backend) = &station.asked {
+        if let Some(backend) = &summary.asked {
             self.backends.entry(backend.clone()).or_default().add(charge.amount);
         }
     }
 
-    /// How many turns ended, whatever they ended with: each attempt is one, and so is a script.
+    /// Returns how many turns ended, in any way; every attempt and every script counts.
     pub fn turns(&self) -> u64 {
         self.states.values().map(|spending| spending.turns).sum()
     }
 
-    /// Whether the backends of the run are named.
+    /// Returns whether texts name the backends of the run.
     pub fn naming(&self) -> BackendLabels {
         BackendLabels::among(self.known())
     }
 
-    /// All that its states may ask, or that were asked so far.
+    /// Iterates over the backends that its states may use, and those that were used.
     pub(super) fn known(&self) -> impl Iterator<Item = &BackendName> {
         self.may_ask.iter().chain(self.backends.keys())
     }
 
-    /// The state that took most of the money, and how much.
+    /// Returns the most expensive state and its cost.
     pub fn most_expensive(&self) -> Option<(&StateName, Micros)> {
         let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
         paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)

@@ -1,8 +1,8 @@
-//! What every agent is at, now: the rows of a live screen.
+//! The current activity of every agent: the rows of a live screen.
 //!
-//! A fold of the same events, with what was seen of a turn meanwhile added. It holds live and failed
-//! agents only, and a step costs nothing that grows with their number. It knows no clock: a row says
-//! since when, and whoever draws it how long that is.
+//! A fold of a run's events, plus the progress reports of turns in flight. It contains live and failed
+//! agents only, and the cost of an event does not grow with their number. It has no clock: a row
+//! says when its activity began, and the screen computes the duration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,116 +16,102 @@ use crate::time::Timestamp;
 
 use super::backend_labels::BackendLabels;
 use super::ledger::{AgentSummary, Ledger};
-use super::turns::{charged, turning};
+use super::turns::{changed_agent, charged};
 
-/// All agents of a run.
+/// The agents of a run, with totals.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
-    /// What has been spent.
     pub spent: Micros,
-    /// Of how much; none is no cap.
+    /// The budget cap; `None` is unlimited.
     pub cap: Option<Micros>,
-    /// When it was started or resumed, the last time.
+    /// When the run was last started or resumed.
     pub since: Timestamp,
-    /// Where it goes.
     pub course: Course,
-    /// All that the states may ask, or that were asked so far.
+    /// The backends that the states may use, and those that were used.
     backends: BTreeSet<BackendName>,
     agents: BTreeMap<AgentId, Row>,
     holds: BTreeMap<BackendName, Hold>,
     born: u64,
 }
 
-/// Where a run goes.
+/// Whether a run continues or is stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Course {
-    /// On.
+    /// It continues.
     #[default]
     Ahead,
-    /// To its end, as somebody asked.
+    /// It ends on request.
     Stopping,
 }
 
-/// One agent.
+/// The row of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its place in the order of creation.
+    /// Its number in the order of creation.
     pub born: u64,
-    /// Where it works.
     pub cwd: String,
-    /// Where it is, and how often it has been there.
+    /// Its state, and the number of visits there.
     pub place: Option<(StateName, u32)>,
-    /// What it is at.
     pub doing: Doing,
-    /// Since when.
+    /// When its activity began.
     pub since: Timestamp,
-    /// What its turns cost so far.
     pub spent: Micros,
     lane: Lane,
     prompt: Prompt,
 }
 
-/// What an agent is at.
+/// The activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
-    /// Its turn is in flight.
     Working(Work),
-    /// It waits.
     Waiting(Wait),
-    /// Its turn waits for a slot or for money.
     Queued,
-    /// Something is about to follow, or it failed.
+    /// Its next event is about to be decided, or it failed.
     Nothing,
 }
 
-/// What is known of a turn in flight.
+/// The known activity of a turn in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// A script runs.
     Script,
-    /// A client was sent a prompt; whose it is, where backends are named.
+    /// A client answers a prompt; its backend, if texts name backends.
     Prompt(Option<BackendName>),
-    /// A client was sent a reminder.
     Reminder,
-    /// What was seen last.
+    /// The last progress that was seen.
     Seen(String),
 }
 
-/// What an agent waits for.
+/// The reason why an agent waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
     /// The next attempt at its turn.
     Retry(Timestamp),
-    /// Other workers, before it may fork.
+    /// Other workers must end before it may fork.
     Workers,
-    /// A person's answer.
     Answer,
-    /// A usage limit of this backend.
+    /// The usage limit of this backend.
     Quota(BackendName, Timestamp),
-    /// Somebody to log in to this backend.
+    /// A login to this backend.
     Login(BackendName),
-    /// Something that the machine lacks, such as room on the disk.
+    /// A missing resource of the machine, such as disk space.
     Environment,
 }
 
-/// How many agents are at what.
+/// The number of agents by activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// With a turn in flight.
     pub running: usize,
-    /// Queued for a slot or for money.
     pub queued: usize,
-    /// Waiting for something else.
     pub waiting: usize,
 }
 
 impl Live {
-    /// What all events so far would have come to.
+    /// Returns the rows after all events so far, without replaying them.
     pub fn after(run: &Run, ledger: &Ledger) -> Self {
         let asking = run.scheduler.asks.keys().map(|ask| &ask.agent).collect();
         let row = |(id, agent): (&AgentId, &Agent)| {
-            let station = ledger.agents.get(id).cloned().unwrap_or_default();
-            (id.clone(), Row::of(agent, station, &run.scheduler, &asking))
+            let summary = ledger.agents.get(id).cloned().unwrap_or_default();
+            (id.clone(), Row::of(agent, summary, &run.scheduler, &asking))
         };
         Self {
             spent: run.spent,
@@ -142,9 +128,8 @@ impl Live {
         }
     }
 
-    /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
-        if let Some(agent) = turning(event) {
+        if let Some(agent) = changed_agent(event) {
             self.change(agent, |row| row.since = at);
         }
         match event {
@@ -159,6 +144,7 @@ impl Live {
             }
             Event::BackendReleased { backend } => drop(self.holds.remove(backend)),
             Event::CostAdjusted { spent, .. } => self.spent = *spent,
+            // A rewind keeps the money of the discarded records spent.
             Event::RunRewound { discarded, .. } => self.spent = self.spent.plus(discarded.amount),
             Event::AgentSpawned { agent, cwd, .. } => self.spawn(at, agent, cwd),
             Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
@@ -220,16 +206,17 @@ impl Live {
         }
     }
 
-    /// This was seen of a turn in flight.
+    /// Records progress of a turn in flight.
     pub fn see(&mut self, at: Timestamp, agent: &AgentId, what: &str) {
         self.change(agent, |row| {
+            // Late progress of a turn that has ended must not replace the new activity.
             if matches!(row.doing, Doing::Working(_)) {
                 (row.doing, row.since) = (Doing::Working(Work::Seen(what.to_owned())), at);
             }
         });
     }
 
-    /// Those who work or wait, in this order and then by age, each with what it is at.
+    /// Returns the working agents, then the waiting ones, each by age.
     pub fn busy(&self) -> Vec<(&AgentId, &Row, Doing)> {
         let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.doing(row)));
         let is_busy = |doing: &Doing| matches!(doing, Doing::Working(_) | Doing::Waiting(_));
@@ -238,7 +225,6 @@ impl Live {
         busy
     }
 
-    /// How many are at what.
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for row in self.agents.values() {
@@ -252,7 +238,7 @@ impl Live {
         tally
     }
 
-    /// Whoever queues for a backend that is held waits for more than a slot.
+    /// Returns the activity of a row. A turn queued for a paused backend waits for more than a slot.
     fn doing(&self, row: &Row) -> Doing {
         match (&row.doing, &row.lane) {
             (Doing::Working(Work::Prompt(_)), lane) => {
@@ -305,7 +291,7 @@ impl Live {
 impl Row {
     fn of(
         agent: &Agent,
-        station: AgentSummary,
+        summary: AgentSummary,
         scheduler: &Scheduler,
         asking: &BTreeSet<&AgentId>,
     ) -> Self {
@@ -317,11 +303,12 @@ impl Row {
         let mut row = Self {
             born: agent.born,
             cwd: agent.cwd.clone(),
-            place: station.state.map(place),
+            place: summary.state.map(place),
             doing: Doing::Nothing,
-            since: station.since,
-            spent: station.spent,
-            lane: station.asked.map_or(Lane::Script, Lane::Prompt),
+            since: summary.since,
+            spent: summary.spent,
+            // The scheduler forgets a turn that has ended, but the ledger knows its backend.
+            lane: summary.asked.map_or(Lane::Script, Lane::Prompt),
             prompt: turn.map_or(Prompt::Body, |turn| turn.prompt.clone()),
         };
         row.doing = match (&agent.status, turn.map(|turn| &turn.phase)) {
@@ -364,7 +351,7 @@ mod tests {
         Play::new(workflow(&files)).with(|settings| settings.max_parallel = 3).started()
     }
 
-    /// The story so far, with a second between two events.
+    /// Replays the story so far, with a second between two events.
     fn live(play: &Play) -> Live {
         let mut live = Live::default();
         for (at, event) in (0..).zip(&play.story) {
@@ -373,7 +360,7 @@ mod tests {
         live
     }
 
-    /// `main A.md #1 Working(Prompt(None)) $0.00`
+    /// Returns rows such as `main A.md #1 Working(Prompt(None)) $0.00`.
     fn shown(live: &Live) -> Vec<String> {
         let row = |(agent, row, doing): (&AgentId, &Row, Doing)| {
             let (state, visit) = row.place.clone().unwrap_or_else(|| ("?".into(), 0));
@@ -388,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_is_shown_with_what_it_is_at() {
+    fn every_agent_is_shown_with_its_activity() {
         let mut play = play();
         assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Prompt(None)) $0.00"]);
         play.says("main", "no tag");
@@ -430,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_belongs_to_a_turn_in_flight() {
+    fn progress_belongs_to_a_turn_in_flight() {
         let mut play = play();
         let mut seen = live(&play);
         seen.see(Timestamp(77), &AgentId::main(), "Bash(make)");
@@ -445,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_queues_for_a_backend_that_is_held_waits_for_it() {
+    fn queued_agent_waits_for_its_paused_backend() {
         let mut play = play();
         let until = Some(Timestamp(0) + Span::minutes(60));
         play.fails("main", TurnFailure::Quota { until, why: "noon".into() });
@@ -456,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ended_or_failed_is_gone() {
+    fn ended_or_failed_agent_is_not_shown() {
         let mut play = play();
         play.says("main", r#"<fork next="A">W</fork>"#);
         play.fails("main_w1", TurnFailure::Task { why: "no".into() });

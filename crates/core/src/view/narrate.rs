@@ -1,4 +1,7 @@
-//! Events as lines for people. A live console and `show` tell the same story.
+//! Events as lines for people, the same in a live console and in `show`.
+//!
+//! A [`Narrator`] remembers the little that its lines need: where each agent is, what its visit has
+//! cost, and how its turn failed. Texts for a status are in [`super::why`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,28 +27,23 @@ use super::ledger::{Ledger, Stopper, VisitCost};
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Whom it concerns; none when it is the run.
+    /// The agent; `None` if the line is about the run.
     pub agent: Option<AgentId>,
-    /// How much it matters.
     pub weight: Weight,
-    /// What happened.
     pub text: String,
 }
 
-/// How much a line matters.
+/// The importance of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Only with `--verbose`.
+    /// Shown only with `--verbose`.
     Detail,
-    /// What people watch.
     Plain,
-    /// Worth a look.
     Warning,
-    /// Something failed.
     Error,
 }
 
-/// Tells a run, event by event. It remembers where each agent is.
+/// Turns events into lines. It remembers where each agent is.
 #[derive(Debug, Clone, Default)]
 pub struct Narrator {
     telling: Telling,
@@ -53,21 +51,21 @@ pub struct Narrator {
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     bills: BTreeMap<AgentId, VisitCost>,
-    /// Backends of turns.
+    /// The backend of each agent's turn.
     asked: BTreeMap<AgentId, BackendName>,
-    /// All that the states may ask, or that were asked so far.
+    /// The backends that the states may use, and those that were used.
     backends: BTreeSet<BackendName>,
-    /// How a turn failed, until it is told what follows from it.
+    /// How a turn failed, until the line about its consequence.
     failures: BTreeMap<AgentId, String>,
     limits: Limits,
     what: What,
-    /// What all turns cost so far.
+    /// The cost of all turns so far.
     total: Micros,
-    /// Which attempt each step was asked for last, with what was wrong: it is told once.
+    /// The attempt of each step that was last requested with errors, so that they are shown once.
     refused: BTreeMap<Key, u32>,
 }
 
-/// What a run is made of.
+/// The kind of program that a run executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum What {
     /// States, and transitions between them.
@@ -86,17 +84,17 @@ impl What {
     }
 }
 
-/// To whom a run is told.
+/// The audience of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Telling {
-    /// To those who were not there.
+    /// Readers of a past run.
     #[default]
     History,
-    /// To those who watch: how it began and ended, and what `main` returned, they are told anyway.
+    /// Viewers of a live run. The console itself shows its start, its end and the result of `main`.
     Live,
 }
 
-/// What of the settings is told.
+/// The settings that lines mention.
 #[derive(Debug, Clone, Default)]
 struct Limits {
     cap: Option<Micros>,
@@ -110,12 +108,12 @@ impl Limits {
 }
 
 impl Narrator {
-    /// One for those who watch: they are told anyway how it began and ended, and what `main` returned.
+    /// Returns a narrator for viewers of a live run.
     pub fn live() -> Self {
         Self { telling: Telling::Live, ..Self::default() }
     }
 
-    /// One for those who watch from here on: what it would remember if it had told everything so far.
+    /// Returns a narrator for viewers who join now, with the memory of one that saw all events.
     pub fn after(run: &Run, ledger: &Ledger) -> Self {
         let agents = || ledger.agents.iter();
         let places = agents().filter_map(|(id, at)| Some((id.clone(), at.state.clone()?)));
@@ -138,15 +136,15 @@ impl Narrator {
         }
     }
 
-    /// One for those who were not there, of a run whose backends are named like this.
+    /// Returns a narrator for readers of a past run, whose backends are named like this.
     pub fn history(naming: BackendLabels) -> Self {
         Self { naming, ..Self::default() }
     }
 
-    /// The line for an event, when it is worth one.
+    /// Returns the line for an event, if it deserves one.
     #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     pub fn line(&mut self, event: &Event) -> Option<Line> {
-        let said = match event {
+        let line = match event {
             Event::RunStarted(start) => {
                 self.limits = Limits::of(&start.settings);
                 self.what = What::of(&start.settings.program);
@@ -189,7 +187,7 @@ impl Narrator {
                 self.of(&turn.agent, Weight::Detail, text)
             }
             Event::TurnSettled { turn, charge, .. } => {
-                // How it failed before is of no interest any more.
+                // The turn has succeeded in the end: its earlier failure is not worth a line.
                 self.failures.remove(&turn.agent);
                 self.charge(turn, *charge);
                 return None;
@@ -208,6 +206,7 @@ impl Narrator {
             }
             Event::TurnFailed { turn, charge, failure, .. } => {
                 self.charge(turn, *charge);
+                // No line yet: the next event decides whether the turn is retried or the agent fails.
                 self.failures.insert(turn.agent.clone(), failure.to_string());
                 return None;
             }
@@ -238,7 +237,7 @@ impl Narrator {
                 self.of(&ask.agent, Weight::Plain, format!("{by} answered"))
             }
 
-            // A step that is done again after its failure, which was told.
+            // A step that is repeated after its failure, which has had its line.
             Event::VisitEntered { agent, state, .. }
                 if self.what == What::Steps && self.places.get(agent) == Some(state) =>
             {
@@ -275,22 +274,23 @@ impl Narrator {
             | Event::AgentSpawned { .. } => return None,
             Event::Stepped { agent, fact } => return self.stepped(agent, fact),
         };
-        Some(said)
+        Some(line)
     }
 
-    /// What became of a step, where it is not simply done: that is told when the next one begins.
+    /// Returns the line for a step that did not simply succeed. A success shows when the next step begins.
     fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) -> Option<Line> {
         if let StepEvent::Asks { key, attempt, errors } = fact
             && !errors.is_empty()
         {
+            // A resume asks for the same attempt again, with errors that have had their line.
             if self.refused.insert(key.clone(), *attempt) == Some(*attempt) {
                 return None;
             }
-            let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
+            let text = format!("not valid: {}; attempt {attempt} follows", first_problem(errors));
             return Some(self.of(agent, Weight::Warning, text));
         }
         if let StepEvent::Fails { key, .. } = fact {
-            // It may be a loop, which nobody visits.
+            // It may be a loop, which has no visit of its own.
             self.places.insert(agent.clone(), StateName::new(key.to_string()));
             return None;
         }
@@ -304,8 +304,7 @@ impl Narrator {
         Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))
     }
 
-    /// Those who were not there are told as everything is known by now; those who watch, by what is known
-    /// so far.
+    // Readers of a past run get the labels of the whole run, viewers those of the events so far.
     fn naming(&self) -> BackendLabels {
         match self.naming {
             BackendLabels::Shown => BackendLabels::Shown,
@@ -357,19 +356,19 @@ impl Narrator {
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
 
-    /// A line about the run that those who watch do not need.
+    /// Returns a line about the run that viewers of a live run do not need.
     fn in_history(&self, text: &str) -> Option<Line> {
         (self.telling == Telling::History).then(|| of_run(Weight::Plain, text))
     }
 
-    /// A line about an agent, which says where it is.
+    /// Returns a line about an agent, with its place.
     fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
         let place = self.places.get(agent).map_or("?", StateName::as_str);
         let backend = self.naming().suffix(self.asked.get(agent));
         Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
-    /// Thresholds are few; what is spent may lie far beyond the one that was passed.
+    /// Returns the text of a warning. The spent amount may be far beyond the threshold, which would mislead.
     fn warning_words(&self, warning: &Warning) -> String {
         const FAR: u64 = 10;
         if let (Warning::Spent { percent }, Some(cap)) = (warning, self.limits.cap) {
@@ -386,7 +385,7 @@ impl Narrator {
         self.bills.entry(turn.agent.clone()).or_default().add(charge);
     }
 
-    /// What the visit that ends now has cost, where it has, and who was paid, where backends are named.
+    /// Returns the cost of the visit that ends now, and its backend if texts name backends.
     fn bill(&mut self, agent: &AgentId) -> String {
         let Some(VisitCost { amount, estimated, unpriced }) = self.bills.remove(agent) else {
             return String::new();
@@ -408,8 +407,8 @@ impl Narrator {
     }
 }
 
-/// What is wrong with an output: the first problem, and how many there are beyond.
-fn told(errors: &[Problem]) -> String {
+/// Returns the first problem of an output and the number of the others.
+fn first_problem(errors: &[Problem]) -> String {
     let first = errors.first().map(Problem::to_string).unwrap_or_default();
     match errors.len() {
         0 | 1 => first,
@@ -417,15 +416,14 @@ fn told(errors: &[Problem]) -> String {
     }
 }
 
-/// What a failed step says of itself.
+/// Returns the message in the result of a failed step.
 fn message(stored: &Stored) -> Option<String> {
     let Value::Inline(text) = &stored.value else { return None };
     let result: serde_json::Value = serde_json::from_str(text).ok()?;
-    let said = result.get("message").or_else(|| result.get("error"))?;
-    said.as_str().map(str::to_owned)
+    let message = result.get("message").or_else(|| result.get("error"))?;
+    message.as_str().map(str::to_owned)
 }
 
-/// A line about the run as a whole.
 fn of_run(weight: Weight, text: impl Into<String>) -> Line {
     Line { agent: None, weight, text: text.into() }
 }
@@ -456,7 +454,7 @@ fn hold_words(hold: &Hold) -> String {
     }
 }
 
-/// How a run ended, in a word.
+/// Returns the word for the end of a run.
 pub const fn ending_words(ending: Ending) -> &'static str {
     match ending {
         Ending::Completed => "completed",
@@ -471,7 +469,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
     }
 }
 
-/// The beginning of a payload, on one line.
+/// Returns the beginning of a payload, on one line.
 pub fn preview(value: &Value) -> String {
     const LONGEST: usize = 72;
     match value {

@@ -1,4 +1,7 @@
-//! The command that leads out of a status, ready to be pasted.
+//! The next command for a run: a line that the user can paste.
+//!
+//! Every status has one. A command repeats the flags of the start, and adds those without which the run
+//! would fail in the same way again.
 
 use crate::agent::AgentStatus;
 use crate::crayfish::ErrorCode;
@@ -16,55 +19,54 @@ use super::denied::Denied;
 use super::ledger::Ledger;
 use super::status::{Owner, Status};
 
-/// A longer input is not repeated.
+/// The longest input in bytes that a command repeats; a longer one is shown as an ellipsis.
 const LONGEST_INPUT: usize = 200;
 
-/// A command that leads out of a status.
+/// The kind of the next command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Look at it, or wait for it.
+    /// Watch the run, or wait for it.
     Wait,
-    /// See what came out.
+    /// Show its result.
     Show,
-    /// Go on.
     Resume,
-    /// Go on with more money.
+    /// Resume with a higher budget.
     ResumeWithBudget,
-    /// Begin anew.
+    /// Start a new run.
     Run,
 }
 
-/// What became of the states since the run started.
+/// The state of the workflow files since the run started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum States {
-    /// They are what the run has pinned, as far as anybody looked.
+    /// They are as pinned, or were not compared.
     AsPinned,
-    /// They are others now: a failed run wants to be told which to use.
+    /// They differ: a failed run needs a flag that says which to use.
     Edited,
-    /// They are others now, or gone, and the run cannot use them as they are.
+    /// They differ or are missing, and the run cannot use them.
     Unusable,
 }
 
 impl Command {
-    /// The command line for this run.
+    /// Returns the command line for this run.
     pub fn line(self, run: &Run, ledger: &Ledger, states: States) -> String {
         let id = &run.id;
         match self {
             Self::Wait => format!("raymond wait {id}"),
             Self::Show => format!("raymond show {id}"),
             Self::Resume | Self::Run if is_of_caller(run) => self.call(run).to_owned(),
-            Self::Resume if is_final(run) => anew(run, ledger),
+            Self::Resume if is_final(run) => restart(run, ledger),
             Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
-            Self::Run => anew(run, ledger),
+            Self::Run => restart(run, ledger),
         }
     }
 
-    /// The call that leads on. Only its caller knows what it owes; what is over is over under its id.
+    /// Returns the call that continues a run of the tool. A failed run needs another id: its own is final.
     fn call(self, run: &Run) -> &'static str {
         match self {
             Self::Run => "raymond crayfish < request.json # with another runId",
-            // With its results a loop would end in the same way at once.
+            // With the results the loop would end in the same way at once.
             Self::Resume if failed_with(run, ErrorCode::WhileNotConverged) => {
                 "raymond crayfish < request.json # with another runId"
             }
@@ -85,12 +87,12 @@ fn failed_with(run: &Run, of: ErrorCode) -> bool {
     })
 }
 
-/// Whether it is a run of the tool, which only its caller goes on with.
+/// Returns whether only the caller of the tool can continue the run.
 pub fn is_of_caller(run: &Run) -> bool {
     run.settings.program.answers() == Some(Answers::Caller)
 }
 
-/// Whether a step failed that no resume would do again: it would end as it did.
+/// Returns whether a step failed that a resume does not repeat, because it would fail again.
 pub fn is_final(run: &Run) -> bool {
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let is_final = |status: &AgentStatus| match status {
@@ -102,8 +104,8 @@ pub fn is_final(run: &Run) -> bool {
     run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.status).any(is_final)
 }
 
-/// The words that begin such a run anew.
-fn anew(run: &Run, ledger: &Ledger) -> String {
+/// Returns the command that starts such a run again.
+fn restart(run: &Run, ledger: &Ledger) -> String {
     let Run { workflow, settings, .. } = run;
     let mut words = match &settings.program {
         Program::States | Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
@@ -117,7 +119,7 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
         None => None,
     });
     for (name, value) in flags {
-        // A value that looks like a flag would be taken for one.
+        // A value that begins with a dash would be read as a flag.
         let between = if value.starts_with('-') { '=' } else { ' ' };
         words = format!("{words} --{name}{between}{}", quoted(&value));
     }
@@ -127,7 +129,7 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
     words
 }
 
-/// The flags that say what a run is of.
+/// Returns the flags that select the program of a run.
 fn given(settings: &Settings) -> Vec<(&'static str, String)> {
     let StartFlags { workspace, schema_paths, backend } = &settings.start_flags;
     let mut flags = Vec::new();
@@ -139,7 +141,7 @@ fn given(settings: &Settings) -> Vec<(&'static str, String)> {
     flags
 }
 
-/// The flags that say what a run may spend and do.
+/// Returns the flags that limit a run.
 fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
     let Permissions { mode, allow, deny, .. } = &settings.permissions;
     let mut flags = Vec::new();
@@ -155,7 +157,7 @@ fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
     flags
 }
 
-/// The words that begin such a loop anew.
+/// Returns the arguments that start such a loop again.
 fn repeated(prompt: &str, ralph: &Ralph) -> String {
     let mut words = quoted(prompt);
     if ralph.max_iterations != Ralph::USUAL {
@@ -167,7 +169,7 @@ fn repeated(prompt: &str, ralph: &Ralph) -> String {
     words
 }
 
-/// The flags without which a failed run would be refused, or fail in the same way again.
+/// Returns the flags without which a failed run would be refused, or fail in the same way again.
 fn needed(run: &Run, states: States) -> String {
     if run.phase != Phase::Ended(Ending::Failed) {
         return String::new();
@@ -185,6 +187,7 @@ fn needed(run: &Run, states: States) -> String {
                 denied.map(|denied| denied.flags()).unwrap_or_default()
             }
             Failure::TooManyAgents { asked, .. } => {
+                // One flag for all failed agents: the largest need wins.
                 room = room.max(Some(*asked as u64));
                 String::new()
             }
@@ -210,6 +213,7 @@ fn needed(run: &Run, states: States) -> String {
         }
     }
     flags.extend(room.map(|room| format!("--max-agents {room}")));
+    // A run with edited states is refused without a flag that selects a version.
     let current = "--with-current".to_owned();
     if !flags.contains(&current) {
         match states {
@@ -221,7 +225,7 @@ fn needed(run: &Run, states: States) -> String {
     flags.join(" ")
 }
 
-/// Twice the time, where the run itself named it; otherwise a state did, or the client.
+/// Returns a flag for twice the time if the run set it; a state or the client set it otherwise.
 fn longer(run: &Run, clock: Clock, after: Span) -> String {
     let twice = Span(after.0.saturating_mul(2));
     match clock {
@@ -233,13 +237,13 @@ fn longer(run: &Run, clock: Clock, after: Span) -> String {
     }
 }
 
-/// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.
+/// Returns a cap in whole dollars: two and a half times the larger of cap and spending.
 fn more(run: &Run) -> u64 {
     let short = run.settings.budget.unwrap_or_default().max(run.spent).0;
     short.saturating_mul(5).div_ceil(2).div_ceil(1_000_000).max(1)
 }
 
-/// Every status has a way out of it.
+/// Returns the next command for a status; every status has one.
 pub const fn next_command(status: Status) -> Command {
     match status {
         Status::Running | Status::Waiting(_, Owner::Alive) => Command::Wait,

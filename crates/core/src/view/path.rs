@@ -1,9 +1,8 @@
-//! The way an agent took through its states, short enough to be read.
+//! The states that an agent visited, short enough to read.
 //!
-//! It is folded visit by visit: a state that follows itself is counted, a cycle that repeats becomes
-//! one part with a count, and so does a cycle of cycles. Folding loses nothing. What is bounded is
-//! memory: of a way that does not repeat itself the beginning and the end are kept, and what lies
-//! between is counted.
+//! It is folded visit by visit: repeated states are counted, a repeated cycle becomes one part with a
+//! count, and so does a cycle of cycles. Folding loses nothing. Memory is bounded: of a path
+//! without repetition the beginning and the end are kept, and the visits between are counted.
 
 use std::fmt;
 
@@ -11,24 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::StateName;
 
-/// Parts that are kept at the beginning of a way that is too long.
+/// Parts kept at the beginning of a long path.
 const BEGINNING: usize = 8;
-/// Parts that are kept in all.
+/// Parts kept in all; bounds the memory of a run with many states.
 const MOST_PARTS: usize = 48;
-/// The longest cycle that is recognised, in parts.
+/// The longest recognised cycle, in parts.
 const LONGEST_CYCLE: usize = 8;
-/// Cycles of cycles are recognised this deep.
+/// The deepest recognised nesting of cycles.
 const DEEPEST: usize = 2;
 
-/// The states that an agent visited, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Path {
     parts: Vec<Part>,
-    /// Visits that are missing behind the beginning.
+    /// The number of visits left out after the beginning.
     left_out: u64,
 }
 
-/// Something that was done a number of times.
+/// A state or a cycle, with its number of repetitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
     what: What,
@@ -43,22 +41,22 @@ enum What {
 }
 
 impl Path {
-    /// The next visit.
+    /// Adds a visit.
     pub fn enter(&mut self, state: &StateName) {
         self.parts.push(Part { what: What::State(state.clone()), times: 1 });
+        // One fold can make another possible: a finished cycle may repeat the cycle before it.
         while self.fold() {}
         if self.parts.len() > MOST_PARTS {
             self.left_out += self.parts.remove(BEGINNING).visits();
         }
     }
 
-    /// How many visits there were.
     pub fn visits(&self) -> u64 {
         self.left_out + self.parts.iter().map(Part::visits).sum::<u64>()
     }
 
-    /// Its parts as people read them; those at the ends stay when `fits` says that it is too long.
-    /// Where nothing else helps, the last part is all that is told.
+    /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the last part
+    /// always stays.
     pub fn told(&self, fits: impl Fn(&str) -> bool) -> String {
         let parts: Vec<String> = self.parts.iter().map(ToString::to_string).collect();
         let whole = match self.left_out {
@@ -78,8 +76,9 @@ impl Path {
         shortest
     }
 
-    /// Folds the last parts into what stands before them, or into a new cycle; whether it could.
+    /// Folds the last parts into those before them or into a new cycle, and returns whether it could.
     fn fold(&mut self) -> bool {
+        // Parts on both sides of the gap are not neighbours, so they must not be folded.
         let first = if self.left_out > 0 { BEGINNING } else { 0 };
         let count = self.parts.len() - first;
         let parts = &mut self.parts[first..];
@@ -128,14 +127,14 @@ impl Part {
 
 const ARROW: &str = " → ";
 
-/// So many of the parts, of which the first ones stand before the gap.
+/// Joins `kept` parts, with a gap after the first `beginning` ones.
 fn with_gap(parts: &[String], beginning: usize, kept: usize) -> String {
     let end = parts.len() - (kept - beginning);
     let gap = ["…".to_owned()];
     [&parts[..beginning], &gap, &parts[end..]].concat().join(ARROW)
 }
 
-/// `FIX`, `FIX ×3`, `(FIX → TEST) ×5`
+// `FIX`, `FIX ×3`, `(FIX → TEST) ×5`
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
@@ -179,16 +178,16 @@ mod tests {
         check("A B A B C A B A B C D", "((A → B) ×2 → C) ×2 → D");
         check("A B C A B C A B C", "(A → B → C) ×3");
         check("A B A", "A → B → A");
-        // No deeper than cycles of cycles.
+        // Only two levels of cycles are recognised.
         let twice = "((A → B) ×2 → C) ×2 → D";
         check("A B A B C A B A B C D A B A B C A B A B C D", &format!("{twice} → {twice}"));
     }
 
     #[test]
-    fn a_way_that_is_too_long_keeps_its_ends() {
+    fn long_path_keeps_its_ends() {
         let check = |visits: &str, width: usize, expected: &str| {
-            let told = path(visits.split(' ')).told(|text| text.chars().count() <= width);
-            assert_eq!(told, expected);
+            let shown = path(visits.split(' ')).told(|text| text.chars().count() <= width);
+            assert_eq!(shown, expected);
         };
         check("A B C D E F", 25, "A → B → C → D → E → F");
         check("A B C D E F", 20, "A → B → … → E → F");
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_way_that_does_not_repeat_itself_the_ends_are_kept_and_the_rest_is_counted() {
+    fn long_path_without_repetition_is_counted() {
         let names: Vec<String> = (0..60).map(|n| format!("S{n}")).collect();
         let mut path = Path::default();
         for (name, visits) in names.iter().zip(1..) {
@@ -209,28 +208,28 @@ mod tests {
         }
         let (beginning, end) = (names[..8].join(ARROW), names[20..].join(ARROW));
         assert_eq!(path.told(|_| true), format!("{beginning} → … → {end}"));
-        // What comes after it is folded as ever.
+        // Later visits are folded as usual.
         for name in ["A", "B", "A", "B", "B"] {
             path.enter(&StateName::new(name));
         }
-        let told = path.told(|_| true);
-        assert!(told.ends_with(" → S59 → (A → B) ×2 → B"), "{told}");
+        let shown = path.told(|_| true);
+        assert!(shown.ends_with(" → S59 → (A → B) ×2 → B"), "{shown}");
         assert_eq!(path.visits(), 65);
     }
 
     #[test]
-    fn a_way_of_many_visits_takes_no_more_room() {
+    fn path_of_many_visits_stays_short() {
         let names: Vec<String> = (0..200).map(|n| format!("S{n}")).collect();
         let mut path = Path::default();
         for n in 0..100_000_u64 {
-            // Squares modulo a prime do not come in short cycles.
+            // Squares modulo a prime have no short cycles.
             let at = usize::try_from(n * n % 199).unwrap_or(0);
             path.enter(&StateName::new(names[at].as_str()));
         }
         assert_eq!(path.parts.len(), MOST_PARTS);
         assert_eq!(path.visits(), 100_000);
-        let told = path.told(|text| text.chars().count() <= 80);
-        assert!(told.starts_with("S0 → ") && told.contains(" → … → "), "{told}");
+        let shown = path.told(|text| text.chars().count() <= 80);
+        assert!(shown.starts_with("S0 → ") && shown.contains(" → … → "), "{shown}");
     }
 
     fn unfolded(parts: &[Part]) -> Vec<StateName> {

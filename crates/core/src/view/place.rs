@@ -1,11 +1,11 @@
-//! Where an agent is, by name.
+//! The place of an agent, by name.
 
 use crate::agent::Agent;
 use crate::crayfish::state::Position;
 use crate::run::Run;
 
-/// The state that an agent is in. In a run of steps it is the key of its step; where it is at something
-/// that is no visit, such as a loop whose iterations it waits for, the key of that.
+/// Returns the state of an agent, or the key of its step. A loop that waits for its iterations has no
+/// visit, so its key comes from the branch.
 pub fn place(run: &Run, agent: &Agent) -> String {
     let branch = run.flow.as_ref().and_then(|flow| flow.branches.get(&agent.id));
     let elsewhere = branch.and_then(|branch| match &branch.at {

@@ -1,4 +1,7 @@
-//! What a resume will do, told before it does it.
+//! The effect of a resume, printed before it happens.
+//!
+//! The plan is first computed from the journal alone. [`Plan::finding`] and [`Plan::knowing`] refine it
+//! with the facts about processes and transcripts. It changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,53 +21,50 @@ use super::backend_labels::BackendLabels;
 use super::ledger::Ledger;
 use super::place::place;
 
+/// The plan of a resume.
+///
 /// `reused 7 turns ($2.10), 1 finished meanwhile, adopting 1, continuing 1, repeating 0`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Turns whose outcome is recorded.
     pub reused: u64,
-    /// What they cost.
     pub amount: Micros,
-    /// The turns that came to nothing so far, by their agents.
+    /// The turns without an outcome, by agent.
     pub open: Vec<Open>,
-    /// None when it is not known yet who goes on.
+    /// Whether texts name backends; `None` if the backends are not known yet.
     naming: Option<BackendLabels>,
-    /// What the cap leaves for turns in flight; none without a cap.
+    /// The money that the cap leaves for turns in flight; `None` without a cap.
     free: Option<Micros>,
-    /// The paid turns in flight with their shares, the oldest first.
+    /// The paid turns in flight with their budget shares, the oldest first.
     shares: Vec<(TurnId, Option<Micros>)>,
 }
 
-/// A turn that was begun and has no outcome that is recorded.
+/// A turn that has begun and has no recorded outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Open {
-    /// Its id.
     pub turn: TurnId,
-    /// The state or step that it is for.
     pub place: String,
-    /// Who answers it; nobody answers a script.
+    /// The backend; `None` for a script.
     pub backend: Option<BackendName>,
-    /// What becomes of it.
     pub fate: Fate,
 }
 
-/// What becomes of a turn.
+/// The effect of the resume on a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It was in flight, and its answer was found.
     Finished,
     /// It was in flight, and its client still runs.
     Adopted,
-    /// It was in flight, and its client runs with a share that does not fit the cap: it is ended.
+    /// It was in flight, and its client is ended because its budget share exceeds the cap.
     Recalled,
-    /// A prompt, that goes on in its session.
+    /// A prompt that continues in its session.
     Continued,
-    /// A script, that runs again.
+    /// A script that runs again.
     Repeated,
 }
 
 impl Fate {
-    /// As JSON names it.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Finished => "finished_meanwhile",
@@ -75,7 +75,7 @@ impl Fate {
         }
     }
 
-    const fn told(self) -> &'static str {
+    const fn describe(self) -> &'static str {
         match self {
             Self::Finished => "finished meanwhile",
             Self::Adopted => "adopting its client, which still runs",
@@ -88,23 +88,21 @@ impl Fate {
     }
 }
 
-/// Turns, counted by the backend that answers them.
+/// The number of turns by backend.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompts(BTreeMap<BackendName, usize>);
 
 impl Prompts {
-    /// How many.
     pub fn count(&self) -> usize {
         self.0.values().sum()
     }
 
-    /// How many of this backend.
     pub fn of(&self, backend: &BackendName) -> usize {
         self.0.get(backend).copied().unwrap_or(0)
     }
 
-    /// `2`, or `2 (claude, codex)`, `3 (2 claude, 1 codex)` where backends are named.
-    fn told(&self, naming: BackendLabels) -> String {
+    /// Returns `2`, or `2 (claude, codex)` or `3 (2 claude, 1 codex)` if texts name backends.
+    fn describe(&self, naming: BackendLabels) -> String {
         let count = self.count();
         if naming == BackendLabels::Hidden || count == 0 {
             return count.to_string();
@@ -128,27 +126,27 @@ impl FromIterator<BackendName> for Prompts {
 }
 
 impl Plan {
-    /// The plan for a run that goes on under `settings`.
+    /// Returns the plan for a run that continues with `settings`.
     pub fn of(run: &Run, ledger: &Ledger, settings: &Settings) -> Self {
         let settled = ledger.settled;
         Self {
             reused: settled.turns,
             amount: settled.amount,
             open: run.agents.values().filter_map(|agent| open(run, agent, settings)).collect(),
-            // Under another one, what never began begins there.
+            // With another backend, turns that never began start there, so the names are not known.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
             free: settings.budget.map(|cap| cap.minus(run.spent)),
             shares: adoptable(run).into_iter().map(|((turn, _), share)| (turn, share)).collect(),
         }
     }
 
-    /// The same, with states that may name other backends than those that were asked.
+    /// Returns the plan for edited states, which may name other backends.
     #[must_use]
     pub fn unnamed(self) -> Self {
         Self { naming: None, ..self }
     }
 
-    /// The same, once it is recorded what became of them.
+    /// Returns the plan with the recorded outcomes of turns in flight.
     #[must_use]
     pub fn knowing(self, run: &Run, reports: &[Input]) -> Self {
         let report = |turn: &Turn| {
@@ -164,14 +162,14 @@ impl Plan {
         });
         let ended = in_flight(run).filter_map(|turn| {
             let outcome = report(turn)?;
-            let told = TranscriptCost { cost: outcome.cost(), capped: outcome.is_capped() };
-            Some((turn.id.clone(), told))
+            let cost = TranscriptCost { cost: outcome.cost(), capped: outcome.is_capped() };
+            Some((turn.id.clone(), cost))
         });
         self.paying(run, ended).finding(found)
     }
 
-    /// The same, with turns paid that ended meanwhile: a resume settles them before it looks whose share
-    /// fits the cap.
+    /// Returns the plan after charging turns that ended meanwhile: a resume settles them before it checks
+    /// which budget shares fit the cap.
     #[must_use]
     pub fn paying(
         self,
@@ -180,17 +178,18 @@ impl Plan {
     ) -> Self {
         let Some(mut free) = self.free else { return self };
         let mut run = run.clone();
-        for (turn, told) in ended {
+        for (turn, cost) in ended {
             let share =
                 self.shares.iter().find(|(id, _)| *id == turn).and_then(|(_, share)| *share);
-            let amount = told.charge(&run, share).amount;
+            let amount = cost.charge(&run, share).amount;
+            // A turn of unknown cost is estimated by the most expensive one so far.
             run.most_expensive = run.most_expensive.max(amount);
             free = free.minus(amount);
         }
         Self { free: Some(free), ..self }
     }
 
-    /// The same, with a look at the turns in flight. Of scripts there is nothing to be found.
+    /// Returns the plan with the fates of turns in flight. Scripts cannot be adopted.
     #[must_use]
     pub fn finding(mut self, found: impl IntoIterator<Item = (TurnId, Fate)>) -> Self {
         let found: BTreeMap<TurnId, Fate> = found.into_iter().collect();
@@ -213,7 +212,7 @@ impl Plan {
         }
     }
 
-    /// The prompts that this becomes of. A turn that is recalled is continued.
+    /// Counts the prompts with this fate. A recalled turn is also continued.
     pub fn prompts(&self, fate: Fate) -> Prompts {
         let becomes = |open: &&Open| {
             open.fate == fate || (fate, open.fate) == (Fate::Continued, Fate::Recalled)
@@ -222,28 +221,27 @@ impl Plan {
         open.filter_map(|open| open.backend.clone()).collect()
     }
 
-    /// How many scripts run again.
     pub fn repeating(&self) -> usize {
         self.open.iter().filter(|open| open.fate == Fate::Repeated).count()
     }
 
-    /// The backends that have something to do with it, where that is known.
+    /// Returns the backends of the open turns, if they are known.
     pub fn backends(&self) -> BTreeSet<&BackendName> {
         self.open.iter().filter_map(|open| self.backend(open)).collect()
     }
 
-    /// Who answers a turn, where that is known.
+    /// Returns the backend of a turn, if it is known.
     pub fn backend<'p>(&'p self, open: &'p Open) -> Option<&'p BackendName> {
         open.backend.as_ref().filter(|_| self.naming.is_some())
     }
 
-    /// Each turn in a line, the first ones when there are many.
+    /// Returns a line for each turn, up to a limit.
     pub fn lines(&self) -> Vec<String> {
         const MOST: usize = 10;
         let line = |open: &Open| {
             let backend = self.naming.unwrap_or_default().suffix(open.backend.as_ref());
             let Open { turn, place, fate, .. } = open;
-            format!("{:<16} {place}{backend}: {}", turn.agent, fate.told())
+            format!("{:<16} {place}{backend}: {}", turn.agent, fate.describe())
         };
         let more = self.open.len().saturating_sub(MOST);
         let more = (more > 0).then(|| format!("and {more} more"));
@@ -251,8 +249,8 @@ impl Plan {
     }
 }
 
-/// What becomes of the turn of an agent, if it is to be done again. One that waits for its first attempt
-/// never ran; the outcome of one whose transition was kept is there.
+/// Returns the open turn of an agent, if it is to be done again. A turn that waits for its first
+/// attempt never ran; a turn whose transition was kept has its outcome.
 fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
     let of = |turn: TurnId, backend: Option<&BackendName>| Open {
         turn,
@@ -293,12 +291,12 @@ impl fmt::Display for Plan {
         let s = if *reused == 1 { "turn" } else { "turns" };
         write!(f, "reused {reused} {s} ({amount})")?;
         if finished.count() > 0 {
-            write!(f, ", {} finished meanwhile", finished.told(naming))?;
+            write!(f, ", {} finished meanwhile", finished.describe(naming))?;
         }
         if adopted.count() > 0 {
-            write!(f, ", adopting {}", adopted.told(naming))?;
+            write!(f, ", adopting {}", adopted.describe(naming))?;
         }
-        write!(f, ", continuing {}, repeating {}", continuing.told(naming), self.repeating())
+        write!(f, ", continuing {}, repeating {}", continuing.describe(naming), self.repeating())
     }
 }
 

@@ -1,45 +1,42 @@
-//! Which runs are deleted when somebody cleans up.
+//! The rule that decides which runs `raymond prune` deletes.
 
 use crate::time::{Span, Timestamp};
 
 use super::status::{Owner, Status};
 
-/// What is asked for.
+/// The options of `prune`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Only runs that ended longer ago.
+    /// The age from which a run is deleted.
     pub older_than: Span,
-    /// What becomes of those that could go on.
     pub unfinished: Unfinished,
 }
 
-/// What becomes of runs that could go on.
+/// The treatment of runs that could continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
-    /// They stay.
     Stay,
-    /// They go like the others.
+    /// They are deleted like the others.
     Go,
 }
 
-/// What becomes of a run.
+/// The decision about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is deleted.
     Goes,
-    /// It ended not long enough ago.
+    /// It is not old enough.
     Young,
-    /// It could go on.
+    /// It could continue.
     Unfinished,
-    /// Somebody drives it.
+    /// A process drives it.
     Driven,
 }
 
 impl Rule {
-    /// Without a word about it: 30 days, and only what is finished.
+    /// The default age: 30 days.
     pub const DEFAULT_AGE: Span = Span(30 * 86_400_000);
 
-    /// What becomes of a run in which nothing has happened since `last`.
+    /// Decides about a run whose last event was at `last`.
     pub fn fate(self, status: Status, last: Timestamp, now: Timestamp) -> Fate {
         if named(status) == Fate::Driven {
             Fate::Driven
@@ -53,8 +50,7 @@ impl Rule {
     }
 }
 
-/// What becomes of a run that a person names: it goes whatever its age is, but never while somebody
-/// drives it.
+/// Decides about a run that the user named: its age does not matter, but a driven run always stays.
 pub const fn named(status: Status) -> Fate {
     match status {
         Status::Running | Status::Waiting(_, Owner::Alive) => Fate::Driven,
@@ -68,12 +64,12 @@ pub const fn named(status: Status) -> Fate {
     }
 }
 
-/// How long ago that was.
+// Saturating, because a clock that was set back must not make a run look old.
 pub const fn age(last: Timestamp, now: Timestamp) -> Span {
     Span(now.0.saturating_sub(last.0))
 }
 
-/// The roundest age that still takes a run of this age: `5d` for five days and three hours.
+/// Returns the roundest age that still includes a run of this age: `5d` for five days and three hours.
 pub fn reach(age: Span) -> Span {
     const UNITS: [u64; 4] = [86_400_000, 3_600_000, 60_000, 1000];
     let unit = UNITS.into_iter().find(|unit| age.0 >= *unit).unwrap_or(1);
@@ -86,7 +82,7 @@ mod tests {
     use crate::view::status::Waiting;
 
     #[test]
-    fn only_what_is_finished_and_old_goes_unless_more_is_asked_for() {
+    fn only_old_finished_runs_are_pruned_by_default() {
         const DAY: u64 = 86_400_000;
         let check = |status, days: u64, (stay, go): (Fate, Fate)| {
             let (now, last) = (Timestamp(100 * DAY), Timestamp((100 - days) * DAY));
@@ -127,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_nothing_old() {
+    fn clock_set_back_makes_nothing_old() {
         assert_eq!(age(Timestamp(5), Timestamp(3)), Span(0));
     }
 }

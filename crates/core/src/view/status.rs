@@ -1,4 +1,4 @@
-//! Where a run is: derived from its journal and its owner, never a stored word that can lie.
+//! The status of a run, derived from its journal and its owner. No status is stored, so none can be stale.
 
 use std::fmt;
 
@@ -7,53 +7,43 @@ use crate::run::{Phase, Run};
 use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
-/// Whether a process drives the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// It does.
     Alive,
-    /// None does.
     Gone,
 }
 
-/// Where a run is.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// A process drives it.
     Running,
-    /// Every live agent waits, whether a process waits with them or not.
+    /// Every live agent waits, with or without a process.
     Waiting(Waiting, Owner),
-    /// All agents ended well.
     Completed,
-    /// An agent failed, and none is left.
+    /// An agent failed, and no agent is live.
     Failed,
-    /// Nothing is left to spend.
     OverBudget,
-    /// Ended for good.
+    /// Ended by `raymond cancel`; it cannot be resumed.
     Cancelled,
-    /// Stopped on request.
     Stopped,
-    /// Its process is gone.
+    /// Its process died.
     Interrupted,
 }
 
-/// What a run waits for.
+/// The reason why a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// A usage limit, until then.
     Quota(Option<Timestamp>),
-    /// A person: a login, a question.
     Person,
-    /// Whoever called it: an output.
+    /// An output of the caller.
     Caller,
-    /// The next try of a turn that failed.
     Retry(Timestamp),
-    /// The machine: it lacks something, such as room on the disk.
+    /// A missing resource of the machine, such as disk space.
     Environment,
 }
 
 impl Status {
-    /// The word for it, everywhere.
+    /// Returns the word for it, in all texts and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -67,7 +57,7 @@ impl Status {
         }
     }
 
-    /// The exit code of a process that ends with the run in this status.
+    /// Returns the exit code of a process that ends with the run in this status.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Running | Self::Completed => 0,
@@ -81,7 +71,6 @@ impl Status {
         }
     }
 
-    /// Whether `resume` has anything to do.
     pub const fn is_unfinished(self) -> bool {
         !matches!(self, Self::Completed | Self::Cancelled)
     }
@@ -93,7 +82,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Where the run is.
+/// Returns the status of a run.
 pub fn status(run: &Run, owner: Owner) -> Status {
     match (run.phase, owner) {
         (Phase::Ended(ending), _) => ended(run, ending),

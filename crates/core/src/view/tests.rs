@@ -1,4 +1,4 @@
-//! What people are shown: one word, one sentence, one way out; and a whole story.
+//! The texts for people: status, cause, next command, and whole stories.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::view::{
 mod steps;
 mod watching;
 
-/// Status, exit code, why, and the command that leads out.
+/// Returns status, exit code, cause and next command.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
     let command = next_command(status).line(&play.run, &ledger(play), States::AsPinned);
@@ -32,7 +32,7 @@ fn shown(play: &Play, owner: Owner) -> String {
     format!("{status} ({}): {why}: {command}", status.exit_code())
 }
 
-/// What is remembered of the story so far, an event each millisecond from 10 on.
+/// Returns the ledger of the story so far, with an event each millisecond from 10 on.
 fn ledger(play: &Play) -> Ledger {
     let mut ledger = Ledger::default();
     for (at, event) in (10..).zip(&play.story) {
@@ -60,12 +60,12 @@ fn auth() -> TurnFailure {
     TurnFailure::Auth { why: "run claude login".into() }
 }
 
-/// The story so far, a line each, with a mark for its weight.
-fn told(play: &Play) -> String {
+/// Returns the story so far, a line each, with a mark for its importance.
+fn lines_of(play: &Play) -> String {
     watching::check("a play", &play.records);
     let mut narrator = Narrator::default();
-    let told = play.story.iter().filter_map(|event| narrator.line(event));
-    let lines = told.map(|line| {
+    let shown = play.story.iter().filter_map(|event| narrator.line(event));
+    let lines = shown.map(|line| {
         let who = line.agent.map_or_else(|| "-".to_owned(), |agent| agent.to_string());
         let mark = match line.weight {
             Weight::Detail => ".",
@@ -91,7 +91,7 @@ fn a_run_with_an_owner_runs_or_waits() {
     assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: raymond wait play");
     let mut play = forked();
     play.fails("main", quota(60));
-    // Others still work.
+    // Other agents still work.
     assert!(shown(&play, Owner::Alive).starts_with("running"));
     play.says("main_w1", "<result>x</result>");
     play.says("main_w2", "<result>x</result>");
@@ -99,7 +99,7 @@ fn a_run_with_an_owner_runs_or_waits() {
 }
 
 #[test]
-fn a_run_with_nothing_in_flight_is_about_to_go_on_unless_a_person_has_to_act() {
+fn idle_run_continues_unless_the_user_must_act() {
     let idle = || {
         let mut run = started().run;
         let (turn, notice) = (turn("main.1.1"), Notice::Interrupted);
@@ -119,7 +119,7 @@ fn a_run_with_nothing_in_flight_is_about_to_go_on_unless_a_person_has_to_act() {
 }
 
 #[test]
-fn a_run_without_an_owner_has_ended_or_was_interrupted() {
+fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process is gone with 3 turns in flight: raymond resume play");
     let mut play = started();
     play.stumbles("main");
@@ -145,7 +145,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
 
 // proves: P10
 #[test]
-fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
+fn next_command_does_not_repeat_the_failure() {
     let check = |play: &Play, expected: &str| {
         let next_command = next_command(status(&play.run, Owner::Gone));
         let command = next_command.line(&play.run, &ledger(play), States::AsPinned);
@@ -204,7 +204,7 @@ fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
 }
 
 #[test]
-fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
+fn new_run_command_includes_short_input() {
     let check = |input: &str, expected: &str| {
         let mut play = Play::new(prompts(&["A.md"]));
         let Input::Start(mut start) = play.begin() else { panic!("it begins otherwise") };
@@ -223,7 +223,7 @@ fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
 }
 
 #[test]
-fn a_run_is_begun_anew_under_what_governed_it() {
+fn new_run_command_includes_the_settings() {
     let mut play = Play::new(prompts(&["A.md"])).with(|settings| {
         settings.budget = Some(usd("0.50"));
         settings.strict_budget = true;
@@ -248,14 +248,14 @@ fn a_run_is_begun_anew_under_what_governed_it() {
 }
 
 #[test]
-fn whoever_broke_the_protocol_is_quoted_by_a_command() {
+fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (what it said: raymond logs play --agent main --state A): raymond resume play");
 }
 
 #[test]
-fn a_script_that_complained_of_nothing_is_quoted_by_a_command() {
+fn silent_script_failure_is_shown_by_a_command() {
     let fails = |stderr: &str| {
         let mut play = Play::new(workflow(&[("A.sh", "")])).started();
         let (status, stderr) = ("exit status 3".to_owned(), stderr.to_owned());
@@ -267,7 +267,7 @@ fn a_script_that_complained_of_nothing_is_quoted_by_a_command() {
 }
 
 #[test]
-fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
+fn edited_failed_run_names_both_versions() {
     let check = |play: &Play, states: States, expected: &str| {
         let next_command = next_command(status(&play.run, Owner::Gone));
         assert_eq!(next_command.line(&play.run, &ledger(play), states), expected);
@@ -305,7 +305,7 @@ fn a_failed_run_names_every_agent_that_failed() {
 }
 
 #[test]
-fn what_a_run_waits_for_is_told_by_its_kind() {
+fn waiting_reason_is_shown_by_its_kind() {
     let other = "---\nbackend: another\n---\ntext";
     let files = [("A.md", "text"), ("O.md", other)];
     let mut play = Play::new(workflow(&files)).started();
@@ -405,7 +405,7 @@ fn a_whole_story_reads_well() {
     play.says("main", "<result>all\ngood</result>");
     play.resume();
     play.says("main_test1", "<result></result>");
-    assert_snapshot!(told(&play), @"
+    assert_snapshot!(lines_of(&play), @"
       main       starts at PLAN.md
     . main       PLAN.md: turn 1
       main       PLAN.md → WORK.md (fork) · $0.10
@@ -444,7 +444,7 @@ fn a_whole_story_reads_well() {
 }
 
 #[test]
-fn a_ledger_keeps_what_the_run_forgets() {
+fn ledger_keeps_agents_that_have_ended() {
     let mut play = forked();
     play.says_so("main_w1", "<result>one</result>", |said| said.denied.push("Bash".into()));
     play.stumbles("main");
@@ -474,7 +474,7 @@ fn a_ledger_keeps_what_the_run_forgets() {
 }
 
 #[test]
-fn a_ledger_does_not_name_what_was_not() {
+fn ledger_does_not_invent_visits() {
     let mut play = started();
     play.costs(Cost::Free).says("main", "<goto>A</goto>");
     let seen = ledger(&play);
@@ -487,13 +487,13 @@ fn a_ledger_does_not_name_what_was_not() {
 }
 
 #[test]
-fn whoever_stopped_a_run_is_named() {
+fn stopping_user_is_named() {
     let stop = |mode, key: &str| {
         let mut play = started();
         play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
         let cut = play.cut_off(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
-        let asked = told(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
+        let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
     };
     assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can go on: raymond resume play");
@@ -503,13 +503,13 @@ fn whoever_stopped_a_run_is_named() {
 }
 
 #[test]
-fn far_beyond_a_threshold_the_real_percentage_is_told() {
+fn real_percentage_is_shown_beyond_a_threshold() {
     let check = |cost: &str, expected: &str| {
         let play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1")));
         let mut play = play.started();
         play.costs(Cost::Reported(usd(cost))).says("main", "<goto>A</goto>");
-        let told = told(&play);
-        let line = told.lines().find(|line| line.contains('%')).unwrap_or_default();
+        let lines = lines_of(&play);
+        let line = lines.lines().find(|line| line.contains('%')).unwrap_or_default();
         assert_eq!(line.trim_start_matches(['!', ' ', '-']), expected);
     };
     check("0.55", "50 % of the cap is spent");
@@ -543,7 +543,7 @@ fn every_ending_has_words() {
 }
 
 #[test]
-fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
+fn loop_shows_its_iteration_and_restart_command() {
     let play = |max_iterations, until: Option<&str>| {
         let ralph = Ralph { max_iterations, until: until.map(str::to_owned) };
         let files = workflow(&[("P.md", "text"), ("UNTIL.sh", "make check")]);
@@ -557,7 +557,7 @@ fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
     let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
     looped.fails("main", script);
     assert_snapshot!(shown(&looped, Owner::Gone), @"completed (0): 2 iterations without a result that passed `make check`: raymond show play");
-    assert_snapshot!(told(&looped), @"
+    assert_snapshot!(lines_of(&looped), @"
       main       starts at P.md
     . main       P.md: turn 1
       main       P.md → P.md #2 (reset) · $0.10
@@ -583,7 +583,7 @@ fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
 }
 
 #[test]
-fn who_was_paid_is_said_where_states_ask_several_backends() {
+fn paid_backends_are_named_if_several() {
     let files = [
         ("A.md", "text"),
         ("X.md", "---\nbackend: codex\n---\ntext"),
@@ -594,7 +594,7 @@ fn who_was_paid_is_said_where_states_ask_several_backends() {
     play.says("main", "<result>fine</result>");
     play.says("main", r#"<function return="Z">X</function>"#);
     play.says("main", "<result>again</result>");
-    assert_snapshot!(told(&play), @"
+    assert_snapshot!(lines_of(&play), @"
       main       starts at A.md
     . main       A.md (claude): turn 1
       main       A.md → X.md (function) · claude $0.10

@@ -1,8 +1,7 @@
-//! The turns of a run, one for each attempt: which state they belong to, what they cost, how they
-//! ended.
+//! The turns of a run, one entry for each attempt: its state, its cost, its end.
 //!
-//! A fold of the same events. What was said in a turn is not here: that stands in its transcript, or
-//! in the cause of its end.
+//! A fold of a run's events. The texts of a turn are not here: they are in its transcript, or in the
+//! cause of its failure.
 
 pub mod answers;
 
@@ -20,77 +19,63 @@ use crate::value::Value;
 use super::backend_labels::BackendLabels;
 use crate::view::turns::answers::{Answer, Answers};
 
-/// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The turn.
     pub turn: TurnId,
-    /// Which attempt at it, from 1.
+    /// The attempt, from 1.
     pub number: u32,
-    /// The state it belongs to.
     pub state: StateName,
-    /// How often the agent had entered the state, that time included.
+    /// How often the agent had entered the state, including this visit.
     pub visit: u32,
-    /// Who carried it out.
+    /// The script or backend.
     pub lane: Lane,
-    /// What it sent.
     pub sent: Sent,
-    /// When it started.
     pub started: Timestamp,
-    /// How it ended; none while it is in flight.
+    /// Its end; `None` while it is in flight.
     pub end: Option<End>,
 }
 
-/// What a turn sent.
+/// The prompt of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// The body of its state.
     Body,
-    /// A reminder.
     Reminder,
 }
 
 /// The end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// When.
     pub at: Timestamp,
-    /// What it was charged.
+    /// Its charge.
     pub charge: Charge,
-    /// The model that answered, where the client said so.
+    /// The model, if the client reported it.
     pub model: Option<String>,
-    /// How.
     pub how: How,
 }
 
-/// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// With a text.
     Finished,
-    /// Its share was used up, and it went on with a new one.
+    /// Its budget share was used up, and it continued with a new share.
     ShareUsedUp,
-    /// It failed.
     Failed(TurnFailure),
-    /// It was cut off.
     Interrupted(Interruption),
-    /// It was never carried out: a caller answered.
+    /// It never ran, because a caller answered.
     Answered(Answer),
 }
 
-/// What an event means for the turns.
+/// The effect of an event on the turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// This one is in flight.
     Started(Attempt),
-    /// This one is over.
     Ended(Attempt),
-    /// A caller answered in its place.
+    /// A caller answered instead of a turn.
     Answered(Attempt, Value),
 }
 
-/// The agent that is at something else from this event on.
-pub(super) fn turning(event: &Event) -> Option<&AgentId> {
+/// Returns the agent whose activity changes with this event.
+pub(super) fn changed_agent(event: &Event) -> Option<&AgentId> {
     if let Event::AgentHeld { agent, .. }
     | Event::AgentFailed { agent, .. }
     | Event::AgentRevived { agent } = event
@@ -112,8 +97,8 @@ pub(super) fn turning(event: &Event) -> Option<&AgentId> {
     }
 }
 
-/// The turn that ended with this event, whatever it ended with, and what it is charged. Whoever counts
-/// turns counts these: a turn that was cut off and taken up again was carried out twice.
+/// Returns the turn that ended with this event, in any way, and its charge. Counts of turns use this: an
+/// interrupted turn that was repeated has run twice.
 pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
     if let Event::TurnSettled { turn, charge, .. }
     | Event::TurnContinues { turn, charge, .. }
@@ -125,7 +110,6 @@ pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
     None
 }
 
-/// Follows the turns of a run, event by event.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     places: BTreeMap<AgentId, (StateName, u32)>,
@@ -135,7 +119,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Folds one event in, and says what it means.
+    /// Folds in one event, and returns its effect.
     pub fn note(&mut self, at: Timestamp, event: &Event) -> Option<Change> {
         if let Some((attempt, value)) = self.answers.note(at, event) {
             return Some(Change::Answered(attempt, value));
@@ -169,7 +153,6 @@ impl Turns {
         Some(Change::Ended(Attempt { end, ..attempt }))
     }
 
-    /// Those in flight, by agent.
     pub fn in_flight(&self) -> impl Iterator<Item = &Attempt> {
         self.in_flight.values()
     }
@@ -187,12 +170,12 @@ impl Turns {
 }
 
 impl Attempt {
-    /// Who answers it; nobody answers a script.
+    /// Returns the backend; a script has none.
     pub const fn backend(&self) -> Option<&BackendName> {
         self.lane.backend()
     }
 
-    /// `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`
+    /// Returns `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`.
     pub fn title(&self, naming: BackendLabels) -> String {
         if let Some(End { how: How::Answered(answer), .. }) = &self.end {
             return format!("{} · attempt {} · {}", self.state, self.number, answer.words());
@@ -232,7 +215,7 @@ impl How {
         }
     }
 
-    /// One word for it.
+    /// Returns the word in JSON.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -259,7 +242,7 @@ fn price(charge: Charge) -> Option<String> {
     }
 }
 
-/// `840ms`, `12s`, `4m 12s`, `2h 5m`
+/// Returns a duration such as `840ms`, `12s`, `4m 12s` or `2h 5m`.
 pub fn elapsed(from: Timestamp, to: Timestamp) -> String {
     let millis = to.0.saturating_sub(from.0);
     let seconds = millis / 1000;
@@ -278,7 +261,7 @@ mod tests {
     use crate::decide::tests::play::{Play, USUAL, prompts, usd, workflow};
     use crate::run::stop::StopMode;
 
-    /// The turns of the story so far, an event each second; a mark for those that are over.
+    /// Returns the titles of all turns so far, with a second between two events.
     fn titles(play: &Play) -> Vec<String> {
         titled(play, BackendLabels::Hidden)
     }
@@ -287,22 +270,22 @@ mod tests {
         let mut turns = Turns::default();
         let changes = (0..).zip(&play.story);
         let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));
-        let told = changes.filter_map(|change| match change {
+        let shown = changes.filter_map(|change| match change {
             Change::Started(_) | Change::Answered(..) => None,
             Change::Ended(attempt) => {
                 Some(format!("{}: {}", attempt.turn.agent, attempt.title(naming)))
             }
         });
-        let mut told: Vec<String> = told.collect();
+        let mut shown: Vec<String> = shown.collect();
         let open = turns.in_flight();
-        told.extend(
+        shown.extend(
             open.map(|attempt| format!("{}: {}", attempt.turn.agent, attempt.title(naming))),
         );
-        told
+        shown
     }
 
     #[test]
-    fn a_turn_says_where_it_belongs_what_it_cost_and_how_it_ended() {
+    fn turn_shows_place_cost_and_outcome() {
         let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
         assert_eq!(titles(&play), ["main: A.md · turn 1 · in flight"]);
         play.says("main", "no tag");
@@ -321,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_cost_nothing_and_turns_of_siblings_are_told_apart() {
+    fn turns_of_siblings_are_distinguished() {
         let mut play = Play::new(workflow(&[("A.sh", ""), ("W.md", "text")])).started();
         play.says("main", r#"<fork next="A">W</fork>"#);
         play.costs(Cost::Unknown);
@@ -338,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partly_known_cost_is_shown_with_its_unpriced_rest() {
+    fn partial_cost_shows_unpriced_turns() {
         let check = |cost: Cost, expected: &str| {
             let mut play = Play::new(prompts(&["A.md"])).started();
             play.costs(cost).says("main", "<result>x</result>");
@@ -351,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_cut_off_is_followed_by_another() {
+    fn interrupted_attempt_is_followed_by_another() {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.costs(Cost::Reported(usd("10")));
         play.is_capped("main");
@@ -388,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_told_in_their_two_largest_units() {
+    fn spans_are_shown_in_two_largest_units() {
         let check = |millis: u64, expected: &str| {
             assert_eq!(elapsed(Timestamp(5), Timestamp(5 + millis)), expected);
         };

@@ -1,4 +1,4 @@
-//! One sentence: why a run is where it is.
+//! The cause of a run's status, in one sentence.
 
 use crate::text::counted;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use super::place::place;
 use super::status::{Status, Waiting};
 use crate::text::quoted;
 
-/// The cause of a status, in one sentence without a full stop.
+/// Returns the cause of a status, in one sentence without a full stop.
 pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
     let naming = ledger.naming();
     match status {
@@ -55,7 +55,7 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
     }
 }
 
-/// How many steps failed in loops that go on all the same.
+/// Returns how many failures the loops of a completed run collected.
 pub fn collected(run: &Run) -> usize {
     let results = run.flow.iter().flat_map(|flow| flow.results.values());
     match run.phase {
@@ -64,7 +64,7 @@ pub fn collected(run: &Run) -> usize {
     }
 }
 
-/// `main`, `main and 3 workers`
+/// Returns `main` or `main and 3 workers`.
 fn everybody(agents: u64) -> String {
     match agents.saturating_sub(1) {
         0 => "main".to_owned(),
@@ -142,7 +142,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
     }
 }
 
-/// What the caller has to answer, under the names that it was asked by.
+/// Names the outputs that the caller has to send.
 fn owed(run: &Run) -> String {
     let attempts = run.flow.as_deref().map(|flow| &flow.attempts);
     let asked = run.scheduler.asks.keys().filter_map(|ask| {
@@ -174,18 +174,18 @@ fn failed(run: &Run, naming: BackendLabels) -> String {
     }
 }
 
-/// Whether a step that failed so has said something that the run knows.
+/// Returns whether the logs contain an output of a step that failed with this code.
 fn is_answered(run: &Run, code: &str) -> bool {
     let is = |of: ErrorCode| of.as_str() == code;
     is(ErrorCode::ExecFailed) || is(ErrorCode::AgentOutputSchemaFailed) && !is_of_caller(run)
 }
 
-/// Whether a step failed because a variable has no value.
+/// Returns whether a step failed because a variable has no value.
 fn lacks_variable(code: &str, message: &str) -> bool {
     code == ErrorCode::UnknownName.as_str() && message.contains("`{{vars.")
 }
 
-/// How a list is given, where a variable that should be one is a text.
+/// Returns a hint for a variable that should be a list but is a text.
 fn as_list(code: &str, message: &str) -> Option<String> {
     let of_list = code == ErrorCode::NotAnArray.as_str();
     let name = message.strip_prefix("$.vars.")?.strip_suffix(" is a string, not a list")?;
@@ -193,7 +193,7 @@ fn as_list(code: &str, message: &str) -> Option<String> {
     (of_list && is_whole).then(|| format!(" (a list is given with --var {name}:='[\"a\", \"b\"]')"))
 }
 
-/// What has to be edited, or read, before a resume helps.
+/// Returns a hint about what to edit or read before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
         Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => String::new(),
@@ -201,7 +201,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
             let (run, agent, state) = (&run.id, &agent.id, quoted(agent.visit.state.stem()));
             format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
         }
-        // Whatever else a step lacks, its message says; and a caller knows what it said itself.
+        // Other messages name the missing value themselves, and a caller knows its own outputs.
         Failure::Step { code, message } if lacks_variable(code, message) && !is_of_caller(run) => {
             " (a variable is given with --var NAME=VALUE)".to_owned()
         }
@@ -235,7 +235,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     }
 }
 
-/// The names of those that failed, too; of very many only the first.
+/// Names the other failed agents, up to a limit.
 fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String {
     const NAMED: usize = 10;
     if failed.len() == 0 {
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_asked_for_only_where_one_is_missing() {
+    fn variable_is_requested_only_if_missing() {
         let check = |code: ErrorCode, message: &str, expected: bool| {
             assert_eq!(lacks_variable(code.as_str(), message), expected, "{message}");
         };
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_asked_for_only_where_a_whole_variable_is_a_text() {
+    fn list_is_requested_only_for_text_variables() {
         let check = |code: ErrorCode, message: &str, expected: Option<&str>| {
             assert_eq!(as_list(code.as_str(), message).as_deref(), expected, "{message}");
         };

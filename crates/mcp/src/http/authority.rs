@@ -1,8 +1,8 @@
 //! `Host` and `Origin` as typed values, so that no check compares texts.
 //!
 //! A browser that was led to loopback under another name sends that name in `Host`, and the origin of
-//! its page in `Origin`. A text that merely begins or ends like a name of this machine is as foreign as
-//! any other, so both headers are parsed as a whole and everything unexpected is an error.
+//! its page in `Origin`. A text that merely begins or ends like a name of this machine is foreign, too.
+//! So both headers are parsed as a whole, and everything unexpected is an error.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -66,7 +66,7 @@ impl fmt::Display for Authority {
 }
 
 impl Authority {
-    /// Whether this names loopback itself, on any port.
+    /// Returns whether this names loopback itself, on any port.
     fn is_loopback(&self) -> bool {
         match &self.host {
             Host::Address(address) => address.is_loopback(),
@@ -76,7 +76,7 @@ impl Authority {
         }
     }
 
-    /// Whether `given`, a name from the command line, means this. Without a port it means any.
+    /// Returns whether `given`, a name from the command line, matches. Without a port it matches any port.
     fn is_meant_by(&self, given: &Self) -> bool {
         self.host == given.host && (given.port.is_none() || given.port == self.port)
     }
@@ -118,18 +118,18 @@ fn port_number(text: &str) -> Result<u16, NotAnAuthority> {
 pub(super) struct Names(Vec<Authority>);
 
 impl Names {
-    /// Loopback, and the names that were given.
+    /// Returns loopback and the given names.
     pub(super) fn new(given: &[Authority]) -> Self {
         Self(given.to_vec())
     }
 
-    /// Whether a request for this host may be answered.
+    /// Returns whether a request for this host may be answered.
     pub(super) fn allow(&self, host: &Authority) -> bool {
         host.is_loopback() || self.is_given(host)
     }
 
-    /// Whether pages of this origin may call: `http` from loopback, also `https` from given names,
-    /// because a proxy may speak it for this server.
+    /// Returns whether pages of this origin may call: `http` from loopback, and also `https` from given
+    /// names, because a proxy may add it.
     pub(super) fn allow_origin(&self, origin: &str) -> bool {
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let Ok(authority) = rest.parse::<Authority>() else { return false };

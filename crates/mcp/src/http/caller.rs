@@ -1,30 +1,29 @@
-//! Who is at the other end of a connection from this machine.
+//! The user at the other end of a connection from this machine.
 //!
-//! Every user of a machine reaches its own addresses, and whoever calls may run programs as the user
-//! of this process. So a caller has to be that user, or root. The kernel says whose a socket is, where
-//! it does at all: on Linux. One that was closed already is nobody's, and nobody is not let in.
+//! Every user of a machine can reach its addresses, and a caller may run programs as the user of this
+//! process. So a caller must be the same user, or root. Linux lists the owner of each socket; other
+//! systems do not, so nothing is checked there. A socket that was closed has no owner and is refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustix::process::geteuid;
 
-/// The tables of sockets, of both families: a socket of the newer one reaches addresses of the older.
+/// The tables of sockets of both families: an IPv6 socket can connect to IPv4 addresses.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// The other end of a connection, when it is on this machine.
+/// The owner of the other end of a connection from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// A socket of this user.
     User(u32),
-    /// A socket that was closed, which the kernel lists as root's.
-    Nobody,
+    /// No user: the socket was closed, and the kernel lists it as root's.
+    Closed,
 }
 
 /// Returns whether a connection from `peer` to `here` may be served.
 ///
-/// A caller on this machine has to be this user or root, under whichever address it calls. A caller that
-/// is not in the tables is on another machine, whose users [`Names`](super::authority::Names) decides
-/// about, unless it has an address of loopback, which no other machine can have.
+/// A caller on this machine must be this user or root, with any address. A caller that is not in the
+/// tables is on another machine, and [`Names`](super::authority::Names) decides about it, unless its
+/// address is loopback, which no other machine can have.
 pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -37,16 +36,16 @@ pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
 fn is_allowed(owner: Option<Owner>, peer: SocketAddr, me: u32) -> bool {
     match owner {
         Some(Owner::User(user)) => user == me || user == 0,
-        Some(Owner::Nobody) => false,
+        Some(Owner::Closed) => false,
         None => !peer.ip().to_canonical().is_loopback(),
     }
 }
 
-/// The owner of the socket that is bound to `from` and connected to `to`.
+/// Returns the owner of the socket that is bound to `from` and connected to `to`.
 fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
     let wanted = [from, to].map(plain);
-    // A busy machine has thousands of sockets, and every connection looks at all of them: most are passed
-    // over by their port, without being parsed.
+    // A busy machine has thousands of sockets, and every connection searches all of them: most lines are
+    // skipped by their port, without parsing.
     let port = format!(":{:04X} ", from.port());
     table.lines().skip(1).filter(|line| line.contains(&port)).find_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -57,7 +56,7 @@ fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
             return None;
         }
         if *inode == "0" {
-            return Some(Owner::Nobody);
+            return Some(Owner::Closed);
         }
         user.parse().ok().map(Owner::User)
     })
@@ -67,7 +66,7 @@ fn plain(address: SocketAddr) -> (IpAddr, u16) {
     (address.ip().to_canonical(), address.port())
 }
 
-/// `0100007F:1F90`: words of the address as this machine reads them, and the port.
+/// Parses `0100007F:1F90`: 32-bit words of the address in native byte order, and the port.
 fn address(text: &str) -> Option<(IpAddr, u16)> {
     let (digits, port) = text.split_once(':')?;
     let words = digits.as_bytes().chunks(8).map(|word| {
@@ -90,7 +89,7 @@ mod tests {
 
     // proves: S59
     #[test]
-    fn the_user_of_a_socket_is_read_from_the_table() {
+    fn socket_user_is_read_from_the_table() {
         let check = |line: &str, from: &str, to: &str, expected: Option<Owner>| {
             let table = format!("{HEAD}{line} 1 0000000000000000 20 4 30 10 -1\n");
             let found = owner(&table, from.parse().unwrap(), to.parse().unwrap());
@@ -109,7 +108,7 @@ mod tests {
         let mapped = format!("   0: {mapped} 01 {rest}  1000        0 4242");
         check(&mapped, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
         let closed = format!("   0: 0100007F:C350 0100007F:1F90 06 {rest}     0        0 0");
-        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::Nobody));
+        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::Closed));
         check("   0: junk", "127.0.0.1:50000", "127.0.0.1:8080", None);
     }
 
@@ -127,22 +126,22 @@ mod tests {
             assert!(is_allowed(Some(Owner::User(7)), peer, 7), "{peer}");
             assert!(is_allowed(Some(Owner::User(0)), peer, 7), "{peer}");
             assert!(!is_allowed(Some(Owner::User(8)), peer, 7), "{peer}");
-            assert!(!is_allowed(Some(Owner::Nobody), peer, 7), "{peer}");
-            // No other machine can have an address of loopback.
+            assert!(!is_allowed(Some(Owner::Closed), peer, 7), "{peer}");
+            // No other machine can have a loopback address.
             assert_eq!(is_allowed(None, peer, 7), !is_here, "{peer}");
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn whoever_runs_this_may_call() {
+    fn own_user_may_call() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let here = listener.local_addr().unwrap();
         let calling = std::net::TcpStream::connect(here).unwrap();
         let (accepted, peer) = listener.accept().unwrap();
         assert!(may_call(peer, here));
         drop(calling);
-        assert!(!may_call(peer, here), "nobody is there any more");
+        assert!(!may_call(peer, here), "the socket is closed");
         drop(accepted);
         assert!(may_call("192.0.2.1:1".parse().unwrap(), here), "another machine");
     }

@@ -1,7 +1,7 @@
-//! One connection of a caller that may call: its requests, one after the other.
+//! One connection of an allowed caller: its requests, one after the other.
 //!
-//! A request is refused as early as possible: by its head first, then by the room that there is, then by
-//! its body. Every wait for the client has a limit, but for streams on which the client only listens.
+//! A request is refused as early as possible: first by its head, then by the free room, then by its body.
+//! Every wait for the client has a limit, except streams on which the client only listens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,27 +29,27 @@ use super::authority::{Authority, Names};
 use super::held::Held;
 use super::sessions::Sessions;
 use super::stall::Stall;
-use crate::body::{Leaves, Message};
+use crate::body::{Message, RequestExtras};
 use crate::load::{Busy, Load};
 use crate::message::Unread;
 
-/// How long the head of a request may take to arrive, from its first byte or since the answer before it.
-/// An idle connection is closed after it, too.
+/// How long the head of a request may take to arrive, from its first byte or since the last answer. Idle
+/// connections are closed after it, too.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
 
-/// The longest head of a request, in bytes. Clients send less than 1 KiB; other servers take 8 to 64.
+/// The longest head of a request, in bytes. Clients send less than 1 KiB; other servers accept 8 to 64.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// How long answers that are on their way are waited for at the end.
+/// How long pending answers may take when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// All that the connections of a server share.
+/// The state that the connections of a server share.
 #[derive(Clone)]
-pub(crate) struct Door<S> {
+pub(crate) struct Endpoint<S> {
     pub(super) service: StreamableHttpService<S, LocalSessionManager>,
     pub(super) names: Names,
     pub(super) load: Load,
@@ -57,83 +57,87 @@ pub(crate) struct Door<S> {
     pub(super) streams: Arc<Semaphore>,
 }
 
-/// Serves a connection until one of the two sides ends it.
-pub(crate) async fn serve<S, C>(stream: C, door: Door<S>, ending: CancellationToken)
+/// Serves a connection until either side ends it.
+pub(crate) async fn serve<S, C>(stream: C, endpoint: Endpoint<S>, ending: CancellationToken)
 where
     S: ServerHandler + Clone,
     C: AsyncRead + AsyncWrite + Unpin,
 {
     let answer = service_fn(move |request| {
-        let door = door.clone();
-        async move { Ok::<_, Infallible>(answer(&door, request).await) }
+        let endpoint = endpoint.clone();
+        async move { Ok::<_, Infallible>(answer(&endpoint, request).await) }
     });
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).max_buf_size(LONGEST_HEAD);
     let connection = protocol.serve_connection(TokioIo::new(Stall::new(stream)), answer);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
-        // However a client leaves: it is gone.
+        // The result does not matter: the client has disconnected.
         _ = connection.as_mut() => return,
         () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     tokio::time::timeout(GRACE, connection).await.ok();
 }
 
-async fn answer<S: ServerHandler + Clone>(door: &Door<S>, request: Request<Incoming>) -> Answer {
+async fn answer<S: ServerHandler + Clone>(
+    endpoint: &Endpoint<S>,
+    request: Request<Incoming>,
+) -> Answer {
     if let Err(Refused { status, message }) =
-        check_names(&door.names, request.uri(), request.headers())
+        check_names(&endpoint.names, request.uri(), request.headers())
     {
         return plain(status, message);
     }
     if request.uri().path() != PATH {
-        let told = format!("not found: clients are served at {PATH}\n");
-        return plain(StatusCode::NOT_FOUND, &told);
+        let text = format!("not found: clients are served at {PATH}\n");
+        return plain(StatusCode::NOT_FOUND, &text);
     }
-    let stream = match listening(door, request.method()) {
+    let stream = match listening(endpoint, request.method()) {
         Ok(stream) => stream,
         Err(Busy) => return unread(&Unread::Busy(None)),
     };
-    let session = header(request.headers(), &SESSION).and_then(|id| door.sessions.opened(id));
-    let response = handle(door, request).await;
+    let session = header(request.headers(), &SESSION).and_then(|id| endpoint.sessions.opened(id));
+    let response = handle(endpoint, request).await;
     if let Some(begun) = header(response.headers(), &SESSION)
-        && !door.sessions.begun(begun).await
+        && !endpoint.sessions.begun(begun).await
     {
         return unread(&Unread::Busy(None));
     }
     response.map(|body| Held::new(body, (stream, session)).boxed())
 }
 
-/// A place for a stream on which the client only listens.
+/// Returns a place for a stream on which the client only listens.
 fn listening<S>(
-    door: &Door<S>,
+    endpoint: &Endpoint<S>,
     method: &Method,
 ) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, Busy> {
     if method != Method::GET {
         return Ok(None);
     }
-    Arc::clone(&door.streams).try_acquire_owned().map(Some).map_err(|_| Busy)
+    Arc::clone(&endpoint.streams).try_acquire_owned().map(Some).map_err(|_| Busy)
 }
 
 async fn handle<S: ServerHandler + Clone>(
-    door: &Door<S>,
+    endpoint: &Endpoint<S>,
     mut request: Request<Incoming>,
 ) -> Answer {
-    let leaves = Leaves::default();
-    request.extensions_mut().insert(leaves.arguments.clone());
-    request.extensions_mut().insert(leaves.place.clone());
-    let refusal = leaves.refusal.clone();
-    let load = door.load.clone();
-    let response = door.service.handle(request.map(|body| Message::new(body, load, leaves))).await;
+    let extras = RequestExtras::default();
+    request.extensions_mut().insert(extras.arguments.clone());
+    request.extensions_mut().insert(extras.place.clone());
+    let refusal = extras.refusal.clone();
+    let load = endpoint.load.clone();
+    let response =
+        endpoint.service.handle(request.map(|body| Message::new(body, load, extras))).await;
     refusal.take().map_or(response, |refused| unread(&refused))
 }
 
-/// A request that is refused by its head alone.
+/// A request that is refused by its head.
 struct Refused {
     status: StatusCode,
     message: &'static str,
 }
 
-/// Refuses what a page of a web site can send: another origin, or a name of its own that leads here.
+/// Refuses requests that a page of a web site can cause: another origin, or its own name for this host.
 fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
     let malformed = |message| Refused { status: StatusCode::BAD_REQUEST, message };
     let forbidden = |message| Refused { status: StatusCode::FORBIDDEN, message };
@@ -144,7 +148,7 @@ fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), R
     let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else {
         return Err(malformed("bad request: `Host` is not a name or an address\n"));
     };
-    // A request that was meant for a proxy names its host twice.
+    // A request in absolute form, as sent to a proxy, names its host twice.
     let same = |target: &str| target.parse().as_ref() == Ok(&host);
     if !target.authority().is_none_or(|authority| same(authority.as_str())) {
         return Err(malformed("bad request: `Host` is not the host of the request target\n"));
@@ -165,14 +169,14 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn plain(status: StatusCode, told: &str) -> Answer {
-    let mut response = Response::new(Full::new(Bytes::from(told.to_owned())).boxed());
+fn plain(status: StatusCode, text: &str) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(text.to_owned())).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }
 
-/// What the sender of a message that cannot be read is told.
+/// Returns the answer to a message that cannot be read.
 fn unread(unread: &Unread) -> Answer {
     let answer = serde_json::to_vec(&unread.answer()).unwrap_or_default();
     let mut response = Response::new(Full::new(Bytes::from(answer)).boxed());
@@ -184,7 +188,7 @@ fn unread(unread: &Unread) -> Answer {
             StatusCode::BAD_REQUEST
         }
         Unread::Slow => {
-            // The rest of the body would be as slow.
+            // The rest of the body would be slow, too.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
             StatusCode::REQUEST_TIMEOUT
         }

@@ -1,4 +1,4 @@
-//! A body of an answer that keeps something until it is sent, or its client is gone.
+//! A response body that owns a value until it is sent or its client disconnects.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,7 +1,7 @@
-//! The sessions of the older era, at most [`SESSIONS`] at a time.
+//! The sessions of the older protocol version, at most [`SESSIONS`] at a time.
 //!
-//! Most clients never close their sessions, and a session without messages lives for hours. So a new one
-//! takes the place of the one that was used least recently, unless all of them have an open stream.
+//! Most clients never close their sessions, and an idle session lives for hours. So a new session
+//! replaces the least recently used one, unless all of them have an open stream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,18 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
 
-/// How many sessions are kept at a time: more than one user has clients, and each takes two tasks and
-/// some buffers.
+/// How many sessions are kept at a time: more than one user has clients. Each takes two tasks and a few
+/// buffers.
 pub(crate) const SESSIONS: usize = 64;
 
-/// The sessions of a server.
 #[derive(Clone)]
 pub(super) struct Sessions {
     kept: Arc<LocalSessionManager>,
     uses: Arc<Mutex<Uses>>,
 }
 
-/// When each session was used, in counted uses.
+/// The last use of each session, counted in uses.
 #[derive(Debug, Default)]
 struct Uses {
     count: u64,
@@ -33,7 +32,7 @@ struct Use {
     streams: usize,
 }
 
-/// A stream of a session that is open. The session is in use until it is dropped.
+/// An open stream of a session. The session is in use until it is dropped.
 pub(super) struct OpenStream {
     uses: Arc<Mutex<Uses>>,
     session: SessionId,
@@ -56,7 +55,7 @@ impl Uses {
         }
     }
 
-    /// Takes the sessions that exist over, also those whose client was gone before it had an answer.
+    /// Adopts the sessions that exist, including those whose client left before it had an answer.
     fn synchronise<'a>(&mut self, existing: impl Iterator<Item = &'a SessionId>) {
         let mut sessions = HashMap::new();
         for id in existing {
@@ -67,7 +66,7 @@ impl Uses {
         self.sessions = sessions;
     }
 
-    /// Removes the sessions that are too many: the idle ones first, the newest one at last.
+    /// Removes the sessions beyond the limit: idle ones first, and the newest one last.
     fn remove_surplus(&mut self, newest: &SessionId) -> Vec<SessionId> {
         let mut removed = Vec::new();
         while self.sessions.len() > SESSIONS {
@@ -86,7 +85,7 @@ impl Sessions {
         Self { kept, uses: Arc::default() }
     }
 
-    /// Notes that a request of a session came, and keeps the session as long as its answer is read.
+    /// Records a request of a session, and keeps the session in use until its answer is read.
     pub(super) fn opened(&self, session: &str) -> Option<OpenStream> {
         let session: SessionId = session.into();
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,9 +94,10 @@ impl Sessions {
         Some(OpenStream { uses: Arc::clone(&self.uses), session })
     }
 
-    /// Counts a session that has begun, and closes another one for it. Returns whether it may stay.
+    /// Counts a new session, and closes another one for it. Returns whether it may stay.
     pub(super) async fn begun(&self, session: &str) -> bool {
         let session: SessionId = session.into();
+        // A block, so that both locks are released before sessions are closed.
         let surplus = {
             let kept = self.kept.sessions.read().await;
             let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +108,7 @@ impl Sessions {
         let may_stay = !surplus.contains(&session);
         for surplus in surplus {
             let kept = Arc::clone(&self.kept);
-            // A session that is stuck takes long to close; nobody has to wait for it.
+            // A stuck session takes long to close, so this does not wait.
             drop(tokio::spawn(async move { kept.close_session(&surplus).await.ok() }));
         }
         may_stay

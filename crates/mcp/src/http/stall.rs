@@ -1,7 +1,7 @@
-//! A stream whose writes fail when the other side does not read.
+//! A stream whose writes fail if the other side does not read.
 //!
-//! Without a limit, a client that never reads its answer would keep its connection for ever, and all that
-//! is to be written to it.
+//! Without a limit, a client that never reads its answer would keep its connection, and all data for it,
+//! for ever.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a write may wait for the other side. Clients read as soon as something arrives; one that was
-/// suspended for a minute has to repeat its request.
+/// How long a write may wait for the other side. Clients read as soon as data arrives; one that was
+/// suspended for a minute must repeat its request.
 const STALL_LIMIT: Duration = Duration::from_mins(1);
 
 pub(super) struct Stall<S> {
     stream: S,
-    /// The limit of the write that is waiting.
+    /// The time limit of the pending write.
     limit: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Clients over lines that ask for more than there is room for.
+//! Clients over stdio that exceed the limits.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ async fn calls_beyond_the_bound_are_refused() {
         let further = begin(&mut client).await;
         expect_refused(&mut client, further).await;
         assert_eq!(host.requests.lock().unwrap().len(), RUNNING);
-        // A full server still answers what is not a call, and hears that calls are cancelled.
+        // A full server still answers other requests, and receives cancellations.
         assert!(client.ask("tools/list", json!({})).await["result"].is_object());
         cancel(&mut client, running[0]).await;
         expect_running(&mut client, queue[0]).await;
@@ -78,12 +78,12 @@ async fn calls_beyond_the_bound_are_refused() {
     }
 }
 
-/// Writes requests without reading, until the server stops to take any; returns how many there were.
+/// Writes requests without reading until the server accepts no more; returns their number.
 ///
-/// The clock is paused: it moves on only when nothing else can happen.
+/// The clock is paused: it advances only when nothing else can happen.
 async fn flood(client: &mut Client, method: &str, most: u64) -> u64 {
     let hour = std::time::Duration::from_hours(1);
-    // More than the buffers on the way hold of anything else.
+    // More than all buffers in between contain.
     let params = json!({ "unknown": "x".repeat(8 << 10) });
     for sent in 0..most {
         let request = client.request(method, params.clone());
@@ -96,14 +96,14 @@ async fn flood(client: &mut Client, method: &str, most: u64) -> u64 {
 
 // proves: S44
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_is_not_read() {
+async fn client_that_does_not_read_is_throttled() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let mut client = Client::connect(&Fake::new(home.path()), era, json!({})).await;
         let most = 2_000;
         let sent = flood(&mut client, "tools/list", most).await;
         assert!(sent < REQUESTS as u64 + 64, "{sent} requests were taken");
-        // Reading again gives an answer to each of them.
+        // Once the client reads again, each request has an answer.
         for _ in 0..sent {
             let message = client.receive().await;
             assert!(message["result"].is_object() || message["error"].is_object(), "{message}");
@@ -129,7 +129,7 @@ async fn an_id_is_used_once_at_a_time() {
 }
 
 #[tokio::test]
-async fn names_and_ids_are_not_repeated_at_any_length() {
+async fn repeated_names_and_ids_are_shortened() {
     let home = tempfile::tempdir().unwrap();
     let host: Arc<Fake> = Fake::new(home.path());
     let mut client = Client::connect(&host, Era::Legacy, json!({})).await;

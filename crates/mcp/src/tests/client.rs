@@ -1,4 +1,4 @@
-//! A client of either era that speaks JSON, and believes nothing.
+//! A client of either protocol version that sends raw JSON and checks everything.
 
 use std::sync::Arc;
 
@@ -66,12 +66,11 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// The id of the next request.
     pub(super) fn next_id(&self) -> u64 {
         self.last + 1
     }
 
-    /// Sends a request, and says under which id.
+    /// Sends a request, and returns its id.
     pub(super) async fn request(&mut self, method: &str, mut params: Json) -> u64 {
         self.last += 1;
         if self.era == Era::Modern {
@@ -86,7 +85,6 @@ impl Client {
         id
     }
 
-    /// The whole answer to a request.
     pub(super) async fn ask(&mut self, method: &str, params: Json) -> Json {
         let id = self.request(method, params).await;
         let answer = self.receive().await;
@@ -94,7 +92,6 @@ impl Client {
         answer
     }
 
-    /// The result of a call of the tool.
     pub(super) async fn call(&mut self, arguments: Json) -> Json {
         let params = json!({ "name": "crayfish", "arguments": arguments });
         let answer = self.ask("tools/call", params).await;
@@ -102,13 +99,12 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Closes the connection, and waits for the server.
     pub(super) async fn close(self) -> Result<(), String> {
         drop((self.reader, self.writer));
         self.served.await.unwrap().map_err(|error| error.to_string())
     }
 
-    /// Waits for the server, which ends by itself.
+    /// Waits for the server, which ends on its own.
     pub(super) async fn ended(self) -> Result<(), String> {
         self.served.await.unwrap().map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! A host whose workflows are words.
+//! A fake host whose workflows are single words.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::Host;
 
-/// It remembers what it was asked, and what it had to give up.
+/// A host that remembers its requests and cancelled calls.
 #[derive(Default)]
 pub(super) struct Fake {
     directory: PathBuf,
@@ -28,12 +28,12 @@ impl Fake {
         Arc::new(Self { directory: directory.to_owned(), ..Self::default() })
     }
 
-    /// Whatever was asked last.
+    /// Returns the last request.
     pub(super) fn last(&self) -> Json {
         self.requests.lock().unwrap().last().cloned().unwrap()
     }
 
-    /// A run that exists from now on.
+    /// Creates a run.
     pub(super) fn keep(&self, run: &str) {
         let project = self.project(None).unwrap();
         fs::create_dir_all(project.root.path().join("runs").join(run)).unwrap();
@@ -89,7 +89,7 @@ impl Host for Fake {
 }
 
 impl Fake {
-    /// Runs until it is given up.
+    /// Runs until it is cancelled.
     fn wait(&self, follower: &Follower) -> Reply {
         let begun = Progress { count: 1, message: "waits".to_owned() };
         follower.progress.send(begun).ok();
@@ -99,7 +99,7 @@ impl Fake {
         Reply::failed(ErrorCode::Cancelled, "the caller gave up", Vec::new())
     }
 
-    /// Asks for `{"foo": string}`, twice at most.
+    /// Asks for `{"foo": string}`, at most twice.
     fn ask(&self, request: &Json) -> Reply {
         let run: Option<RunId> = request["runId"].as_str().map(|run| run.parse().unwrap());
         if let Some(run) = &run {

@@ -1,4 +1,4 @@
-//! Rounds: who gets them, how answers come back, and which handles are taken.
+//! Rounds: the clients that get them, their answers, and their handles.
 
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ fn flat() -> Json {
     json!({ "type": "object", "properties": { "foo": { "type": "string" } }, "required": ["foo"] })
 }
 
-/// A call that asks for rounds.
+/// Returns a call that asks for rounds.
 fn asking(schema: &Json) -> Json {
     json!({
         "name": "crayfish",
@@ -19,7 +19,7 @@ fn asking(schema: &Json) -> Json {
     })
 }
 
-/// The same, with answers.
+/// Returns a call with answers.
 fn answering(schema: &Json, state: &Json, responses: &Json) -> Json {
     let mut params = asking(schema);
     params["requestState"] = state.clone();
@@ -94,7 +94,7 @@ async fn a_form_is_shown_where_the_schema_is_one() {
 }
 
 #[tokio::test]
-async fn nobody_gets_rounds_who_cannot_have_them_or_did_not_ask() {
+async fn rounds_need_a_capable_client_that_asked() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let can = json!({ "sampling": {} });
@@ -117,7 +117,7 @@ async fn nobody_gets_rounds_who_cannot_have_them_or_did_not_ask() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_named_is_kept_and_handles_that_do_not_fit_are_refused() {
+async fn named_run_is_kept_and_wrong_handle_refused() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let mut client = Client::connect(&host, Era::Modern, json!({ "sampling": {} })).await;
@@ -150,7 +150,7 @@ async fn a_run_that_is_named_is_kept_and_handles_that_do_not_fit_are_refused() {
     forged["requestState"] = json!(state.replacen('.', ".A", 1));
     refused(&mut client, &forged, "not given out here").await;
 
-    // Nothing was answered: the same is asked again.
+    // Without an answer, the same request is repeated.
     let again = client.ask("tools/call", params.clone()).await["result"].clone();
     assert_eq!(again["inputRequests"], first["inputRequests"]);
     assert_eq!(host.last()["agentOutputs"], json!({ "old": 1 }), "it may be for a later step");

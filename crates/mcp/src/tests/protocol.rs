@@ -1,11 +1,11 @@
-//! Lists, prompts, records, and what is no request.
+//! Lists, prompts, records and invalid requests.
 
 use serde_json::{Value as Json, json};
 
 use super::client::{Client, ERAS, Era};
 use super::fake::Fake;
 
-/// Whether anything in a schema is nullable, or has several types.
+/// Returns whether a part of a schema is nullable or has several types.
 fn unions(schema: &Json, at: &str) -> Vec<String> {
     match schema {
         Json::Object(fields) => {
@@ -21,7 +21,7 @@ fn unions(schema: &Json, at: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_tool_is_listed_with_schemas_that_any_client_takes() {
+async fn tool_schemas_suit_every_client() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let mut client = Client::connect(&Fake::new(home.path()), era, json!({})).await;
@@ -42,7 +42,7 @@ async fn the_tool_is_listed_with_schemas_that_any_client_takes() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_an_error_of_the_protocol() {
+async fn unknown_method_is_a_protocol_error() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let mut client = Client::connect(&Fake::new(home.path()), era, json!({})).await;
@@ -116,7 +116,7 @@ async fn records_are_listed_in_pages_and_read() {
 
 // proves: S42
 #[tokio::test]
-async fn a_line_that_is_no_request_is_answered_and_does_no_harm() {
+async fn invalid_line_is_answered_without_harm() {
     let home = tempfile::tempdir().unwrap();
     let mut client = Client::connect(&Fake::new(home.path()), Era::Legacy, json!({})).await;
     let deep = format!(r#"{{"id":9,"a":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));

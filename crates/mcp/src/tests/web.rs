@@ -1,4 +1,4 @@
-//! Messages over HTTP: read as those in lines are.
+//! Messages over HTTP are read like those over stdio.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::fake::Fake;
 use crate::{LONGEST, Server, http};
 
-/// A server that is listened to on this machine.
+/// A server that listens on this machine.
 struct Served {
     address: String,
     ending: CancellationToken,
@@ -29,7 +29,7 @@ impl Served {
         Self { address, ending, task }
     }
 
-    /// The status, and the message that is answered.
+    /// Returns the status and the message of the answer.
     async fn post(&self, headers: &[&str], body: &[u8]) -> (u16, Json) {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let (host, length) = (&self.address, body.len());
@@ -40,7 +40,7 @@ impl Served {
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{more}{standard}\r\nContent-Length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that refuses need not read all of it.
+        // A server that refuses a request need not read all of it.
         stream.write_all(body).await.ok();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.ok();
@@ -51,7 +51,7 @@ impl Served {
         (status, serde_json::from_str(message).unwrap())
     }
 
-    /// All that is answered to somebody who looks around.
+    /// Returns the whole answer to a probe.
     async fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let head =
@@ -68,7 +68,7 @@ impl Served {
     }
 }
 
-/// A call of the tool in the era without a handshake.
+/// Returns a call of the tool in the protocol version without a handshake.
 fn call(arguments: &Json) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -92,7 +92,7 @@ async fn arguments_arrive_as_they_are_however_deep() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_as_in_lines() {
+async fn invalid_message_is_answered_as_over_stdio() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let served = Served::new(&host).await;
@@ -129,7 +129,7 @@ async fn what_is_no_message_is_answered_as_in_lines() {
 
 // proves: S51
 #[tokio::test]
-async fn who_may_not_call_is_told_nothing_about_its_message() {
+async fn refused_caller_learns_nothing_about_its_message() {
     let home = tempfile::tempdir().unwrap();
     let served = Served::new(&Fake::new(home.path())).await;
     let refused = served.post(&["Origin: http://evil.example"], b"nonsense").await;

@@ -1,4 +1,4 @@
-//! Clients over HTTP that take their time, or more than there is room for.
+//! Clients over HTTP that are slow or exceed the limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::fake::Fake;
 use crate::body::BODY_LIMIT;
-use crate::http::{self, CONNECTIONS, STREAMS, connection, door};
+use crate::http::{self, CONNECTIONS, STREAMS, connection, endpoint};
 use crate::{LONGEST, Server};
 
-/// A head of a request with a body.
+/// Returns the head of a request with a body.
 fn head(more: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
@@ -22,13 +22,13 @@ fn head(more: &str) -> String {
     )
 }
 
-/// A connection in memory, of so many bytes, whose clock is that of the test.
+/// A connection in memory with a buffer of this many bytes, on the clock of the test.
 fn connect(home: &std::path::Path, buffer: usize) -> (DuplexStream, JoinHandle<()>) {
     let (ours, theirs) = tokio::io::duplex(buffer);
     let host: Arc<Fake> = Fake::new(home);
     let ending = CancellationToken::new();
-    let door = door(Server::new(host, ending.clone()), &[], &ending);
-    (ours, tokio::spawn(connection::serve(theirs, door, ending)))
+    let endpoint = endpoint(Server::new(host, ending.clone()), &[], &ending);
+    (ours, tokio::spawn(connection::serve(theirs, endpoint, ending)))
 }
 
 // proves: A18, S45
@@ -65,7 +65,7 @@ async fn a_slow_request_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_announced_too_long_is_not_waited_for() {
+async fn announced_long_body_is_refused_at_once() {
     let home = tempfile::tempdir().unwrap();
     for (more, status) in [
         (format!("Content-Length: {}\r\n", LONGEST + 1), "413"),
@@ -105,7 +105,7 @@ async fn malformed_requests_end_the_connection() {
     }
 }
 
-/// A request of the era without a handshake.
+/// Returns a request of the protocol version without a handshake.
 fn list() -> String {
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body =
@@ -118,7 +118,7 @@ fn list() -> String {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
     let home = tempfile::tempdir().unwrap();
-    // An answer is longer than what fits on the way.
+    // The answer is longer than the buffer.
     let (mut client, served) = connect(home.path(), 1 << 10);
     let begun = Instant::now();
     client.write_all(list().as_bytes()).await.unwrap();
@@ -129,7 +129,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
     assert_eq!(answer.len(), 1 << 10);
 }
 
-/// A server that is listened to on this machine.
+/// A server that listens on this machine.
 struct Served {
     address: String,
     ending: CancellationToken,
@@ -158,7 +158,7 @@ impl Served {
         (answer, stream)
     }
 
-    /// Begins a session of the older era.
+    /// Begins a session of the older protocol version.
     async fn session(&self) -> String {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
         let head = format!(
@@ -171,7 +171,7 @@ impl Served {
         id.split_once("\r\n").unwrap().0.to_owned()
     }
 
-    /// Listens to what a session has to say.
+    /// Opens the stream of a session.
     async fn listen(&self, session: &str) -> (u16, TcpStream) {
         let head = format!(
             "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\

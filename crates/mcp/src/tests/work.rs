@@ -10,7 +10,7 @@ fn named(name: &str) -> Json {
 }
 
 #[tokio::test]
-async fn a_reply_is_sent_as_data_and_as_text_and_a_failure_is_no_fault_of_the_protocol() {
+async fn reply_is_sent_as_data_and_text() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let mut client = Client::connect(&Fake::new(home.path()), era, json!({})).await;
@@ -56,7 +56,7 @@ async fn arguments_arrive_as_they_are_however_deep() {
 }
 
 #[tokio::test]
-async fn progress_only_grows_and_is_told_only_to_those_who_asked() {
+async fn progress_grows_and_needs_a_token() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let mut client = Client::connect(&Fake::new(home.path()), era, json!({})).await;
@@ -67,7 +67,7 @@ async fn progress_only_grows_and_is_told_only_to_those_who_asked() {
             "_meta": { "progressToken": "p" },
         });
         let id = client.request("tools/call", params).await;
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         let answer = loop {
             let message = client.receive().await;
             if message.get("id").is_some() {
@@ -76,11 +76,11 @@ async fn progress_only_grows_and_is_told_only_to_those_who_asked() {
             assert_eq!(message["method"], "notifications/progress");
             assert_eq!(message["params"]["progressToken"], "p");
             let progress = message["params"]["progress"].as_f64().unwrap();
-            told.push((progress, message["params"]["message"].as_str().unwrap().to_owned()));
+            reports.push((progress, message["params"]["message"].as_str().unwrap().to_owned()));
         };
         assert_eq!(answer["id"], id);
         let expected = [1.0, 3.0, 4.0].map(|count| (count, format!("at {count}")));
-        assert_eq!(told, expected);
+        assert_eq!(reports, expected);
         assert_eq!(client.close().await, Ok(()));
     }
 }
@@ -98,7 +98,7 @@ async fn waiting(client: &mut Client) -> u64 {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_given_up_and_others_go_on() {
+async fn cancelling_one_call_leaves_others_running() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let host = Fake::new(home.path());
@@ -108,7 +108,7 @@ async fn a_cancelled_call_is_given_up_and_others_go_on() {
         let cancel =
             json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
         client.send(&cancel).await;
-        // The next answer is that of the next call: the one that was cancelled has none.
+        // The next answer belongs to the next call, because a cancelled call has none.
         assert_eq!(client.call(named("done")).await["isError"], false);
         assert_eq!(client.close().await, Ok(()));
         assert_eq!(*host.given_up.lock().unwrap(), 1);
@@ -116,7 +116,7 @@ async fn a_cancelled_call_is_given_up_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_input_gives_up_every_call_and_waits_for_it() {
+async fn end_of_input_cancels_and_awaits_calls() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let host = Fake::new(home.path());
@@ -131,7 +131,7 @@ async fn the_end_of_the_input_gives_up_every_call_and_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_ended_gives_up_every_call() {
+async fn stopped_server_cancels_every_call() {
     let home = tempfile::tempdir().unwrap();
     for era in ERAS {
         let host = Fake::new(home.path());

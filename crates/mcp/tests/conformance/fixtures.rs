@@ -1,4 +1,4 @@
-//! What the suite wants to find, beside what the product offers.
+//! The tools, prompts and resources that the suite expects in addition to those of the product.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use raymond_mcp::Server;
 
-/// A pixel, and a moment of silence.
+/// A PNG of one pixel, and a WAV of silence.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
@@ -46,7 +46,7 @@ const PROMPTS: [&str; 5] = [
     "test_input_required_result_prompt",
 ];
 
-/// The product with all of it.
+/// The product's server with the fixtures.
 #[derive(Clone)]
 pub(crate) struct Fixtures {
     server: Server,
@@ -77,7 +77,7 @@ fn done(said: &str) -> CallToolResponse {
     CallToolResult::success(contents(json!([text(said)]))).into()
 }
 
-/// What is asked of a client, by key.
+/// Returns the input requests to a client, by key.
 fn asked(inputs: Json) -> std::collections::BTreeMap<String, InputRequest> {
     serde_json::from_value(inputs).unwrap()
 }
@@ -116,14 +116,13 @@ impl Fixtures {
         InputRequiredResult::new(Some(asked(inputs)), state).into()
     }
 
-    /// The state that came back; one that is not ours is refused.
+    /// Returns the state that came back, and refuses a foreign one.
     fn state(&self, sealed: Option<&str>) -> Result<Option<String>, ErrorData> {
         let opened = sealed.map(|sealed| self.seal.open(sealed)).transpose();
         let opened = opened.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         Ok(opened.map(|bytes| String::from_utf8(bytes).unwrap()))
     }
 
-    /// The tools that take several rounds.
     fn round(&self, request: &CallToolRequestParams, can: Option<ClientCapabilities>) -> Called {
         let nothing = InputResponses::new();
         let given = request.input_responses.as_ref().unwrap_or(&nothing);
@@ -190,7 +189,6 @@ impl Fixtures {
     }
 }
 
-/// The messages of a prompt.
 fn messages(request: &GetPromptRequestParams) -> Json {
     let argument = |name: &str| {
         let arguments = request.arguments.as_ref();

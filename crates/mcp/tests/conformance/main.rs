@@ -1,8 +1,8 @@
 //! The official conformance suite, against this server over HTTP.
 //!
-//! Most of its scenarios call tools, prompts and resources that only a server for tests has:
-//! [`fixtures`] puts them beside those of the product. What is expected to fail is in `expected-*.yaml`,
-//! each with its reason. `cargo xtask test mcp` installs the suite and runs this.
+//! Most of its scenarios call tools, prompts and resources that only a test server has: [`fixtures`] adds
+//! them to those of the product. Expected failures are in `expected-*.yaml`, each with its reason.
+//! `cargo xtask test mcp` installs the suite and runs this.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -28,7 +28,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// The tool in a directory, without records.
+/// Serves the tool in a directory, without journals.
 struct Bare(PathBuf);
 
 impl Host for Bare {
@@ -51,7 +51,7 @@ impl Host for Bare {
     }
 }
 
-/// Where the suite is, as `cargo xtask test mcp` installs it.
+/// Returns the directory in which `cargo xtask test mcp` installs the suite.
 fn clients() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place =
@@ -76,7 +76,7 @@ fn suite(revision: &str, address: &str, home: &Path) -> Command {
     command
 }
 
-/// Plays the suite of a revision; nothing fails but what is expected to, and all of that does.
+/// Runs the suite of a revision: exactly the expected scenarios fail.
 fn play(revision: &'static str) {
     let home = tempfile::tempdir().unwrap();
     let ending = CancellationToken::new();
@@ -101,13 +101,13 @@ fn play(revision: &'static str) {
 
 #[test]
 #[ignore = "needs the conformance suite: cargo xtask test mcp"]
-fn the_older_era_is_spoken_as_it_should_be() {
+fn older_protocol_version_conforms() {
     play("2025-11-25");
 }
 
 #[test]
 #[ignore = "needs the conformance suite: cargo xtask test mcp"]
-fn the_newer_era_is_spoken_as_it_should_be() {
+fn newer_protocol_version_conforms() {
     play("2026-07-28");
 }
 

@@ -1,4 +1,4 @@
-//! Puts the documents into one, with every reference a pointer.
+//! Writes the documents of a bundle as one, with every reference a pointer.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::document::Keyword;
 use crate::pointer::{fragment, join};
 
-/// Keywords that give a schema a name: nothing refers to them any more.
+/// Keywords that name a schema. They are removed, because nothing refers to them in a bundle.
 const NAMES: [&str; 4] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
 
 pub(super) fn rewrite(bundle: &mut Bundle) {
@@ -28,7 +28,7 @@ pub(super) fn rewrite(bundle: &mut Bundle) {
     bundle.value = whole;
 }
 
-/// The first document is the whole; the others are definitions with keys of their own.
+// The first document is the root; the others are definitions with unique keys.
 fn assign_places(bundle: &mut Bundle) {
     let keyword = bundle.dialect.definitions();
     let own = bundle.documents.first().and_then(|first| first.value.get(keyword));
@@ -49,7 +49,7 @@ fn assign_places(bundle: &mut Bundle) {
 }
 
 impl Document {
-    /// Its key among the definitions.
+    /// Returns its key among the definitions.
     fn key(&self) -> String {
         let key = self.place.rsplit('/').next().unwrap_or_default();
         key.replace("~1", "/").replace("~0", "~")
@@ -57,7 +57,7 @@ impl Document {
 
     fn written(&self, bundle: &Bundle) -> Value {
         let mut value = self.value.clone();
-        for at in self.survey.schemas.keys() {
+        for at in self.index.schemas.keys() {
             let Some(Value::Object(schema)) = value.pointer_mut(at) else { continue };
             for keyword in NAMES {
                 schema.remove(keyword);
@@ -71,7 +71,7 @@ impl Document {
                 schema.insert("$schema".to_owned(), bundle.dialect.uri().into());
             }
         }
-        for site in &self.survey.sites {
+        for site in &self.index.sites {
             let Some(Value::Object(schema)) = value.pointer_mut(&site.at) else { continue };
             let text: Value = fragment(&bundle.target(self, &site.target)).into();
             if site.keyword != Keyword::Ref {
@@ -83,7 +83,7 @@ impl Document {
     }
 }
 
-/// A schema has one `$ref`; a second reference goes beside it.
+// A schema can have only one `$ref`, so a second reference is added to `allOf`.
 fn refer(schema: &mut Map<String, Value>, keyword: &Keyword, text: Value) {
     if *keyword == Keyword::Ref || !schema.contains_key("$ref") {
         schema.insert("$ref".to_owned(), text);

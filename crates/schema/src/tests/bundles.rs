@@ -1,4 +1,4 @@
-//! What a bundle looks like.
+//! The content of bundles.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_schema_without_names_is_its_own_bundle() {
 }
 
 #[test]
-fn a_named_document_becomes_a_definition_and_is_there_once() {
+fn named_document_becomes_one_definition() {
     bundled(
         json!({"properties": {"a": {"$ref": "A"}, "b": {"$ref": "A.json"}, "c": {"$ref": "A"}}}),
         json!({"A.json": {"type": "string"}}),
@@ -118,7 +118,7 @@ fn nothing_but_a_name_is_the_document_itself() {
 }
 
 #[test]
-fn a_place_that_is_referred_to_is_a_schema() {
+fn reference_target_is_a_schema() {
     let source = json!({
         "$ref": "#/components/schemas/a",
         "components": {"schemas": {"a": {"items": {"$ref": "B"}}}},
@@ -127,7 +127,7 @@ fn a_place_that_is_referred_to_is_a_schema() {
 }
 
 #[test]
-fn an_old_reference_hides_what_stands_beside_it() {
+fn old_reference_hides_its_siblings() {
     let source = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"$ref": "A", "minLength": 5, "allOf": [{"$ref": "#"}]}},

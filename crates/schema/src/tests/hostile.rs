@@ -1,4 +1,4 @@
-//! Schemas and values that ask for too much. All of it on a stack of 2 MiB.
+//! Schemas and values that exceed the limits, all on a stack of 2 MiB.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ fn nested(levels: usize, inside: Value, wrap: impl Fn(Value) -> Value) -> Value 
     (0..levels).fold(inside, |inner, _| wrap(inner))
 }
 
-/// `{"a": {"a": …}}`.
+/// Returns `{"a": {"a": …}}`.
 fn deep(levels: usize, inside: Value) -> Value {
-    // The macro would copy all that is inside, at every level.
+    // `json!` would copy everything inside at every level.
     nested(levels, inside, |inner| Value::Object([("a".to_owned(), inner)].into_iter().collect()))
 }
 
 // proves: S41
 #[test]
-fn a_schema_may_be_deep_but_not_too_deep() {
+fn schema_depth_is_limited() {
     on_a_small_stack(|| {
         let wraps: [fn(Value) -> Value; 7] = [
             |inner| json!({"properties": {"a": inner}, "additionalProperties": false, "required": ["a"]}),
@@ -87,7 +87,7 @@ fn a_deep_value_is_checked_to_its_end() {
 }
 
 #[test]
-fn a_value_that_is_deeper_than_can_be_checked_is_a_fault() {
+fn too_deep_value_is_a_fault() {
     on_a_small_stack(|| {
         let inner = json!({"properties": {"a": {"$ref": "#"}}});
         let schema = sound(&nested(60, inner, |inner| json!({"allOf": [inner]})), json!({}));
@@ -97,7 +97,7 @@ fn a_value_that_is_deeper_than_can_be_checked_is_a_fault() {
     });
 }
 
-/// Definitions that lead from one to the next.
+/// Returns definitions that each refer to the next.
 fn chain(length: usize, step: impl Fn(Value) -> Value) -> Value {
     let next = |index: usize| step(json!({"$ref": format!("#/$defs/{}", index + 1)}));
     let mut defs: serde_json::Map<_, _> =

@@ -1,10 +1,10 @@
-//! A bundle says the same as what it was made of.
+//! A bundle accepts the same values as its documents.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A schema over the names `A`, `B` and `C` that always goes into the value before it recurs.
+/// Generates a schema over the names `A`, `B` and `C` that goes into the value before it recurs.
 fn schemas() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
@@ -35,7 +35,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What JSON Schema says of these few keywords.
+/// Evaluates these few keywords as JSON Schema defines them.
 fn holds(schema: &Value, value: &Value, root: &Value, shelf: &Value) -> bool {
     let Value::Object(map) = schema else { return schema == &json!(true) };
     map.iter().all(|(keyword, argument)| match (keyword.as_str(), value) {

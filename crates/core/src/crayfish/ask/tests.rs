@@ -3,22 +3,22 @@ use crate::decide::tests::play::Play;
 use crate::decide::tests::steps::{call, exec, steps, wrong};
 use crate::run::program::Answers;
 
-/// What a model is told of a step.
-fn told(play: &Play, key: &str) -> Option<String> {
+/// Returns the message for the model that answers a step.
+fn message_for(play: &Play, key: &str) -> Option<String> {
     let (work, flow) = (play.definition.work.as_ref().unwrap(), play.run.flow.as_ref().unwrap());
     let of = (&AgentId::main(), &key.parse().unwrap());
     work.message(flow, of, &json!({ "type": "number" }))
 }
 
 #[test]
-fn a_model_is_told_everything_in_one_message() {
+fn message_contains_the_whole_request() {
     let asks = json!({
         "id": "v", "kind": "agent", "prompt": "Judge {{vars.list[0]}}.", "input": "{{vars.list[1]}}",
         "schema": {}, "retries": 2,
     });
     let mut play = steps(Answers::Caller, &json!([asks, exec("a")]));
     play.start();
-    insta::assert_snapshot!(told(&play, "v").unwrap(), @r#"
+    insta::assert_snapshot!(message_for(&play, "v").unwrap(), @r#"
     Answer the task below with one JSON value.
     - Output STRICT JSON only: no markdown, no explanation.
     - It MUST validate against `outputSchema`.
@@ -38,9 +38,9 @@ fn a_model_is_told_everything_in_one_message() {
     }
     "#);
     call(&mut play, &[], &[("v", wrong())]);
-    let again = told(&play, "v").unwrap();
+    let again = message_for(&play, "v").unwrap();
     let envelope: Value = serde_json::from_str(again.split_once("\n\n").unwrap().1).unwrap();
     assert_eq!(envelope["task"]["attempt"], 2);
     assert_eq!(envelope["retryContext"], json!({ "validationErrors": ["/a: no"] }));
-    assert_eq!(told(&play, "a"), None, "a program is not asked");
+    assert_eq!(message_for(&play, "a"), None, "a program is not asked");
 }

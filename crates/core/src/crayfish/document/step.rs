@@ -12,7 +12,7 @@ use crate::crayfish::problem::push_token;
 use crate::crayfish::template::{Shape, Template};
 use crate::time::Span;
 
-/// What a step does.
+/// The kind of a step, with its data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Runs a program.
@@ -23,15 +23,14 @@ pub enum Kind {
     If(If),
     /// Repeats its body for every item of a list.
     ForEach(ForEach),
-    /// Repeats its body until something is true.
+    /// Repeats its body until a condition is true.
     While(While),
 }
 
 impl Kind {
-    /// The kinds as they are written.
+    /// The kinds as a document spells them.
     pub const NAMES: [&'static str; 5] = ["exec", "agent", "if", "forEach", "while"];
 
-    /// As it is written.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Exec(_) => "exec",
@@ -44,7 +43,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// Its JSON Schemas, with pointers below the step.
+    /// Returns its JSON Schemas, with pointers relative to the step.
     pub fn schemas(&self) -> Vec<(String, &Value)> {
         match self {
             Self::Exec(exec) => exec.io.schemas(),
@@ -54,24 +53,23 @@ impl Kind {
     }
 }
 
-/// A cap of attempts or iterations: 1 to 5.
+/// A limit of attempts or iterations: 1 to 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cap(u8);
 
 impl Cap {
-    /// The highest cap there is.
+    /// The highest limit of the language; its JSON Schema says the same.
     pub const MOST: u8 = 5;
-    /// Attempts of an exec step that says nothing.
+    /// Default attempts of an exec step.
     pub const EXEC: Self = Self(1);
-    /// Attempts of an agent step that says nothing.
+    /// Default attempts of an agent step.
     pub const AGENT: Self = Self(3);
 
-    /// A cap, if it is one.
+    /// Returns the limit, or `None` outside 1 to 5.
     pub fn new(n: u64) -> Option<Self> {
         u8::try_from(n).ok().filter(|n| (1..=Self::MOST).contains(n)).map(Self)
     }
 
-    /// As a number.
     pub fn get(self) -> u32 {
         self.0.into()
     }
@@ -80,63 +78,56 @@ impl Cap {
 /// A step that runs a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exec {
-    /// What is run.
     pub invocation: Invocation,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Span,
-    /// How many attempts there are in all.
+    /// The number of attempts in all, including the first.
     pub retries: Cap,
-    /// Environment variables, over those of the document.
+    /// Environment variables; they replace those of the document.
     pub env: BTreeMap<String, Template>,
-    /// What goes in and what must come out.
+    /// The input and output contract.
     pub io: Io,
 }
 
 impl Exec {
-    /// How long one attempt may take when the step says nothing.
+    /// Default time limit of one attempt.
     pub const TIMEOUT: Span = Span::seconds(180);
 }
 
-/// What an exec step runs.
+/// The command of an exec step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Invocation {
     /// A text for `bash -c`.
     Shell(Template),
     /// A program and its arguments.
-    Cmd {
-        /// The program.
-        cmd: Template,
-        /// Its arguments.
-        args: Vec<Template>,
-    },
+    Cmd { cmd: Template, args: Vec<Template> },
 }
 
-/// How an exec step passes data.
+/// The way an exec step passes data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Io {
-    /// Not at all: its output is text.
+    /// No contract: the output is text.
     None,
-    /// In files of the workspace.
+    /// JSON files in the workspace.
     File {
-        /// Checked before it runs.
+        /// Checked before the program runs.
         inputs: Vec<Contract>,
-        /// Checked after it ran.
+        /// Checked after the program has run.
         outputs: Vec<Contract>,
     },
     /// JSON on stdin and stdout.
     Stream {
-        /// What stdin is; empty without it.
+        /// The value on stdin; without it stdin is empty.
         input: Option<StreamInput>,
-        /// What stdout must be.
+        /// The schema of stdout.
         output_schema: Option<Value>,
     },
 }
 
 impl Io {
-    /// The modes as they are written.
+    /// The modes as a document spells them.
     pub const MODES: [&'static str; 3] = ["none", "file", "stream"];
 
-    /// The mode as it is written.
     pub fn mode(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -173,37 +164,33 @@ impl Contract {
     }
 }
 
-/// A JSON file of the workspace.
+/// A JSON file of the workspace that a step reads or writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contract {
-    /// What the step calls it.
     pub name: String,
-    /// Where it is, relative to the workspace.
+    /// The path relative to the workspace.
     pub path: Template,
-    /// What it must be, beyond JSON.
+    /// The schema of the file; without it any JSON is valid.
     pub schema: Option<Value>,
 }
 
-/// What a stream step reads.
+/// The value that a stream step reads from stdin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamInput {
-    /// Where it comes from.
     pub from: Source,
-    /// What it must be.
     pub schema: Option<Value>,
 }
 
-/// A part of what another step left as `json`.
+/// A part of the `json` of another step's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The other step.
     pub step: StepId,
-    /// The way from its `json`.
+    /// The path inside its `json`.
     pub path: ValuePath,
 }
 
 impl Source {
-    /// The value, if that step left one.
+    /// Returns the value, if that step has a result with `json`.
     pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
         let result = names.named(Root::Results, self.step.as_str())?;
         self.path.lookup(result.get("json")?)
@@ -213,45 +200,41 @@ impl Source {
 /// A step that asks the caller for JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
-    /// What to do.
     pub prompt: Template,
-    /// What to do it with.
+    /// Data for the task.
     pub input: Option<Shape>,
-    /// What the output must be.
+    /// The schema of the answer.
     pub schema: Value,
-    /// How many attempts there are in all.
+    /// The number of attempts in all, including the first.
     pub retries: Cap,
-    /// Who should do it.
+    /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
-    /// In which conversation.
     pub session: Option<Session>,
 }
 
-/// In which conversation an agent step should be answered; advice to the caller.
+/// The conversation in which an agent step should be answered; advice to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Session {
-    /// A new one, or one that is kept; the caller decides when it is not said.
+    /// Whether the conversation is kept; the caller decides if absent.
     pub mode: Option<SessionMode>,
-    /// The name of one that is kept.
+    /// The name of a conversation that is kept.
     pub label: Option<String>,
-    /// Whether it is begun anew.
+    /// Whether the conversation starts again from the beginning.
     pub reset: Option<bool>,
 }
 
-/// Whether a conversation is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionMode {
-    /// One for this step.
+    /// A new conversation for this step.
     Ephemeral,
-    /// One that is kept under its label.
+    /// A conversation kept under its label.
     Sticky,
 }
 
 impl SessionMode {
-    /// The modes as they are written.
+    /// The modes as a document spells them.
     pub const NAMES: [&'static str; 2] = ["ephemeral", "sticky"];
 
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ephemeral => "ephemeral",
@@ -260,88 +243,79 @@ impl SessionMode {
     }
 }
 
-/// A step that chooses between two lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct If {
-    /// What it looks at.
     pub condition: Condition,
-    /// What is done when it holds.
     pub then: Vec<StepIndex>,
-    /// What is done when it does not.
     pub otherwise: Vec<StepIndex>,
 }
 
 /// A step that repeats its body for every item of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForEach {
-    /// The list.
+    /// The path of the list.
     pub list: Path,
-    /// The local that an item is bound to.
+    /// The local variable that an item is bound to.
     pub item: String,
-    /// One item after the other, or several at once.
     pub order: Order,
-    /// What is done with each.
     pub body: Vec<StepIndex>,
 }
 
-/// How the items of a list are gone through.
+/// The order in which the items of a list run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other.
     Sequential,
-    /// All at once.
     Parallel {
         /// How many programs run at a time.
         max_parallel: u32,
-        /// What one failure means for the others.
+        /// The effect of one failure on the others.
         on_error: OnError,
     },
 }
 
 impl Order {
-    /// How many programs a parallel loop runs at a time when it says nothing.
+    /// Default number of programs that a parallel loop runs at a time.
     pub const MAX_PARALLEL: u32 = 4;
-    /// The most that it may say.
+    /// The highest number that a document may set.
     pub const MOST_PARALLEL: u32 = 1_000;
 }
 
-/// What the failure of one item means.
+/// The effect of one failed item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
-    /// The loop fails, after the iterations that were started.
+    /// The loop fails once the started iterations have ended.
     Fail,
-    /// It is kept as the item's result, and the loop goes on.
+    /// The failure becomes the item's result, and the loop continues.
     Collect,
 }
 
 impl OnError {
-    /// The choices as they are written.
+    /// The choices as a document spells them.
     pub const NAMES: [&'static str; 2] = ["fail", "collect"];
 }
 
 /// A step that repeats its body until something is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct While {
-    /// What ends it.
+    /// The condition that ends the loop.
     pub until: Condition,
     /// How often the body may run.
     pub max_iters: Cap,
-    /// What happens when that was not enough.
+    /// The effect of reaching `max_iters`.
     pub on_max_iters: OnMaxIters,
-    /// What is repeated.
     pub body: Vec<StepIndex>,
 }
 
-/// What happens when a loop has not converged.
+/// The effect of a loop that has not converged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnMaxIters {
     /// The workflow fails.
     Fail,
-    /// It goes on behind the loop.
+    /// The workflow continues after the loop.
     Continue,
 }
 
 impl OnMaxIters {
-    /// The choices as they are written.
+    /// The choices as a document spells them.
     pub const NAMES: [&'static str; 2] = ["fail", "continue"];
 }

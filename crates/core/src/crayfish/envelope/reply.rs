@@ -1,4 +1,4 @@
-//! The answer to a call: done, or what is needed to go on, or why it failed.
+//! The reply to a call: done, requests for the caller, or a failure.
 
 use std::collections::BTreeMap;
 
@@ -14,72 +14,62 @@ use crate::ids::RunId;
 #[cfg(test)]
 mod tests;
 
-/// What a caller gets back. The results and attempts so far are always there.
+/// The reply to a call. It always contains the results and attempts so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The run whose record was kept.
+    /// The run, if it has a journal.
     pub run: Option<RunId>,
-    /// How the call ended.
     pub outcome: Outcome,
-    /// What steps left, by key, and by id for the latest.
+    /// Results by key, and the latest of each step by id.
     pub results: Map<String, Value>,
-    /// Which attempt was asked for last, by key.
+    /// The attempt that was requested last, by key.
     pub attempts: BTreeMap<String, u32>,
-    /// Outputs that were not used: nothing was used up by them.
+    /// Outputs that were not used; they consumed no attempt.
     pub ignored: Vec<Problem>,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Every step is done.
     Done,
-    /// Only the caller can go on, with at least one output.
+    /// The run needs at least one output of the caller.
     NeedsAgent(Vec<AgentRequest>),
-    /// It cannot go on.
     Failed(Failure),
 }
 
-/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The stable code.
     pub code: ErrorCode,
-    /// What happened: lower case, no full stop.
+    /// The cause: lower case, no full stop.
     pub message: String,
-    /// The step it happened in.
     pub step: Option<StepId>,
-    /// What is wrong in detail.
+    /// Details.
     pub errors: Vec<Problem>,
 }
 
-/// What one agent step asks of the caller.
+/// The request of one agent step to the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRequest {
-    /// The run, when its record is kept.
+    /// The run, if it has a journal.
     pub run: Option<RunId>,
-    /// Which execution of which step.
     pub key: Key,
-    /// What to do.
     pub prompt: String,
-    /// What to do it with.
+    /// Data for the task.
     pub input: Option<Value>,
-    /// What the output must be; it needs no other document.
+    /// The schema of the output, with every `$ref` resolved.
     pub schema: Value,
-    /// From 1.
+    /// The attempt, from 1.
     pub attempt: u32,
-    /// The last attempt there is.
     pub max_attempts: u32,
-    /// Who should do it.
+    /// The agent that should answer; advice to the caller.
     pub assignee: Option<String>,
-    /// In which conversation.
     pub session: Option<Session>,
-    /// What was wrong with the attempt before.
+    /// The errors of the previous attempt.
     pub validation_errors: Vec<Problem>,
 }
 
 impl Reply {
-    /// A failure before anything is known of a run.
+    /// Returns a failure from before any run was opened.
     pub fn failed(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Self {
         let failure = Failure { code, message: message.into(), step: None, errors };
         Self {
@@ -91,7 +81,7 @@ impl Reply {
         }
     }
 
-    /// As it is sent.
+    /// Returns the reply as the caller receives it.
     pub fn into_json(self) -> Value {
         let mut reply = match self.outcome {
             Outcome::Done => object([("ok", true.into()), ("status", "done".into())]),
@@ -129,12 +119,12 @@ impl Failure {
 }
 
 impl AgentRequest {
-    /// Under which id the output may be sent.
+    /// Returns the id under which the caller may send the output.
     pub fn id(&self) -> RequestId {
         RequestId { run: self.run.clone(), key: self.key.clone(), attempt: self.attempt }
     }
 
-    /// As it is sent.
+    /// Returns the request as the caller receives it.
     pub fn into_json(self) -> Value {
         let mut request = object([
             ("requestId", self.id().to_string().into()),
@@ -148,7 +138,7 @@ impl AgentRequest {
         put(&mut request, "input", self.input);
         put(&mut request, "assigneeAgentId", self.assignee.map(Value::from));
         put(&mut request, "session", self.session.map(session));
-        // One line each, as a model reads them best.
+        // One line of text for each error, not an object: a model reads lines best.
         let errors: Vec<String> = self.validation_errors.iter().map(Problem::to_string).collect();
         let context = (!errors.is_empty()).then(|| json!({ "validationErrors": errors }));
         put(&mut request, "retryContext", context);
@@ -168,7 +158,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Adds a field that is there; what is not there is absent, never null.
+// An absent field is left out and never null: the published schemas allow no null.
 fn put(fields: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     if let Some(value) = value {
         fields.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! A call: a workflow, what is known already, and the outputs that were asked for.
+//! The request of a call: a workflow, earlier results, and outputs for agent steps.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::ids::RunId;
 #[cfg(test)]
 mod tests;
 
-/// The keys of a request, as they are written.
+/// The keys of a request, as a caller spells them.
 pub(in crate::crayfish) const KEYS: &[&str] = &[
     "action",
     "workflow",
@@ -27,9 +27,10 @@ pub(in crate::crayfish) const KEYS: &[&str] = &[
     "ref",
 ];
 
-/// The keys of `ref`.
-/// In how many directories schemas are looked for at most.
+/// The most directories that are searched for schemas.
 pub const MOST_SCHEMA_PATHS: usize = 100;
+
+/// The keys of `ref`.
 pub(in crate::crayfish) const REF_KEYS: &[&str] = &["schemaPaths"];
 
 /// One call of the tool.
@@ -37,30 +38,30 @@ pub(in crate::crayfish) const REF_KEYS: &[&str] = &["schemaPaths"];
 pub struct Request {
     /// The document, not checked yet.
     pub workflow: Value,
-    /// Variables over those of the document.
+    /// Variables that replace those of the document.
     pub vars: Map<String, Value>,
     /// Outputs of agent steps, by request id, key or step id.
     pub agent_outputs: Map<String, Value>,
-    /// Those of them that are no JSON, and why: only a door that was told a text knows.
+    /// Outputs that are not JSON, with the problem; only an entry that receives text can have them.
     pub unread: BTreeMap<String, Problem>,
-    /// Which attempt was asked for last, by key.
+    /// The attempt that was requested last, by key.
     pub attempts: BTreeMap<String, u32>,
     /// Results of earlier calls, by key.
     pub results: Map<String, Value>,
-    /// The run whose record is kept.
+    /// The run, if it has a journal.
     pub run: Option<RunId>,
-    /// Whose workspace is meant.
+    /// The agent whose workspace is used.
     pub agent: Option<String>,
-    /// Where schemas are looked for, in this order, relative to the workspace.
+    /// Directories of schemas, relative to the workspace, in the order of the search.
     pub schema_paths: Vec<String>,
 }
 
 impl Request {
-    /// Reads a request; otherwise all that is wrong with it.
+    /// Reads a request, or returns everything that is wrong with it.
     pub fn parse(mut value: Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
         let read = Self::read(&mut report, &value);
-        // What may be large is moved, not copied.
+        // Large fields are moved out after the checks, because a copy would double the memory.
         let request = read.map(|read| Self {
             workflow: value.get_mut("workflow").map(Value::take).unwrap_or_default(),
             vars: take(&mut value, "vars"),
@@ -72,6 +73,7 @@ impl Request {
     }
 
     fn read(report: &mut Report, value: &Value) -> Option<Self> {
+        // A common mistake: the caller sent the workflow as the whole request.
         if value.get("steps").is_some() && value.get("workflow").is_none() {
             report.add(
                 ProblemCode::MissingKey,
@@ -120,8 +122,8 @@ impl Request {
         })
     }
 
-    /// Outputs that no step of this document can have asked for, and attempts of none. One of a step
-    /// that is done, or not reached yet, may well be sent again.
+    /// Returns problems for outputs and attempts that no step of this document can have requested. An
+    /// output of a finished step, or of one not reached yet, is allowed: callers may repeat requests.
     pub fn unasked(&self, document: &Document) -> Vec<Problem> {
         let mut report = Report::new();
         for name in self.agent_outputs.keys() {
@@ -203,7 +205,6 @@ fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
     }
 }
 
-/// How many attempts an agent step has.
 fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
     match &document.step(document.find_key(key)?).kind {
         Kind::Agent(agent) => Some(agent.retries.get()),
@@ -211,7 +212,7 @@ fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
     }
 }
 
-/// Whether some agent step can have asked for an output under this name.
+/// Returns whether an agent step can have requested an output under this name.
 fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
     if let Ok(id) = name.parse::<RequestId>() {
         let attempts = attempts_of(document, &id.key);
@@ -222,7 +223,7 @@ fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
         || matches!(by_id(), Some(Kind::Agent(_)))
 }
 
-/// What is said of a name that nobody asks for, when only its attempt is beyond those of its step.
+/// Returns the message for a name whose only mistake is an attempt beyond the step's limit.
 fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String> {
     let id: RequestId = name.parse().ok().filter(|id: &RequestId| id.run.as_ref() == run)?;
     let most = attempts_of(document, &id.key)?;
@@ -230,7 +231,7 @@ fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String
     Some(format!("{} has {most} {noun}", quoted(&id.key.to_string())))
 }
 
-/// The step whose name was nearly written.
+/// Suggests the agent step whose name is closest.
 fn meant(report: &mut Report, document: &Document, name: &str) -> String {
     let id: Option<RequestId> = name.parse().ok();
     let key: Option<Key> = id.map_or_else(|| name.parse().ok(), |id| Some(id.key));
@@ -239,7 +240,7 @@ fn meant(report: &mut Report, document: &Document, name: &str) -> String {
     report.meant(word, agents.map(|step| step.id.as_str()).filter(|id| *id != word))
 }
 
-/// What a caller says that it knows of: the key of a step that does something, or its id.
+/// Returns the key and step of a name in `results` or `attempts`, if it is an exec or agent step.
 pub fn done(document: &Document, name: &str) -> Option<(Key, StepIndex)> {
     let key: Key = name.parse().ok()?;
     let by_id = || key.iterations.is_empty().then(|| document.find(name)).flatten();

@@ -1,4 +1,4 @@
-//! What a step reads from: variables, locals, and results of other steps.
+//! The values that a step reads: variables, locals, and results of other steps.
 
 use crate::crayfish::document::{Agent, Exec, Invocation, Io, Source};
 use crate::crayfish::path::Path;
@@ -6,7 +6,6 @@ use crate::crayfish::template::{Shape, Template};
 
 use super::words::list;
 
-/// What a program is handed.
 pub(super) fn exec(exec: &Exec) -> Option<String> {
     let mut templates: Vec<&Template> = match &exec.invocation {
         Invocation::Shell(text) => vec![text],
@@ -25,13 +24,12 @@ pub(super) fn exec(exec: &Exec) -> Option<String> {
     reads(from)
 }
 
-/// What a prompt is filled in with.
 pub(super) fn agent(agent: &Agent) -> Option<String> {
     let input = agent.input.iter().flat_map(Shape::paths);
     reads(agent.prompt.paths().chain(input).map(Path::expression).collect())
 }
 
-/// Each once, in the order in which they stand.
+/// Removes repeated paths and keeps their order.
 fn reads(from: Vec<String>) -> Option<String> {
     let mut once: Vec<String> = Vec::new();
     for path in from {

@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A plan as plain text.
 fn plan(document: &Value) -> String {
     let document = Document::parse(document).unwrap();
     let mut out = format!("{}\n", title(&document));
@@ -19,7 +18,7 @@ fn plan(document: &Value) -> String {
     out
 }
 
-/// Something of everything.
+/// Returns a document with every kind of step.
 fn digest() -> Value {
     json!({
         "name": "digest", "version": 2,
@@ -52,7 +51,7 @@ fn digest() -> Value {
 }
 
 #[test]
-fn a_document_is_told_as_a_tree() {
+fn document_is_shown_as_a_tree() {
     insta::assert_snapshot!(plan(&digest()), @r#"
     digest, version 2: 9 steps
     vars mode, tmp
@@ -97,7 +96,7 @@ fn a_document_is_told_as_a_tree() {
 }
 
 #[test]
-fn loops_say_what_bounds_them() {
+fn loops_show_their_limits() {
     let check = |step: &Value, does: &str, facts: &[&str]| {
         let document = Document::parse(&json!({ "vars": { "l": [] }, "steps": [step] })).unwrap();
         let line = lines(&document).next().unwrap();
@@ -126,7 +125,7 @@ fn loops_say_what_bounds_them() {
 }
 
 #[test]
-fn a_session_that_is_not_shared_is_not_told_as_one() {
+fn unshared_session_is_not_shown_as_shared() {
     let asks = |session: Value| {
         let step =
             json!({ "id": "a", "kind": "agent", "prompt": "p", "schema": {}, "session": session });
@@ -138,7 +137,7 @@ fn a_session_that_is_not_shared_is_not_told_as_one() {
 }
 
 #[test]
-fn a_choice_without_another_has_no_branches() {
+fn if_without_else_has_no_branch_lines() {
     let cond = json!({ "op": "exists", "path": "$.vars.a" });
     let exec = |id: &str| json!({ "id": id, "kind": "exec", "shell": "true" });
     let gate = |then: Value| json!({ "id": "gate", "kind": "if", "cond": cond, "then": then });
@@ -154,7 +153,7 @@ fn a_choice_without_another_has_no_branches() {
 }
 
 #[test]
-fn words_of_a_command_are_quoted_unless_they_are_filled_in() {
+fn command_words_without_expressions_are_quoted() {
     let check = |args: Value, expected: &str| {
         let run = json!({ "kind": "cmd", "cmd": "cp", "args": args });
         let step = json!({ "id": "c", "kind": "exec", "run": run });
@@ -203,7 +202,7 @@ fn the_gist_of_a_schema_is_short() {
 }
 
 #[test]
-fn the_deepest_document_is_told_without_a_stack() {
+fn deepest_document_is_shown_without_recursion() {
     let mut step = json!({ "id": "s0", "kind": "exec", "shell": "true" });
     for depth in 1..400 {
         let cond = json!({ "op": "exists", "path": "$.vars.x" });

@@ -1,20 +1,20 @@
-//! Conditions, templates and schemas in a few words.
+//! Short descriptions of conditions, templates and schemas.
 
 use serde_json::Value;
 
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::template::{Part, Template};
 
-/// More names than this are counted.
+/// How many names are listed; the rest is only counted.
 const NAMED: usize = 12;
-/// How many levels of a schema are told.
+/// How many levels of a schema are described.
 const LEVELS: usize = 2;
-/// How many fields of an object are named.
+/// How many fields of an object, or values of an enum, are listed.
 const FIELDS: usize = 8;
-/// The longest line of an author's text.
+/// Characters of an author's text on one line, before the caller fits it to its width.
 const LONGEST: usize = 200;
 
-/// `vars a, b, c`; none when there is nothing.
+/// Returns `vars a, b, c`, or `None` without names.
 pub(super) fn list<'a>(word: &str, names: impl Iterator<Item = &'a String>) -> Option<String> {
     let mut names: Vec<&str> = names.map(String::as_str).collect();
     let more = match names.len().saturating_sub(NAMED) {
@@ -25,7 +25,7 @@ pub(super) fn list<'a>(word: &str, names: impl Iterator<Item = &'a String>) -> O
     (!names.is_empty()).then(|| format!("{word} {}{more}", names.join(", ")))
 }
 
-/// A template as it was written.
+/// Returns a template as its author wrote it.
 pub(super) fn source(template: &Template) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => text.clone(),
@@ -34,7 +34,7 @@ pub(super) fn source(template: &Template) -> String {
     template.parts().iter().map(part).collect()
 }
 
-/// The first line that says something, and a mark when it is not all.
+/// Returns the first line, with an ellipsis if it is not the whole text.
 pub(super) fn first_line(text: &str) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default().trim_end();
@@ -42,7 +42,7 @@ pub(super) fn first_line(text: &str) -> String {
     if cut.len() == text.len() { cut } else { format!("{cut} …") }
 }
 
-/// `$.vars.mode = "daily"`
+/// Returns a condition as `$.vars.mode = "daily"`.
 pub(super) fn condition(condition: &Condition) -> String {
     let path = &condition.path;
     match &condition.test {
@@ -58,7 +58,7 @@ fn literal(value: &Value) -> String {
     first_line(&value.to_string())
 }
 
-/// What a schema asks for: `object {id, score?}`, `array of string`, `"a" | "b"`, `Tweets`.
+/// Describes a schema: `object {id, score?}`, `array of string`, `"a" | "b"`, `Tweets`.
 pub(super) fn gist(schema: &Value) -> String {
     within(schema, LEVELS)
 }
@@ -94,7 +94,7 @@ fn within(schema: &Value, levels: usize) -> String {
     }
 }
 
-/// Its fields by name; one that need not be there has a question mark.
+/// Lists the fields of an object; an optional field has a question mark.
 fn object(schema: &serde_json::Map<String, Value>, levels: usize) -> String {
     let Some(Value::Object(properties)) = schema.get("properties").filter(|_| levels > 0) else {
         return "object".to_owned();

@@ -7,10 +7,10 @@ use crate::crayfish::render::Visible;
 #[test]
 fn a_path_names_something_in_a_namespace() {
     let check = |text: &str, expected: &str| {
-        let told = text.parse::<Path>().map_err(|bad| bad.to_string());
+        let parsed = text.parse::<Path>().map_err(|bad| bad.to_string());
         match expected {
-            "" => assert_eq!(told.map(|path| path.to_string()), Ok(text.to_owned())),
-            _ => assert_eq!(told, Err(expected.to_owned()), "{text}"),
+            "" => assert_eq!(parsed.map(|path| path.to_string()), Ok(text.to_owned())),
+            _ => assert_eq!(parsed, Err(expected.to_owned()), "{text}"),
         }
     };
     for good in [
@@ -60,7 +60,7 @@ fn a_path_names_something_in_a_namespace() {
 }
 
 #[test]
-fn a_path_leads_to_a_value_or_to_nothing() {
+fn path_resolves_to_a_value_or_none() {
     let object = |value: Value| value.as_object().cloned().unwrap();
     let vars = object(json!({ "a": { "b": [10, { "c": null }] }, "s": "text" }));
     let results = object(json!({ "fetch": { "ok": true } }));
@@ -83,7 +83,7 @@ fn a_path_leads_to_a_value_or_to_nothing() {
 }
 
 #[test]
-fn a_path_from_a_value_may_be_the_value_itself() {
+fn value_path_may_be_the_value_itself() {
     let value = json!({ "a": [{ "b": 1 }] });
     let check = |path: &str, expected: Option<Value>| {
         assert_eq!(path.parse::<ValuePath>().unwrap().lookup(&value), expected.as_ref(), "{path}");
@@ -91,9 +91,9 @@ fn a_path_from_a_value_may_be_the_value_itself() {
     check("$", Some(value.clone()));
     check("$.a[0].b", Some(json!(1)));
     check("$[0]", None);
-    let told = |text: &str| text.parse::<ValuePath>().map_err(|bad| bad.to_string());
-    assert_eq!(told("a"), Err("`a` is not a path: it must begin with `$`".to_owned()));
-    assert!(told("$a").unwrap_err().starts_with("`$a` is not a path from its character 2 on"));
+    let parsed = |text: &str| text.parse::<ValuePath>().map_err(|bad| bad.to_string());
+    assert_eq!(parsed("a"), Err("`a` is not a path: it must begin with `$`".to_owned()));
+    assert!(parsed("$a").unwrap_err().starts_with("`$a` is not a path from its character 2 on"));
 }
 
 fn any_segment() -> impl Strategy<Value = Segment> {
@@ -105,7 +105,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(
+    fn printed_text_is_read_back(
         root in prop::sample::select(vec![Root::Vars, Root::Results, Root::Locals]),
         name in "[a-zA-Z0-9_][a-zA-Z0-9_-]{0,5}",
         rest in prop::collection::vec(any_segment(), 0..6),
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_path_that_prints_as_it_was_written_or_is_refused(text in r"(\$|\.|vars|[a-z0-9 \[\]é-]){0,12}") {
+    fn accepted_paths_print_as_written(text in r"(\$|\.|vars|[a-z0-9 \[\]é-]){0,12}") {
         if let Ok(path) = text.parse::<Path>() {
             prop_assert_eq!(path.to_string(), text);
         }

@@ -3,10 +3,10 @@ use std::collections::BTreeSet;
 use super::*;
 
 #[test]
-fn every_code_is_listed_once_under_the_word_that_is_written() {
+fn every_code_is_listed_once_with_its_word() {
     let listed: BTreeSet<ProblemCode> = ProblemCode::ALL.into_iter().collect();
     assert_eq!(listed.len(), ProblemCode::ALL.len());
-    // The last variant: a new one behind it makes this list too short.
+    // A variant added after the last one makes the list too short.
     assert_eq!(listed.last().map(|flaw| *flaw as usize), Some(ProblemCode::ALL.len() - 1));
     for flaw in ProblemCode::ALL {
         assert_eq!(serde_json::to_value(flaw).unwrap(), flaw.as_str());

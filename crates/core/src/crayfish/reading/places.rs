@@ -1,11 +1,11 @@
-//! Where the values of a JSON text stand: for messages that lead into a file.
+//! The byte offsets of values in a JSON text, for messages that point into a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::push_token;
 
-/// The byte at which the value of each pointer begins; where there is no such value, that of the
-/// nearest one around it. The text must be JSON; one pass finds them all.
+/// Returns the offset at which the value of each pointer begins, or the offset of the nearest
+/// value around it. The text must be JSON; one pass finds all.
 pub fn places<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> Vec<usize> {
     let pointers: Vec<&str> = pointers.into_iter().collect();
     let wanted = pointers.iter().flat_map(|pointer| with_parents(pointer)).collect();
@@ -17,7 +17,7 @@ pub fn places<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> Ve
     pointers.iter().map(nearest).collect()
 }
 
-/// The pointer, and those of the values around it, outward.
+/// Iterates over the pointer and those of the values around it, innermost first.
 fn with_parents(pointer: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(pointer), |inner| inner.rsplit_once('/').map(|(outer, _)| outer))
 }
@@ -29,7 +29,7 @@ struct Search<'t, 'p> {
     found: BTreeMap<&'p str, usize>,
 }
 
-/// A container that is not closed yet, and how long the pointer is that leads to it.
+/// A container that is not closed yet, and the length of the pointer that leads to it.
 enum Open {
     Array { pointer: usize, next: usize },
     Object { pointer: usize },
@@ -65,7 +65,7 @@ impl<'p> Search<'_, 'p> {
         self.found
     }
 
-    /// Goes to the next value of the innermost container, where there is one.
+    /// Moves to the next value of the innermost container, if it has one.
     fn enter(&mut self, pointer: &mut String, open: &mut [Open]) {
         self.space();
         let byte = self.text.as_bytes().get(self.at);
@@ -83,7 +83,7 @@ impl<'p> Search<'_, 'p> {
                     serde_json::from_str(&self.text[start..self.at]).unwrap_or_default();
                 push_token(pointer, &key);
                 self.space();
-                // The colon.
+                // Skip the colon.
                 self.at += 1;
                 self.space();
             }
@@ -92,7 +92,7 @@ impl<'p> Search<'_, 'p> {
         self.meet(pointer);
     }
 
-    /// A value begins here.
+    /// Records the offset if the value that begins here is wanted.
     fn meet(&mut self, pointer: &str) {
         self.space();
         if let Some(wanted) = self.wanted.get(pointer) {
@@ -109,6 +109,7 @@ impl<'p> Search<'_, 'p> {
                 _ => 1,
             };
         }
+        // A text that ends inside an escape would leave the offset behind its end.
         self.at = (self.at + 1).min(self.text.len());
     }
 
@@ -138,7 +139,7 @@ mod tests {
         check("/", "{\"x\"");
         check("//x", "null");
         check("/é", "-1.5e3");
-        // What is not there is looked for around it.
+        // A missing value resolves to the nearest one around it.
         check("/a~1b/7", "[1, ");
         check("/a~1b/2/0", "[]]");
         check("/a~1b/1/x/y", "{\"~\"");
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_found_in_one_pass_and_in_their_order() {
+    fn offsets_are_returned_in_order_of_pointers() {
         let text = "[10, 20, [30]]";
         assert_eq!(places(text, ["/2/0", "/0", "/2/0", ""]), [10, 1, 10, 0]);
         assert_eq!(places("[{ }, [ ], {\"a\": 1}]", ["/0/a", "/1/0", "/2/a"]), [1, 6, 17]);
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_no_reason_to_panic() {
+    fn invalid_json_does_not_panic() {
         for text in ["{", "[", "{\"a", "{\"a\"", "{\"a\":", "[1,", "\"\\", "]}", "{\"é\\"] {
             places(text, ["", "/a", "/0"]);
         }

@@ -1,11 +1,11 @@
-//! The words of JSON: strings, numbers, literals and the space between them.
+//! The tokens of JSON: strings, numbers, literals and white space.
 
 use memchr::memchr2;
 use serde_json::{Number, Value};
 
 use super::{Fault, Reason};
 
-/// A place in a text.
+/// A position in a text.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     offset: usize,
@@ -24,7 +24,7 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.offset).copied()
     }
 
-    /// Goes past one ASCII byte.
+    /// Skips one ASCII byte.
     pub(super) fn advance(&mut self) {
         self.offset += 1;
     }
@@ -35,7 +35,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past `word` if it stands here.
+    /// Skips `word` if the text continues with it, and returns whether it did.
     pub(super) fn takes(&mut self, word: &str) -> bool {
         let here = self.rest().starts_with(word);
         if here {
@@ -55,7 +55,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// A value that holds no other.
+    /// Reads a value that is not a container.
     pub(super) fn scalar(&mut self) -> Result<Value, Fault> {
         match self.peek() {
             Some(b'"') => self.string("a string").map(Value::String),
@@ -66,6 +66,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn word(&mut self) -> Result<Value, Fault> {
+        // Take the whole word, so that the error quotes `NaN` or `undefined` and not one letter.
         let word = self.run(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let value = match word {
             "null" => Value::Null,
@@ -81,7 +82,7 @@ impl<'a> Scanner<'a> {
         let number =
             self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'));
         let parsed = match number {
-            // Not a word of the grammar, but the only negative one that is often written.
+            // `-Infinity` is a word like `NaN`, but begins like a number.
             "-Infinity" => Err(Reason::Word(number.to_owned())),
             number if !is_number(number.as_bytes()) => Err(Reason::BadNumber(number.to_owned())),
             number => parse(number).ok_or_else(|| Reason::TooLarge(number.to_owned())),
@@ -91,7 +92,7 @@ impl<'a> Scanner<'a> {
         Ok(parsed)
     }
 
-    /// A string, with its quotes, that begins here.
+    /// Reads a string with its quotes.
     pub(super) fn string(&mut self, expected: &'static str) -> Result<String, Fault> {
         if !self.takes("\"") {
             return Err(self.unexpected(expected));
@@ -107,12 +108,12 @@ impl<'a> Scanner<'a> {
         Ok(text)
     }
 
-    /// What a string holds from here on without an escape.
+    /// Reads the part of a string up to the next escape or quote.
     fn piece(&mut self) -> Result<&'a str, Fault> {
         let rest = self.rest();
         let stop = memchr2(b'"', b'\\', rest.as_bytes()).unwrap_or(rest.len());
         let piece = &rest[..stop];
-        // The least of many is found faster than the first that is too small.
+        // The minimum of many bytes is found faster than the first small byte.
         if piece.bytes().fold(u8::MAX, u8::min) < 0x20 {
             self.offset += piece.bytes().take_while(|byte| *byte >= 0x20).count();
             return Err(self.fault(Reason::Control));
@@ -121,7 +122,7 @@ impl<'a> Scanner<'a> {
         Ok(piece)
     }
 
-    /// The character that is written after a backslash.
+    /// Reads the character of an escape, after its backslash.
     fn escaped(&mut self) -> Result<char, Fault> {
         let start = self.offset - 1;
         let bad = |reason| Fault { offset: start, reason };
@@ -146,7 +147,7 @@ impl<'a> Scanner<'a> {
         Ok(plain)
     }
 
-    /// The character of a UTF-16 unit, together with the low half that must follow a high one.
+    /// Returns the character of a UTF-16 unit; a high surrogate needs the low one after it.
     fn character(&mut self, first: u32) -> Option<char> {
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(first);
@@ -167,7 +168,7 @@ impl<'a> Scanner<'a> {
         u32::from_str_radix(digits, 16).ok()
     }
 
-    /// The bytes from here on for as long as they are wanted; all of them are ASCII.
+    /// Returns the longest text from here of wanted bytes, which must all be ASCII.
     fn run(&self, wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text[self.offset..];
         let end = rest.bytes().position(|byte| !wanted(byte)).unwrap_or(rest.len());
@@ -179,7 +180,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether the bytes are `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`.
+/// Returns whether the bytes are `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`.
 fn is_number(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let (whole, mut rest) = digits(bytes);
@@ -208,7 +209,7 @@ fn digits(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len()))
 }
 
-/// The value of a number; none when it does not fit. `-0` keeps its sign, as floating point.
+/// Returns the value of a number, or `None` if it does not fit. `-0` is a float to keep its sign.
 fn parse(number: &str) -> Option<Number> {
     if number != "-0" {
         if let Ok(whole) = number.parse::<u64>() {

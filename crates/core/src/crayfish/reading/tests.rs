@@ -3,13 +3,14 @@ use serde_json::json;
 
 use super::*;
 
-fn told(text: &str) -> Result<Value, String> {
+fn read_or_message(text: &str) -> Result<Value, String> {
     read_text(text).map_err(|bad| format!("{bad} at {:?}", bad.pointer))
 }
 
 #[test]
-fn what_is_json_is_read() {
-    let check = |text: &str, expected: Value| assert_eq!(told(text), Ok(expected), "{text}");
+fn valid_json_is_read() {
+    let check =
+        |text: &str, expected: Value| assert_eq!(read_or_message(text), Ok(expected), "{text}");
     check(" null ", json!(null));
     check("[true,false]", json!([true, false]));
     check("\t{\"a\" : [ ] ,\r\n\"b\":{ } }\n", json!({ "a": [], "b": {} }));
@@ -22,14 +23,14 @@ fn what_is_json_is_read() {
     check("-0", json!(-0.0));
     check("[0, -1, 1.5, 1e2, 1E-2, 0.1e+3]", json!([0, -1, 1.5, 100.0, 0.01, 100.0]));
     check("1e-999", json!(0.0));
-    // The nearest one, where a reader that multiplies digits is off by one bit.
+    // The nearest float; a reader that multiplies digits is off by one bit.
     check("0.10000000000000000555", json!(0.1));
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place() {
+fn invalid_json_is_refused_with_its_position() {
     let check = |text: &str, expected: &str| {
-        assert_eq!(told(text), Err(expected.to_owned()), "{text}");
+        assert_eq!(read_or_message(text), Err(expected.to_owned()), "{text}");
     };
     check("", "line 1, column 1: the text ends where a JSON value is expected at \"\"");
     check("[1,", "line 1, column 4: the text ends where a JSON value is expected at \"/1\"");
@@ -84,13 +85,13 @@ fn what_is_not_json_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_was_read_once_fits_into_what_holds_it() {
+fn readable_value_fits_into_request_and_record() {
     let levels = [Holds::Value, Holds::Request, Holds::Record].map(Holds::levels);
     assert_eq!(levels, [1_200, 1_216, 1_232]);
 }
 
 #[test]
-fn a_key_that_stands_twice_is_refused_with_its_pointer() {
+fn repeated_key_is_refused_with_its_pointer() {
     let text = "{\n  \"steps\": [\n    {\"ä\": 0, \"a/b\": 1, \"a/b\": 2}\n  ]\n}";
     let expected = Unreadable {
         line: 3,
@@ -105,13 +106,13 @@ fn a_key_that_stands_twice_is_refused_with_its_pointer() {
         Problem::from(expected),
         Problem::new("/steps/0/a~1b", ProblemCode::DuplicateKey, message)
     );
-    // However it is written.
+    // An escaped spelling of the same key is a repetition, too.
     let reason = read_text(r#"{"a":1,"\u0061":2}"#).unwrap_err().reason;
     assert_eq!(reason, Reason::DuplicateKey("a".to_owned()));
 }
 
 #[test]
-fn bytes_that_are_not_utf_8_are_refused_with_their_place() {
+fn invalid_utf_8_is_refused_with_its_position() {
     let expected = Unreadable {
         line: 2,
         column: 4,
@@ -124,7 +125,7 @@ fn bytes_that_are_not_utf_8_are_refused_with_their_place() {
 }
 
 #[test]
-fn as_many_levels_as_there_may_be_can_be_copied_compared_printed_and_dropped() {
+fn deepest_value_fits_the_stack() {
     let levels = Holds::Record.levels();
     let text = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let arrays = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
@@ -177,7 +178,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(value in any_json(), pretty in any::<bool>()) {
+    fn printed_text_is_read_back(value in any_json(), pretty in any::<bool>()) {
         let text = if pretty { format!("{value:#}") } else { value.to_string() };
         prop_assert_eq!(read_text(&text), Ok(value));
     }

@@ -12,10 +12,10 @@ fn rendered(step: &Value) -> Result<Result<Call, Question>, String> {
     let vars = object(json!({ "x": "hello", "n": 1 }));
     let results = object(json!({ "r": { "json": [2] } }));
     let visible = Visible { vars: &vars, results: &results, locals: &Map::new() };
-    let told = |bad: Unrendered| bad.to_string();
+    let message = |bad: Unrendered| bad.to_string();
     match &document.steps()[2].kind {
-        Kind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(told),
-        Kind::Agent(step) => agent(step, &visible).map(Err).map_err(told),
+        Kind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(message),
+        Kind::Agent(step) => agent(step, &visible).map(Err).map_err(message),
         other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => panic!("{other:?}"),
     }
 }
@@ -110,7 +110,7 @@ fn a_fault_is_pointed_to_from_the_document() {
 }
 
 #[test]
-fn what_holds_a_nul_is_found() {
+fn nul_bytes_are_found() {
     let shell = |text: &str| Program::Shell(text.to_owned());
     let cmd = |cmd: &str, args: &[&str]| {
         let args = args.iter().map(|&argument| argument.to_owned()).collect();

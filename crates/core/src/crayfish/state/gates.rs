@@ -1,4 +1,4 @@
-//! Who passes a gate, and who waits at one.
+//! The changes of gates: branches that pass, wait and leave.
 
 use crate::crayfish::gate::{Gate, Passage};
 use crate::ids::AgentId;
@@ -6,19 +6,18 @@ use crate::ids::AgentId;
 use super::StepsState;
 
 impl StepsState {
-    /// Whether a branch may pass.
     pub fn is_open(&self, gate: &Gate) -> bool {
         self.gates.get(gate).is_none_or(Passage::is_open)
     }
 
-    /// The oldest branch that waits at a gate which is open again, and may go on.
+    /// Returns the oldest branch that waits at an open gate and may continue.
     pub fn next_admitted(&self) -> Option<&AgentId> {
         let open = self.gates.values().filter(|passage| passage.is_open());
         let mut waiting = open.flat_map(|passage| &passage.waiting).map(|(_, agent)| agent);
-        waiting.find(|agent| self.may_go_on(agent))
+        waiting.find(|agent| self.may_continue(agent))
     }
 
-    /// Where a branch is parked, it has nothing to do by itself.
+    /// Returns whether a branch waits at a gate, so that it cannot continue by itself.
     pub(super) fn is_parked(&self, place: &(u64, AgentId)) -> bool {
         self.gates.values().any(|passage| passage.waiting.contains(place))
     }
@@ -40,9 +39,10 @@ impl StepsState {
         passage.inside.insert(agent.clone());
     }
 
-    /// A branch leaves the gate it has passed, or waits at.
+    /// Removes a branch from the gate that it has passed or waits at.
     pub(super) fn leave(&mut self, number: u64, agent: &AgentId) {
         let place = (number, agent.clone());
+        // An empty gate is removed, so that the state does not grow with every label and loop.
         self.gates.retain(|_, passage| {
             passage.inside.remove(agent);
             passage.waiting.remove(&place);

@@ -9,7 +9,7 @@ fn key(text: &str) -> Key {
 }
 
 #[test]
-fn what_was_stored_is_read_again() {
+fn stored_results_are_loaded_again() {
     let mut flow = StepsState::default();
     for name in ["a", "b"] {
         let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
@@ -27,7 +27,7 @@ fn what_was_stored_is_read_again() {
 }
 
 #[test]
-fn the_latest_result_is_the_last_in_the_order_of_iterations_whatever_came_last() {
+fn latest_result_has_the_highest_iteration() {
     let mut flow = StepsState::default();
     let stored = || Stored::inline(json!({ "ok": true }), true);
     for name in ["l[1].a", "l[10].a", "l[2].a", "z"] {
@@ -40,7 +40,7 @@ fn the_latest_result_is_the_last_in_the_order_of_iterations_whatever_came_last()
 }
 
 #[test]
-fn what_is_accepted_is_kept_as_it_is_written() {
+fn accepted_answer_is_stored_as_written() {
     let left = accepted(json!([1, "two"]));
     assert_eq!(left, json!({ "ok": true, "json": [1, "two"] }));
     assert_eq!(written(&left), left.to_string());

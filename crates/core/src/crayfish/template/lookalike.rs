@@ -1,13 +1,13 @@
-//! Braces that are text, and look as if they were meant to be an expression.
+//! Braces that are text but look like an expression.
 
 use super::braces;
 use crate::crayfish::path::{self, Path, Root, Segment};
 use crate::crayfish::problem::quoted;
 
-/// Nobody writes a longer one by mistake, and a text of nothing but braces is read in no time.
+/// The longest lookalike in bytes. The bound keeps a text of nothing but braces linear to scan.
 const LONGEST: usize = 200;
 
-/// What is said of each that stands in a text: `{{$.vars.dir}}`, `{{vars.x|json}}`.
+/// Returns a message for each lookalike in a text, such as `{{$.vars.dir}}` or `{{vars.x|json}}`.
 pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -30,14 +30,14 @@ pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
     found
 }
 
-/// What goes on after a namespace, with or without `$.` before it.
+/// Returns the path inside the braces if it begins with a namespace, with or without `$.`.
 fn named(inside: &str) -> Option<&str> {
     let path = inside.strip_prefix("$.").unwrap_or(inside);
     let (root, tail) = path::key(path)?;
     (Root::of(root).is_some() && tail.starts_with(['.', '['])).then_some(path)
 }
 
-/// The path at the beginning of what was written, `["key"]` as `.key`.
+/// Returns the valid path at the beginning of a text, with `["key"]` read as `.key`.
 fn meant(path: &str) -> Option<String> {
     let path = path.replace(['"', '\''], "'").replace("['", ".").replace("']", "");
     let (root, tail) = path::key(&path)?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_an_expression_and_is_text_is_told() {
+    fn text_that_resembles_an_expression_is_reported() {
         let check =
             |text: &str, expected: &[&str]| assert_eq!(lookalikes(text), expected, "{text}");
         let dir = "is text here; did you mean `{{vars.dir}}`?";

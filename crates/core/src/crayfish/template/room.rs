@@ -1,4 +1,4 @@
-//! How much one rendering may produce, counted before anything is copied.
+//! The size budget of one rendering, counted before anything is copied.
 
 use serde_json::Value;
 
@@ -7,18 +7,16 @@ use crate::crayfish::reading::LEVELS;
 /// The most bytes that one rendering of a step may produce: 16 MiB.
 pub const LIMIT: usize = 16 * 1024 * 1024;
 
-/// More than one rendering may produce.
+/// The error for a rendering that exceeds its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Overflow {
-    /// More than [`LIMIT`] bytes.
     #[error("with its expressions filled in it is larger than {mib} MiB", mib = LIMIT >> 20)]
     Bytes,
-    /// More than [`LEVELS`] levels of JSON.
     #[error("with its expressions filled in it has more than {LEVELS} levels of JSON")]
     Levels,
 }
 
-/// What room is left.
+/// The bytes that are left in the budget.
 #[derive(Debug)]
 pub(in crate::crayfish) struct Room(usize);
 
@@ -32,9 +30,10 @@ impl Room {
         Ok(())
     }
 
-    /// Takes room for a value that stands `outer` levels deep. Escapes of its strings are not
-    /// counted: they can make its text six times as long, which is a bound as well.
+    /// Takes room for a value at depth `outer`. Escapes of its strings are not counted: they can make
+    /// the text at most six times as long, so the result stays bounded.
     pub(super) fn take_value(&mut self, value: &Value, outer: usize) -> Result<(), Overflow> {
+        // A work list instead of recursion, because results may be nested up to the limit.
         let mut waiting = vec![(value, outer)];
         while let Some((value, level)) = waiting.pop() {
             if level > LEVELS {
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_takes_its_text_with_a_comma_behind_each_part() {
+    fn value_takes_its_text_plus_commas() {
         for (value, text) in [
             (json!(null), "null,"),
             (json!(true), "true,"),
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stands_only_so_deep() {
+    fn value_depth_is_limited() {
         let check = |value: Value, outer: usize, expected: Result<(), Overflow>| {
             assert_eq!(Room::new().take_value(&value, outer), expected, "{value} {outer}");
         };

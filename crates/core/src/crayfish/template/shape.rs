@@ -1,8 +1,8 @@
 //! JSON with expressions in its strings: the `input` of an agent step.
 //!
-//! Keys are taken as they are. The pieces stand in the order in which a stack machine builds the
-//! value from the inside out, so neither reading nor filling recurses; whatever holds no
-//! expression is one piece, however deep it is.
+//! Keys are not templates. The pieces are in the order in which a stack machine builds the value
+//! from the inside out, so neither reading nor filling recurses. A value without an expression is
+//! one piece, however deep it is.
 
 use serde_json::Value;
 
@@ -21,11 +21,11 @@ pub struct Shape {
 enum Piece {
     /// A value without expressions.
     Plain(Value),
-    /// A string with expressions, and how many levels deep it stands.
+    /// A string with expressions, and its depth.
     Text(Template, usize),
-    /// The array of this many values before it.
+    /// An array of the last values, this many.
     Array(usize),
-    /// The object of the values before it, under these keys.
+    /// An object of the last values, under these keys.
     Object(Vec<String>),
 }
 
@@ -45,19 +45,19 @@ impl Piece {
     }
 }
 
-/// What is left to do while a value is read.
+/// The work that is left while a value is read.
 enum Task<'a> {
-    /// Read a value that stands this many levels deep.
+    /// Read a value at this depth.
     Read(&'a Value, usize),
     EnterKey(&'a str),
     EnterItem(usize),
     Leave,
-    /// All that an array or an object holds has been read.
+    /// All items of an array or an object have been read.
     Close(&'a Value),
 }
 
 impl Shape {
-    /// Reads a value; `read` is asked for the template of every string, at its place in `report`.
+    /// Reads a value; `read` parses the template of every string, at its place in `report`.
     pub(in crate::crayfish) fn parse(
         value: &Value,
         report: &mut Report,
@@ -78,6 +78,7 @@ impl Shape {
                     }
                     Some(_) => pieces.push(Piece::Plain(Value::String(text.clone()))),
                     None => {
+                        // Continue with a placeholder, so that all problems are reported and not only the first.
                         complete = false;
                         pieces.push(Piece::Plain(Value::Null));
                     }
@@ -88,12 +89,11 @@ impl Shape {
         complete.then_some(Self { pieces })
     }
 
-    /// The paths of its expressions.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.pieces.iter().flat_map(Piece::parts).filter_map(Part::path)
     }
 
-    /// The value with every expression filled in; a lone one keeps its type.
+    /// Returns the value with every expression filled in; a lone expression keeps its type.
     pub fn fill(&self, names: &dyn Namespaces) -> Result<Value, Unfilled> {
         self.fill_into(names, &mut Room::new())
     }
@@ -140,7 +140,7 @@ fn text(
     Ok(value.clone())
 }
 
-/// Plans the reading of what a container holds, so that the first item is the next task.
+// Reversed: the last task pushed is the next one.
 fn open<'a>(value: &'a Value, level: usize, tasks: &mut Vec<Task<'a>>, pieces: &mut Vec<Piece>) {
     match value {
         Value::Array(items) => {
@@ -161,15 +161,15 @@ fn open<'a>(value: &'a Value, level: usize, tasks: &mut Vec<Task<'a>>, pieces: &
     }
 }
 
-/// Makes one piece of a container without expressions, or adds the piece that builds it.
+/// Closes a container: one plain piece without expressions, otherwise the piece that builds it.
 fn close(pieces: &mut Vec<Piece>, container: &Value) {
     let (length, keys) = match container {
         Value::Object(fields) => (fields.len(), Some(fields.keys().cloned().collect())),
         Value::Array(items) => (items.len(), None),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
     };
-    // A child that holds an expression ends with another kind of piece, so when the last pieces
-    // are all plain, they are the children.
+    // A child with an expression ends with another kind of piece. So if the last pieces are all
+    // plain, they are the children.
     let inside = pieces.len().saturating_sub(length);
     if !pieces[inside..].iter().all(|piece| matches!(piece, Piece::Plain(_))) {
         pieces.push(keys.map_or(Piece::Array(length), Piece::Object));
@@ -179,7 +179,7 @@ fn close(pieces: &mut Vec<Piece>, container: &Value) {
     pieces.push(Piece::Plain(assembled(keys.as_deref(), values)));
 }
 
-/// The object of these keys, or the array of what has none.
+/// Builds an object of these keys, or an array without keys.
 fn assembled(keys: Option<&[String]>, values: impl Iterator<Item = Value>) -> Value {
     match keys {
         Some(keys) => Value::Object(keys.iter().cloned().zip(values).collect()),
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_holds_no_expression_is_one_piece() {
+    fn value_without_expression_is_one_piece() {
         let pieces = |value: &Value| {
             let read = &mut |_: &mut Report, text: &str| Template::parse(text).ok();
             Shape::parse(value, &mut Report::new(), read).unwrap().pieces

@@ -28,7 +28,7 @@ fn filled(text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn expressions_are_filled_in_and_everything_else_is_text() {
+fn everything_but_expressions_is_text() {
     let check = |text: &str, expected: &str| assert_eq!(filled(text), Ok(expected.to_owned()));
     check("", "");
     check("plain", "plain");
@@ -42,7 +42,7 @@ fn expressions_are_filled_in_and_everything_else_is_text() {
     check("{{vars.list[1].a}}", "b");
     check("{{locals.y}}", r#"{"z":["deep"]}"#);
     check("{{vars.größe}}{{vars.2nd}}", "ä2");
-    // One pass.
+    // A filled-in value is not scanned again.
     check("{{vars.braces}}", "{{vars.x}}");
     check("{{{vars.x}}}", "{hello}");
     check("{{{{vars.x}}}}", "{{hello}}");
@@ -76,7 +76,7 @@ fn expressions_are_filled_in_and_everything_else_is_text() {
 }
 
 #[test]
-fn a_path_into_an_unknown_namespace_is_an_error_at_once() {
+fn unknown_namespace_is_an_error_when_read() {
     let check = |text: &str, expected: &str| assert_eq!(filled(text), Err(expected.to_owned()));
     let there_are = "there are `vars`, `results` and `locals`";
     check("{{name}}", &format!("`name` names the unknown namespace `name`: {there_are}"));
@@ -91,7 +91,7 @@ fn a_path_into_an_unknown_namespace_is_an_error_at_once() {
 }
 
 #[test]
-fn an_expression_without_a_value_is_an_error_when_it_is_filled_in() {
+fn expression_without_value_fails_when_filled_in() {
     let check = |text: &str, expected: &str| assert_eq!(filled(text), Err(expected.to_owned()));
     check("{{vars.y}}", "`{{vars.y}}` has no value here");
     check("{{ vars.list[2] }}", "`{{vars.list[2]}}` has no value here");
@@ -139,7 +139,7 @@ fn one_rendering_has_a_limit() {
 }
 
 #[test]
-fn what_is_filled_in_is_never_deeper_than_what_can_be_read() {
+fn filled_in_value_is_never_unreadably_deep() {
     let nested = |levels: usize, inner: &str| {
         let text = format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
         reading::read_text(&text).unwrap()
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_around_an_expression_stays_as_it_is(
+    fn json_around_an_expression_is_unchanged(
         value in reading::tests::any_json(),
         around in prop::collection::vec((any::<bool>(), reading::tests::any_json()), 0..5),
     ) {

@@ -1,11 +1,10 @@
-//! Steps that ask the caller for JSON.
+//! Reads agent steps, which ask the caller for JSON.
 
 use super::fields::Fields;
 use super::keys;
 use super::text::{Reader, Use};
 use crate::crayfish::document::{Agent, Cap, Session, SessionMode};
 
-/// Reads an agent step.
 pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Agent> {
     let fields = fields.known(text.report, "an agent step", keys::AGENT);
     let prompt = text.required(&fields, "prompt", Use::Agent);

@@ -1,4 +1,4 @@
-//! What a document can say and hardly means: told to authors, and no mistake.
+//! Warnings: valid texts that the author probably meant differently.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::crayfish::problem::{Problem, push_token};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::lookalikes;
 
-/// How many are told.
+/// How many warnings are listed.
 const MOST: usize = 100;
 
-/// Texts of `env` and `steps` that look as if they held an expression and do not, in document order.
+/// Returns texts of `env` and `steps` that look like an expression but are not, in document order.
 pub fn doubts(document: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut tasks: Vec<(String, &Value)> = ["steps", "env"]
@@ -45,7 +45,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
     found
 }
 
-/// Nothing is filled in there.
+/// Keys of schemas, in which expressions are not filled in.
 const SCHEMAS: [&str; 3] = ["schema", "inputSchema", "outputSchema"];
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_are_told_wherever_a_text_is_filled_in() {
+    fn every_template_is_checked_for_doubts() {
         let text = "{{$.vars.a}}";
         let document = json!({
             "name": text, "vars": { "a": text }, "env": { "A/B": text },
@@ -72,11 +72,11 @@ mod tests {
     }
 
     #[test]
-    fn a_doubt_says_what_was_probably_meant() {
+    fn doubt_suggests_the_probable_expression() {
         let check = |text: &str, expected: &[&str]| {
             let found = doubts(&json!({ "env": { "A": text } }));
-            let told = found.iter().map(|doubt| doubt.message.as_str());
-            assert_eq!(told.collect::<Vec<_>>(), expected, "{text}");
+            let messages = found.iter().map(|doubt| doubt.message.as_str());
+            assert_eq!(messages.collect::<Vec<_>>(), expected, "{text}");
         };
         check("a {{$.vars.a}} b", &["`{{$.vars.a}}` is text here; did you mean `{{vars.a}}`?"]);
         check("{{vars[\"a\"]}}", &["`{{vars[\"a\"]}}` is text here; did you mean `{{vars.a}}`?"]);

@@ -1,4 +1,4 @@
-//! Steps that run a program.
+//! Reads exec steps, which run a program.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Template};
 use crate::time::Span;
 
-/// The longest timeout in milliseconds, about 24 days: the most that hosts can wait for.
+/// The longest timeout in milliseconds, about 24 days: a signed 32-bit number, the most that hosts
+/// can wait for.
 const LONGEST_TIMEOUT: u64 = 2_147_483_647;
 
 /// The longest name of a file contract in bytes.
 const LONGEST_CONTRACT: usize = 255;
 
-/// Is told of a step that another step reads, and where below that step it says so.
+/// Receives the id of a step that is read, and the pointer below the reading step.
 pub(super) type Want<'w> = &'w mut dyn FnMut(&'static str, String);
 
-/// Reads an exec step.
 pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Option<Exec> {
     let fields = fields.known(text.report, "an exec step", keys::EXEC);
     let invocation = invocation(text, &fields);
@@ -52,7 +52,7 @@ fn invocation(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Invocati
         }
         (Some(_), None) | (None, Some(_)) => {}
     }
-    // Both are read, whichever will stay.
+    // Read both even if only one can stay, so that the problems of both are reported.
     let shell = text.field(fields, "shell", Use::Run("shell")).map(Invocation::Shell);
     let run = fields.get("run").and_then(|run| text.under("run", |text| cmd(text, run)));
     shell.or(run)
@@ -135,13 +135,13 @@ fn contract(text: &mut Reader<'_, '_>, name: &str, value: &Value) -> Option<Cont
     Some(Contract { name: name.to_owned(), path: path?, schema })
 }
 
-/// What is wrong with a path that leaves the workspace whatever its expressions are.
+/// Returns the problem of a path that leaves the workspace for any value of its expressions.
 fn escaping(path: &Template) -> Option<&'static str> {
     let mut text = String::new();
     for part in path.parts() {
         text.push_str(match part {
             Part::Text(text) => text,
-            // Something is there: `{{vars.x}}..` is not the parent.
+            // A placeholder, because `{{vars.x}}..` is not the parent directory.
             Part::Value(_) => "x",
         });
     }

@@ -1,7 +1,7 @@
-//! Reads the fields of a JSON object and tells what is wrong with them.
+//! Reads the fields of a JSON object and reports problems with them.
 //!
-//! A field that is absent and one that is wrong both read as none: whoever reports a problem has
-//! spoiled the whole anyway, so the readers need not tell the two apart.
+//! An absent field and a wrong one both read as `None`: one reported problem already rejects the
+//! whole document, so the readers need not distinguish them.
 
 use std::ops::RangeInclusive;
 
@@ -13,12 +13,11 @@ use crate::crayfish::problem_code::ProblemCode;
 /// An object that is being read.
 pub(in crate::crayfish) struct Fields<'a> {
     fields: &'a Map<String, Value>,
-    /// What it is, with its article.
+    /// Its name in messages, with an article.
     what: &'static str,
 }
 
 impl<'a> Fields<'a> {
-    /// Opens an object.
     pub(in crate::crayfish) fn open(
         report: &mut Report,
         value: &'a Value,
@@ -31,12 +30,11 @@ impl<'a> Fields<'a> {
         Some(Self::from(fields, what))
     }
 
-    /// An object that has been opened already.
     pub(in crate::crayfish) fn from(fields: &'a Map<String, Value>, what: &'static str) -> Self {
         Self { fields, what }
     }
 
-    /// The same object, now that it is known what it is; tells every key that it does not have.
+    /// Returns the object under a more precise name, and reports every unknown key.
     pub(in crate::crayfish) fn known(
         &self,
         report: &mut Report,
@@ -44,6 +42,7 @@ impl<'a> Fields<'a> {
         keys: &[&str],
     ) -> Self {
         for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
+            // Only keys that are not used yet are suggested: the author cannot mean one that is present.
             let absent = keys.iter().copied().filter(|key| !self.fields.contains_key(*key));
             let meant = report.meant(key, absent);
             let message = format!("{what} has no key {}{meant}", quoted(key));
@@ -52,12 +51,10 @@ impl<'a> Fields<'a> {
         Self { fields: self.fields, what }
     }
 
-    /// A field as it is.
     pub(in crate::crayfish) fn get(&self, key: &str) -> Option<&'a Value> {
         self.fields.get(key)
     }
 
-    /// A field that must be there.
     pub(in crate::crayfish) fn required(
         &self,
         report: &mut Report,
@@ -70,7 +67,6 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// A string that must be there.
     pub(in crate::crayfish) fn required_string(
         &self,
         report: &mut Report,
@@ -80,22 +76,18 @@ impl<'a> Fields<'a> {
         self.string(report, key)
     }
 
-    /// A string.
     pub(in crate::crayfish) fn string(&self, report: &mut Report, key: &str) -> Option<&'a str> {
         self.typed(report, key, "a string", Value::as_str)
     }
 
-    /// A boolean.
     pub(in crate::crayfish) fn boolean(&self, report: &mut Report, key: &str) -> Option<bool> {
         self.typed(report, key, "a boolean", Value::as_bool)
     }
 
-    /// An array.
     pub(in crate::crayfish) fn array(&self, report: &mut Report, key: &str) -> Option<&'a [Value]> {
         self.typed(report, key, "an array", |value| value.as_array().map(Vec::as_slice))
     }
 
-    /// An object.
     pub(in crate::crayfish) fn object(
         &self,
         report: &mut Report,
@@ -104,7 +96,6 @@ impl<'a> Fields<'a> {
         self.typed(report, key, "an object", Value::as_object)
     }
 
-    /// A whole number in a range.
     pub(in crate::crayfish) fn whole(
         &self,
         report: &mut Report,
@@ -121,15 +112,15 @@ impl<'a> Fields<'a> {
                 let (low, high) = (range.start(), range.end());
                 let message =
                     format!("a whole number from {low} to {high} is expected, not {found}");
-                let flaw =
+                let code =
                     if number_like { ProblemCode::OutOfRange } else { ProblemCode::WrongType };
-                report.add_at(key, flaw, message);
+                report.add_at(key, code, message);
                 None
             }
         }
     }
 
-    /// One of a few words: its number among `names`.
+    /// Returns a string that must be one of `names`.
     pub(in crate::crayfish) fn choice(
         &self,
         report: &mut Report,
@@ -154,7 +145,7 @@ impl<'a> Fields<'a> {
         known
     }
 
-    /// A JSON Schema, as far as its type goes.
+    /// Returns a value that can be a JSON Schema by its type; its content is not checked.
     pub(in crate::crayfish) fn schema(&self, report: &mut Report, key: &str) -> Option<&'a Value> {
         self.typed(report, key, "a JSON Schema (an object or a boolean)", |value| {
             (value.is_object() || value.is_boolean()).then_some(value)
@@ -177,7 +168,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What is said of a value of the wrong type.
+/// Returns the message for a value of the wrong type.
 pub(in crate::crayfish) fn expected(what: &str, found: &Value) -> String {
     format!("{what} is expected, not {}", kind(found))
 }
@@ -193,7 +184,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What is wrong with a path that cannot be one inside the workspace.
+/// Returns the problem of a path that is not inside the workspace.
 pub(in crate::crayfish) fn leaving(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         Some("a path cannot be empty")
@@ -206,9 +197,9 @@ pub(in crate::crayfish) fn leaving(path: &str) -> Option<&'static str> {
     }
 }
 
-/// A number without a fraction, however it is written: `3` and `3.0`.
+/// Returns a number without a fraction, also if it is spelled `3.0`.
 fn whole(value: &Value) -> Option<u64> {
-    /// Below it, every whole float is one integer.
+    /// 2^53: below it, every whole float is exactly one integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let number = value.as_number()?;
     number.as_u64().or_else(|| {

@@ -1,4 +1,4 @@
-//! Steps that hold other steps: `if`, `forEach`, `while`. What they hold is visited elsewhere.
+//! Reads the steps that contain steps: `if`, `forEach`, `while`. [`super::walk`] visits their lists.
 
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use crate::crayfish::document::{ForEach, If, OnError, OnMaxIters, Order, While};
 use crate::crayfish::name;
 use crate::crayfish::problem_code::ProblemCode;
 
-/// Reads an `if` step.
 pub(super) fn read_if(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<If> {
     let fields = fields.known(text.report, "an if step", keys::IF);
     let condition = condition(text, &fields, "cond");
@@ -19,7 +18,6 @@ pub(super) fn read_if(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<
     Some(If { condition: condition?, then: Vec::new(), otherwise: Vec::new() })
 }
 
-/// Reads a `forEach` step.
 pub(super) fn read_for_each(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<ForEach> {
     let fields = fields.known(text.report, "a forEach step", keys::FOR_EACH);
     let path = text.path(&fields, "listPath");
@@ -54,7 +52,6 @@ fn order(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Order {
     Order::Parallel { max_parallel: max_parallel.unwrap_or(Order::MAX_PARALLEL), on_error }
 }
 
-/// Reads a `while` step.
 pub(super) fn read_while(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<While> {
     let fields = fields.known(text.report, "a while step", keys::WHILE);
     let until = condition(text, &fields, "until");

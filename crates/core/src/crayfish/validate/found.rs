@@ -1,10 +1,10 @@
-//! The schemas of a document that may have any mistakes: they are told together with its own.
+//! Finds the schemas of a document even if it has mistakes, so that both are reported together.
 
 use serde_json::Value;
 
 use crate::crayfish::problem::push_token;
 
-/// Every schema that can be found, with its pointer, in document order.
+/// Returns every schema with its pointer, in document order.
 pub fn schemas(document: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     let mut tasks = vec![(String::new(), document)];
@@ -13,6 +13,7 @@ pub fn schemas(document: &Value) -> Vec<(String, &Value)> {
             let pointer = format!("{at}{way}");
             Some((pointer, value.pointer(&way)?))
         }));
+        // Reversed, because the stack is popped from its end.
         let lists = ["body", "else", "then", "steps"];
         for list in lists {
             let steps = value.get(list).and_then(Value::as_array).into_iter().flatten();
@@ -25,7 +26,7 @@ pub fn schemas(document: &Value) -> Vec<(String, &Value)> {
     found
 }
 
-/// Where the schemas of a step itself can stand.
+/// Returns the pointers below a step that can lead to a schema.
 fn direct(step: &Value) -> Vec<String> {
     let mut ways: Vec<String> =
         ["/schema", "/io/inputSchema", "/io/outputSchema"].map(str::to_owned).to_vec();
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_are_found_wherever_steps_can_stand() {
+    fn schemas_are_found_in_every_step_list() {
         let document = json!({ "steps": [
             { "surprise": 1, "schema": 1, "then": [{ "io": { "in": { "a/b": { "schema": 2 } } } }] },
             { "body": [{ "io": { "inputSchema": 3 } }], "io": 1 },

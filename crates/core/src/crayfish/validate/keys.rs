@@ -1,4 +1,4 @@
-//! The keys of every object of the language, as they are written.
+//! The keys of every object of the language, as documents spell them.
 
 pub(in crate::crayfish) const DOCUMENT: &[&str] =
     &["$schema", "name", "version", "vars", "env", "steps"];

@@ -1,10 +1,9 @@
-//! What every step of a document can leave, known before the first of them is read: a path may lead
-//! to a step that stands later.
+//! The result fields of every step, known before any step is read, because a path may lead to a
+//! later step.
 //!
-//! Steps are taken as they are written. One that is not written as it should be may leave anything:
-//! what is wrong with it is told at its own place, and only there. Whether a step has run by the time
-//! that a path is followed is not asked: what is not there yet is a missing value, as the language
-//! knows it.
+//! A malformed step may have any field: its mistake is reported at its own place and only there.
+//! Whether a step has run before a path is evaluated is not checked: a result that does not exist
+//! yet is a missing value, which the language allows.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +13,32 @@ use crate::crayfish::path::{Path, Root, Segment};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 
-/// What a failure leaves, beside what its step leaves otherwise.
+/// The fields of a failed result, in addition to those of the step.
 const OF_FAILURES: [&str; 3] = ["error", "errors", "message"];
 
-/// What a step can leave.
+/// The result fields of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaves {
-    /// These, and what a failure leaves; the reason is what the step says of itself.
+    /// These and those of a failure; the text is the reason for messages.
     Fields(&'static [&'static str], &'static str),
-    /// Nothing at all.
     Nothing(&'static str),
-    /// It cannot be read, so nobody knows.
+    /// The step cannot be read, so its fields are unknown.
     Unknown,
 }
 
-/// All steps of a document by their ids.
+/// The result fields of all steps, by id.
 #[derive(Debug, Default)]
 pub(super) struct Known<'a>(BTreeMap<&'a str, Leaves>);
 
-/// What a failed iteration around a step does.
+/// The effect of a failed iteration around a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Around {
-    /// It ends the run.
     Fails,
-    /// It is collected, and leaves what failed in it.
+    /// The failure is collected as a result.
     Collects,
 }
 
 impl<'a> Known<'a> {
-    /// Those of a list, and all inside them.
     pub(super) fn new(steps: &'a [Value]) -> Self {
         let mut known = BTreeMap::new();
         let mut tasks = vec![(steps, Around::Fails)];
@@ -50,6 +46,7 @@ impl<'a> Known<'a> {
             for step in steps {
                 if let Some(id) = step.get("id").and_then(Value::as_str) {
                     let of_another = known.insert(id, leaves(step, around));
+                    // Two steps with one id: the duplicate is reported elsewhere, so accept any field here.
                     if of_another.is_some() {
                         known.insert(id, Leaves::Unknown);
                     }
@@ -64,7 +61,7 @@ impl<'a> Known<'a> {
         Self(known)
     }
 
-    /// What is wrong with a path, if it leads to what no step ever leaves.
+    /// Returns the problem of a path to a field that no step ever has.
     pub(super) fn fault(&self, path: &Path, report: &mut Report) -> Option<(ProblemCode, String)> {
         if path.root != Root::Results {
             return None;
@@ -123,7 +120,7 @@ fn leaves(step: &Value, around: Around) -> Leaves {
         (Some("if"), _) => Leaves::Nothing("its kind is `if`"),
         (Some("forEach"), Around::Fails) => Leaves::Nothing("its kind is `forEach`"),
         (Some("while"), Around::Fails) => Leaves::Nothing("its kind is `while`"),
-        // A loop that fails in an iteration that is collected leaves why.
+        // A failed loop inside a collected iteration has a result with the reason.
         (Some("forEach" | "while"), Around::Collects) => {
             Leaves::Fields(&["ok", "error", "message"], "it is a loop")
         }
@@ -131,7 +128,7 @@ fn leaves(step: &Value, around: Around) -> Leaves {
     }
 }
 
-/// The mode of an exec step, as far as it can be read.
+/// Returns the mode of an exec step, if it can be read.
 fn mode(step: &Value) -> Option<&str> {
     let Some(io) = step.get("io") else { return Some("none") };
     let io = io.as_object()?;

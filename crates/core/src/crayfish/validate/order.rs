@@ -1,9 +1,9 @@
-//! Problems of a document that were found in several ways, put into one order.
+//! Sorts problems of a document that several checks have found.
 
 use crate::crayfish::problem::Problem;
 use crate::crayfish::problem_code::ProblemCode;
 
-/// By the steps that they stand in, as the document has them; within a step as they were found.
+/// Sorts by the steps of the document; within a step the order of discovery stays.
 pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems.sort_by_cached_key(|problem| {
         (problem.code == ProblemCode::MoreProblems, step(&problem.path).collect::<Vec<_>>())
@@ -11,7 +11,7 @@ pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
-/// The way to the step that a pointer leads into: which list, and which step of it.
+/// Iterates over the lists and positions that lead to the step of a pointer.
 fn step(pointer: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut tokens = pointer.split('/').skip(1);
     std::iter::from_fn(move || {
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_stand_as_their_steps_do() {
+    fn problems_are_sorted_like_their_steps() {
         let problem = |path: &str| Problem::new(path, ProblemCode::WrongType, "x");
         let more = Problem::new("", ProblemCode::MoreProblems, "there are 5 more problems");
         let found = [

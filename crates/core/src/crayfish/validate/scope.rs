@@ -1,4 +1,4 @@
-//! Which locals and results can be seen, and where the values of locals come from.
+//! The locals and results that are visible at a place, and the origin of their values.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,27 @@ use serde_json::Value;
 use super::leaves::Known;
 use crate::crayfish::path::{Path, Root};
 
-/// Who wrote the value of a local.
+/// The author of a value; decides whether a shell may run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The author or the caller, in `vars`.
     Author,
-    /// A step, in `results`: a program's or a model's output.
+    /// A step, in `results`: the output of a program or a model, which is not trusted.
     Step,
 }
 
-/// The locals of the `forEach` steps around the place that is being looked at.
+/// The locals of the `forEach` steps around the current place.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'a> {
-    /// The innermost one of a name is the last.
+    /// The origins of each name; the innermost binding is last.
     bound: BTreeMap<&'a str, Vec<Origin>>,
-    /// Loops around whose name could not be read: anything may be bound there.
+    /// The number of enclosing loops with an unreadable name, which may bind any local.
     unreadable: usize,
-    /// What steps leave, wherever they stand.
+    /// The result fields of all steps.
     pub(super) steps: Known<'a>,
 }
 
 impl<'a> Scope<'a> {
-    /// What can be seen before the first of these steps.
+    /// Returns the scope before the first of these steps.
     pub(super) fn of(steps: &'a [Value]) -> Self {
         Self { steps: Known::new(steps), ..Self::default() }
     }
@@ -53,7 +52,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Where the value at a path comes from; a local that is not bound says nothing about it.
+    /// Returns the origin of the value at a path; an unbound local counts as the author's, because it is
+    /// reported as unknown anyway.
     pub(super) fn origin(&self, path: &Path) -> Origin {
         match path.root {
             Root::Vars => Origin::Author,
@@ -65,12 +65,11 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether a local may be bound here.
+    /// Returns whether a local may be bound here.
     pub(super) fn binds(&self, name: &str) -> bool {
         self.unreadable > 0 || self.bound.contains_key(name)
     }
 
-    /// The locals that are bound here.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.bound.keys().copied()
     }

@@ -1,4 +1,4 @@
-//! Whether the step that `inputFrom` names can have left JSON by then.
+//! Checks that the step named by `inputFrom` can have left JSON before it is read.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::validate::unfinished::UnfinishedStep;
 
-/// A step that another one reads.
+/// A reference from one step to another by `inputFrom`.
 pub(super) struct Wanted {
     /// The step that reads.
     pub(super) by: StepIndex,
-    /// Where it says so, below itself.
+    /// The pointer of the reference, below the reading step.
     pub(super) at: &'static str,
-    /// The name that it says.
+    /// The name of the step that is read.
     pub(super) step: String,
 }
 
-/// What is wrong with it, if anything.
+/// Returns the problem of a reference, if any.
 pub(super) fn fault(
     wanted: &Wanted,
     steps: &[UnfinishedStep],
@@ -65,8 +65,9 @@ fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Poss
     let place = |index: StepIndex| steps[index.number()].place;
     let (above_source, above_reader) = (chain(source, place), chain(reader, place));
     let shared = above_source.iter().zip(&above_reader).take_while(|(a, b)| a == b).count();
-    // An earlier iteration of the innermost loop around both may have run it: entering that loop
-    // hides all older ones, and iterations of a parallel one do not see each other.
+    // An earlier iteration of the innermost common loop may have run the source. Older results do
+    // not count, because entering the loop hides them, and neither do other iterations of a
+    // parallel loop, because they cannot see each other.
     let repeats =
         above_source[..shared].iter().rev().find_map(|index| match &steps[index.number()].kind {
             Some(Kind::ForEach(step)) => Some(step.order == Order::Sequential),
@@ -86,7 +87,7 @@ fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Poss
     }
 }
 
-/// The steps around a step, outermost first, and the step itself.
+/// Returns the steps around a step, outermost first, and the step itself.
 fn chain(index: StepIndex, place: impl Fn(StepIndex) -> Place) -> Vec<StepIndex> {
     let mut chain: Vec<StepIndex> =
         std::iter::successors(Some(index), |inner| place(*inner).parent).collect();

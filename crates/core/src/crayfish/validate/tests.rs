@@ -1,4 +1,4 @@
-//! Rows of the language's rules, by topic.
+//! The rules of the language as tables, by topic.
 
 use serde_json::{Value, json};
 
@@ -18,26 +18,26 @@ type Rows<'a> = [(&'a str, &'a str)];
 /// Checks that a document has exactly these problems, in this order.
 fn check(document: &Value, expected: &Rows<'_>) {
     let problems = Document::parse(document).err().unwrap_or_default();
-    assert_eq!(told(&problems), expected, "{document}");
+    assert_eq!(without_codes(&problems), expected, "{document}");
 }
 
-/// Problems without their codes, which have a table of their own.
-fn told(problems: &[Problem]) -> Vec<(&str, &str)> {
+/// Returns problems without their codes, which `codes` checks.
+fn without_codes(problems: &[Problem]) -> Vec<(&str, &str)> {
     problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str())).collect()
 }
 
-/// The same for a document of these steps, with pointers below `/steps`.
+/// Checks a document of these steps, with pointers below `/steps`.
 fn check_steps(steps: &Value, expected: &Rows<'_>) {
     below("/steps", expected, &|expected| check(&json!({ "steps": steps }), expected));
 }
 
-/// The same for one step without its id, with pointers below it; an agent step `a` stands behind it.
+/// Checks one step without its id, with pointers below the step; an agent step `a` follows it.
 fn check_step(mut step: Value, expected: &Rows<'_>) {
     step["id"] = "s".into();
     below("/0", expected, &|expected| check_steps(&json!([step, agent("a")]), expected));
 }
 
-/// Hands on what is expected with pointers that begin further out.
+/// Calls `check` with pointers that begin further out.
 fn below(prefix: &str, expected: &Rows<'_>, check: &dyn Fn(&Rows<'_>)) {
     let pointers: Vec<String> =
         expected.iter().map(|(pointer, _)| format!("{prefix}{pointer}")).collect();

@@ -1,4 +1,4 @@
-//! Reads templates and paths where they stand: what may be named depends on the place.
+//! Reads templates and paths. The names that are allowed depend on the use of the text.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Shape, Template};
 
-/// What a text is for.
+/// The use of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It is run: `shell` or `cmd`. What a step left must not stand in it.
+    /// It is executed: `shell` or `cmd`. It must not contain the output of a step.
     Run(&'static str),
-    /// It goes to a program as data: an argument, a variable, a path.
+    /// It is passed to a program as data: an argument, a variable, a path.
     Program,
-    /// It goes to an agent.
+    /// It is sent to an agent.
     Agent,
-    /// It is there before the first step: `env` of the document.
+    /// It is evaluated before the first step: `env` of the document.
     Beforehand,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Reader<'r, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// Looks at `key` of the current place for as long as `look` takes.
+    /// Calls `look` with `key` of the current place as the current place.
     pub(super) fn under<T>(&mut self, key: &str, look: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.report.enter(key);
         let seen = look(self);
@@ -40,12 +40,11 @@ impl Reader<'_, '_> {
         seen
     }
 
-    /// A cap of 1 to 5, if it is there.
+    /// Reads a limit of 1 to 5, if present.
     pub(super) fn cap(&mut self, fields: &Fields<'_>, key: &str) -> Option<Cap> {
         fields.whole(self.report, key, &(1..=Cap::MOST.into())).and_then(Cap::new)
     }
 
-    /// The arguments of a program.
     pub(super) fn list(&mut self, items: &[Value]) -> Vec<Template> {
         let mut read = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -54,14 +53,14 @@ impl Reader<'_, '_> {
         read
     }
 
-    /// A template in the field `key`, if that is there.
+    /// Reads a template in an optional field.
     pub(super) fn field(&mut self, fields: &Fields<'_>, key: &str, used: Use) -> Option<Template> {
         let text = fields.string(self.report, key)?;
         let scope = self.scope;
         self.report.under(key, |report| template(report, scope, text, used))
     }
 
-    /// A template in the field `key`, which must be there.
+    /// Reads a template in a required field.
     pub(super) fn required(
         &mut self,
         fields: &Fields<'_>,
@@ -72,7 +71,6 @@ impl Reader<'_, '_> {
         self.field(fields, key, used)
     }
 
-    /// Environment variables.
     pub(super) fn env(
         &mut self,
         env: &Map<String, Value>,
@@ -92,12 +90,12 @@ impl Reader<'_, '_> {
             let message = format!("{name} cannot be the name of an environment variable");
             self.report.add(ProblemCode::BadName, message);
         }
-        // What a shell or a loader makes of these is run.
+        // A shell or the dynamic loader executes the values of these variables.
         let used = if used == Use::Program && is_run(name) { Use::Run("env") } else { used };
         self.string(value, used)
     }
 
-    /// A template at the current place, which must be a string.
+    /// Reads a template at the current place, which must be a string.
     fn string(&mut self, value: &Value, used: Use) -> Option<Template> {
         let Value::String(text) = value else {
             self.report.add(ProblemCode::WrongType, expected("a string", value));
@@ -106,7 +104,7 @@ impl Reader<'_, '_> {
         template(self.report, self.scope, text, used)
     }
 
-    /// JSON with templates in it, at the current place.
+    /// Reads JSON with templates at the current place.
     pub(super) fn shape(&mut self, value: &Value) -> Option<Shape> {
         let scope = self.scope;
         Shape::parse(value, self.report, &mut |report, text| {
@@ -114,7 +112,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A path in the field `key`, which must be there.
+    /// Reads a path in a required field.
     pub(super) fn path(&mut self, fields: &Fields<'_>, key: &str) -> Option<Path> {
         let text = fields.required_string(self.report, key)?;
         let scope = self.scope;
@@ -137,8 +135,8 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
         report.add(fault.flaw(), format!("{fault} ({advice})"));
     }
     for path in template.paths() {
-        if let Some((flaw, message)) = misused(scope, path, used) {
-            report.add(flaw, message);
+        if let Some((code, message)) = misused(scope, path, used) {
+            report.add(code, message);
             good = false;
         } else {
             good &= leads(report, scope, path);
@@ -151,7 +149,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
     good.then_some(template)
 }
 
-/// Whether a variable says what a program runs, beside what it was told to.
+/// Returns whether a variable decides which code a program runs.
 fn is_run(variable: &str) -> bool {
     const RUN: [&str; 9] = [
         "BASHOPTS",
@@ -175,10 +173,10 @@ fn holds_nul(part: &Part) -> bool {
     }
 }
 
-/// Whether a path, if it leads to a local or a result, leads to one that can be there.
+/// Reports a path to a local or result field that cannot exist, and returns whether it can.
 fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
-    if let Some((flaw, message)) = scope.steps.fault(path, report) {
-        report.add(flaw, message);
+    if let Some((code, message)) = scope.steps.fault(path, report) {
+        report.add(code, message);
         return false;
     }
     if path.root != Root::Locals || scope.binds(&path.name) {
@@ -190,7 +188,7 @@ fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
     false
 }
 
-/// What is said of an expression that must not stand here.
+/// Returns the problem of an expression that is not allowed in this use.
 fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(ProblemCode, String)> {
     let expression = quoted(&format!("{{{{{}}}}}", path.expression()));
     match used {

@@ -1,4 +1,4 @@
-//! The document around its steps.
+//! Reads the top level of a document, without its steps.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::crayfish::problem::Report;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::Template;
 
-/// All of a document but its steps.
+/// The top level of a document, without its steps.
 pub(super) struct Head {
     pub(super) name: Option<String>,
     pub(super) version: Option<Number>,
@@ -20,7 +20,7 @@ pub(super) struct Head {
     pub(super) env: BTreeMap<String, Template>,
 }
 
-/// Reads a document but for its steps, and finds those.
+/// Reads the top level of a document, and returns its list of steps.
 pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, &'a [Value]) {
     let Some(fields) = Fields::open(report, value, "a workflow") else {
         return (None, &[]);

@@ -1,9 +1,9 @@
-//! A step while its document is read.
+//! A step while its document is being read.
 
 use crate::crayfish::document::{Kind, Place};
 use crate::crayfish::name::StepId;
 
-/// A step as far as it could be read.
+/// A step with the parts that could be read.
 pub(super) struct UnfinishedStep {
     pub(super) place: Place,
     pub(super) id: Option<StepId>,

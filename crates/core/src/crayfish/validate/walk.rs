@@ -1,4 +1,4 @@
-//! Visits every step of a document with an explicit stack, and puts the document together.
+//! Visits every step of a document with an explicit stack, and assembles the document.
 
 use super::unfinished::UnfinishedStep;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::problem_code::ProblemCode;
 
-/// What is left to visit.
+/// The work that is left.
 enum Task<'a> {
     /// The steps of a list, from `next` on.
     Steps(OpenList<'a>),
-    /// A `forEach` has been left, and with it the name that it binds, if that could be read.
+    /// The walk has left a `forEach`, and with it the name that it binds, if it could be read.
     Unbind(Option<&'a str>),
 }
 
@@ -29,9 +29,9 @@ struct OpenList<'a> {
     list: List,
     parent: Option<StepIndex>,
     enclosing_loop: Option<StepIndex>,
-    /// How many steps stand around it.
+    /// How many steps are around it.
     depth: usize,
-    /// How long the pointer of the parent is.
+    /// The length of the parent's pointer.
     pointer: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Walk<'a> {
     tasks: Vec<Task<'a>>,
 }
 
-/// The steps, those of the outermost list, and all by name.
+/// The steps, the top level list, and the index by id.
 type Assembled = (Vec<Step>, Vec<StepIndex>, BTreeMap<StepId, StepIndex>);
 
 impl<'a> Walk<'a> {
@@ -62,7 +62,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Visits all steps.
     pub(super) fn steps(&mut self, steps: &'a [Value]) {
         self.tasks.push(Task::Steps(OpenList {
             steps,
@@ -89,7 +88,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Visits the next step of a branch, and plans the rest of it and what is inside that step.
+    /// Visits the next step of a list, and plans the rest of the list and the steps inside that step.
     fn visit(&mut self, branch: OpenList<'a>) {
         let OpenList { list, parent, enclosing_loop, depth, .. } = branch;
         let (Some(value), Ok(position)) =
@@ -98,10 +97,12 @@ impl<'a> Walk<'a> {
             return;
         };
         let index = StepIndex(u32::try_from(self.steps.len()).unwrap_or(u32::MAX));
+        // Chapter 0 is for the document itself.
         self.report.chapter(index.0 + 1);
         self.report.leave(branch.pointer);
         self.report.enter(list.key());
         self.report.enter(&position.to_string());
+        // Pushed before the children, so it is popped after them.
         self.tasks.push(Task::Steps(OpenList { next: branch.next + 1, ..branch }));
         let place = Place { parent, list, position, enclosing_loop };
         self.steps.push(UnfinishedStep { place, id: None, kind: None });
@@ -112,12 +113,12 @@ impl<'a> Walk<'a> {
         let Some(fields) = Fields::open(&mut self.report, value, "a step") else { return };
         let id = self.id(&fields, index);
         let kind = self.kind(&fields, index);
-        let draft = &mut self.steps[index.number()];
-        let place = draft.place;
-        (draft.id, draft.kind) = (id, kind);
-        let lists = match &draft.kind {
+        let unfinished = &mut self.steps[index.number()];
+        let place = unfinished.place;
+        (unfinished.id, unfinished.kind) = (id, kind);
+        let lists = match &unfinished.kind {
             Some(Kind::Exec(_) | Kind::Agent(_)) => &[][..],
-            // An unreadable step may still have steps inside it, which others refer to.
+            // An unreadable step may still contain steps that other steps refer to.
             Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => {
                 &[List::Body, List::Else, List::Then]
             }
@@ -145,7 +146,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The id of a step, which nothing else in the document may have.
+    /// Returns the id of a step, and reports one that another step has.
     fn id(&mut self, fields: &Fields<'a>, index: StepIndex) -> Option<StepId> {
         let text = fields.required_string(&mut self.report, "id")?;
         let id: StepId = match text.parse() {
@@ -175,11 +176,11 @@ impl<'a> Walk<'a> {
             "if" => flow::read_if(text, fields).map(Kind::If),
             "forEach" => flow::read_for_each(text, fields).map(Kind::ForEach),
             "while" => flow::read_while(text, fields).map(Kind::While),
-            stranger => {
+            unknown => {
                 let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
-                let meant = self.report.meant(stranger, Kind::NAMES);
-                let stranger = quoted(stranger);
-                let message = format!("unknown kind {stranger}: {known}{meant}");
+                let meant = self.report.meant(unknown, Kind::NAMES);
+                let unknown = quoted(unknown);
+                let message = format!("unknown kind {unknown}: {known}{meant}");
                 self.report.add_at("kind", ProblemCode::UnknownKind, message);
                 None
             }
@@ -192,6 +193,7 @@ impl<'a> Walk<'a> {
         if let Some("exec" | "agent" | "if" | "while") = kind {
             return;
         }
+        // An unreadable kind may be meant as a `forEach`: binding its local avoids follow-up problems.
         let name = fields.get("itemVar").and_then(Value::as_str);
         let name = name.filter(|name| name::check(name).is_ok());
         let list =
@@ -201,15 +203,15 @@ impl<'a> Walk<'a> {
         self.tasks.push(Task::Unbind(name));
     }
 
-    /// Checks who reads whom, now that all steps are known.
+    /// Checks every `inputFrom`, now that all steps are known.
     pub(super) fn sources(&mut self) {
         for wanted in std::mem::take(&mut self.wanted) {
-            if let Some((flaw, message)) =
+            if let Some((code, message)) =
                 source::fault(&wanted, &self.steps, &self.by_id, &mut self.report)
             {
                 let pointer = self.pointer(wanted.by) + wanted.at;
                 self.report.turn_to(wanted.by.0 + 1, &pointer);
-                self.report.add(flaw, message);
+                self.report.add(code, message);
             }
         }
     }
@@ -219,7 +221,7 @@ impl<'a> Walk<'a> {
         document::pointer(place(index), place)
     }
 
-    /// The steps with their lists filled in; none when one of them could not be read.
+    /// Returns the steps with their lists filled in, or `None` if a step could not be read.
     pub(super) fn assemble(&mut self) -> Option<Assembled> {
         let unfinished = std::mem::take(&mut self.steps);
         let (mut steps, mut top) = (Vec::with_capacity(unfinished.len()), Vec::new());
@@ -238,7 +240,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The list of a step that its children stand in.
+/// Returns the list of a step that contains its children.
 fn children(kind: &mut Kind, list: List) -> Option<&mut Vec<StepIndex>> {
     match (kind, list) {
         (Kind::If(step), List::Then) => Some(&mut step.then),
@@ -256,13 +258,13 @@ mod tests {
     use super::*;
     use crate::crayfish::problem::Problem;
 
-    /// Three steps, in two levels.
+    // The limits are three steps in two levels.
     fn check(steps: &Value, expected: &[&str]) {
         let list = steps.as_array().unwrap();
         let mut walk = Walk::new(Report::new(), list, Limits { nesting: 2, steps: 3 });
         walk.steps(list);
-        let told: Vec<String> = walk.report.problems().iter().map(Problem::to_string).collect();
-        assert_eq!(told, expected, "{steps}");
+        let messages: Vec<String> = walk.report.problems().iter().map(Problem::to_string).collect();
+        assert_eq!(messages, expected, "{steps}");
     }
 
     fn exec(id: &str) -> Value {
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_a_limit_wherever_they_stand() {
+    fn step_limit_counts_every_list() {
         let more = ["/steps: there are more than 3 steps"];
         check(&json!([exec("a"), exec("b"), exec("c")]), &[]);
         check(&json!([exec("a"), exec("b"), exec("c"), exec("d")]), &more);
@@ -286,10 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn steps_stand_in_each_other_so_deep() {
+    fn step_nesting_is_limited() {
         let deep = |inner: Value| json!([gate("g", &json!([gate("h", &inner)]))]);
         check(&deep(json!([])), &[]);
-        let told = "/steps/0/then/0/then: steps are nested more than 2 levels deep";
-        check(&deep(json!([exec("a")])), &[told]);
+        let too_deep = "/steps/0/then/0/then: steps are nested more than 2 levels deep";
+        check(&deep(json!([exec("a")])), &[too_deep]);
     }
 }

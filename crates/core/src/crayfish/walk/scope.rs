@@ -1,4 +1,4 @@
-//! What a branch can see.
+//! The values that a branch can read at its position.
 
 use serde_json::Value as Json;
 
@@ -9,18 +9,18 @@ use crate::crayfish::state::{Branch, LoopFrame, StepsState};
 
 use super::Steps;
 
-/// A branch, and everything that it can see.
+/// A branch, and the values that it can read.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub(super) steps: Steps<'a>,
-    pub(super) flow: &'a StepsState,
+    pub(super) state: &'a StepsState,
     pub(super) branch: &'a Branch,
 }
 
 impl<'a> Steps<'a> {
-    /// What a branch can see where it is.
-    pub fn scope(&self, flow: &'a StepsState, branch: &'a Branch) -> Scope<'a> {
-        Scope { steps: *self, flow, branch }
+    /// Returns the values that a branch can read at its position.
+    pub fn scope(&self, state: &'a StepsState, branch: &'a Branch) -> Scope<'a> {
+        Scope { steps: *self, state, branch }
     }
 }
 
@@ -36,51 +36,51 @@ impl Namespaces for Scope<'_> {
 
 impl<'a> Scope<'a> {
     fn result(&self, key: &Key) -> Option<&'a Json> {
-        self.flow.results.get(key)?.json()
+        self.state.results.get(key)?.json()
     }
 
-    /// The branch that this one is an iteration of.
     fn parent(&self) -> Option<Self> {
-        let parent = self.flow.branches.get(self.branch.parent.as_ref()?)?;
+        let parent = self.state.branches.get(self.branch.parent.as_ref()?)?;
         Some(Self { branch: parent, ..*self })
     }
 
-    /// The key of what is seen under the name of a step.
+    /// Returns the key of the visible result of a step, from this branch outward.
     pub(super) fn seen(&self, name: &str) -> Option<&'a Key> {
         let mut scope = *self;
         loop {
             match scope.branch.seen.get(name) {
+                // A `None` entry hides the step, so the parents must not be asked.
                 Some(seen) => return seen.as_ref(),
                 None => scope = scope.parent()?,
             }
         }
     }
 
-    /// What the innermost `forEach` binds to this name.
+    /// Returns the value that the innermost `forEach` binds to this name.
     fn local(&self, name: &str) -> Option<&'a Json> {
         self.local_within(self.branch.loops.len(), name)
     }
 
-    /// The same, of the outermost loops of the branch, so many of them.
+    /// Looks for the binding in the outermost `loops` loops of the branch, then in its parents.
     fn local_within(&self, loops: usize, name: &str) -> Option<&'a Json> {
         let own = self.branch.loops.get(..loops)?;
-        for (place, turning) in own.iter().enumerate().rev() {
-            if let Some(list) = self.binds(turning, name) {
-                return self.item(place, list, (turning, turning.number));
+        for (place, frame) in own.iter().enumerate().rev() {
+            if let Some(list) = self.binds(frame, name) {
+                return self.item(place, list, frame, frame.number);
             }
         }
         let parent = self.parent()?;
-        let (place, turning) = parent.branch.loops.iter().enumerate().next_back()?;
-        match (parent.binds(turning, name), self.branch.born.last()) {
-            (Some(list), Some(born)) => parent.item(place, list, (turning, born.number)),
+        let (place, frame) = parent.branch.loops.iter().enumerate().next_back()?;
+        match (parent.binds(frame, name), self.branch.born.last()) {
+            (Some(list), Some(born)) => parent.item(place, list, frame, born.number),
             _ => parent.local_within(place, name),
         }
     }
 
-    /// The list of a loop, if it binds this name.
-    fn binds(&self, turning: &LoopFrame, name: &str) -> Option<&'a Path> {
+    /// Returns the list of a loop if the loop binds this name.
+    fn binds(&self, frame: &LoopFrame, name: &str) -> Option<&'a Path> {
         let document = self.steps.document;
-        match &document.step(document.find(turning.of.as_str())?).kind {
+        match &document.step(document.find(frame.of.as_str())?).kind {
             Kind::ForEach(each) if each.item == name => Some(&each.list),
             Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
                 None
@@ -88,16 +88,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// An item of the list of the loop at this place.
-    fn item(
-        &self,
-        place: usize,
-        list: &Path,
-        (turning, number): (&LoopFrame, u32),
-    ) -> Option<&'a Json> {
+    /// Returns an item of the list of the loop at index `place`.
+    fn item(&self, place: usize, list: &Path, frame: &LoopFrame, number: u32) -> Option<&'a Json> {
+        // A list in `locals` was bound further out: only the loops before `place` may be searched.
         let base = match list.root {
             Root::Vars => self.steps.vars.get(&list.name)?,
-            Root::Results => self.result(turning.list.as_ref()?)?,
+            Root::Results => self.result(frame.list.as_ref()?)?,
             Root::Locals => self.local_within(place, &list.name)?,
         };
         ValuePath(list.rest.clone()).lookup(base)?.get(number as usize)

@@ -1,4 +1,4 @@
-//! Documents walked to their end: every step leaves what its `shell` or `prompt` says, as JSON.
+//! Documents that are walked to their end. Every step returns its `shell` or `prompt` as JSON.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use crate::crayfish::key::Iteration;
 use crate::crayfish::render;
 use crate::crayfish::stored::Stored;
 
-/// A walk without a scheduler: every step is done at once, in the order in which branches come to theirs.
+/// A walk without a scheduler: every step finishes at once, in the order in which branches reach it.
 struct Walk {
     document: Document,
     vars: Map<String, Json>,
-    flow: StepsState,
-    /// What was done, by key, with what was rendered for it.
+    state: StepsState,
+    /// The finished steps by key, with their rendered text.
     done: Vec<String>,
     stuck: Option<Stuck>,
 }
@@ -23,27 +23,29 @@ impl Walk {
         let document = Document::parse(&json!({ "steps": steps, "vars": vars }));
         let document = document.unwrap_or_else(|problems| panic!("{problems:#?}"));
         let vars = document.vars.clone();
-        Self { document, vars, flow: StepsState::default(), done: Vec::new(), stuck: None }
+        Self { document, vars, state: StepsState::default(), done: Vec::new(), stuck: None }
     }
 
-    /// A result that was there before.
+    /// Adds a result from before the walk.
     fn knows(mut self, key: &str, result: Json, ok: bool) -> Self {
-        self.flow.results.insert(key.parse().unwrap(), Stored::inline(result, ok));
+        self.state.results.insert(key.parse().unwrap(), Stored::inline(result, ok));
         self
     }
 
     fn begin(&mut self, agent: &AgentId, parent: Option<&AgentId>, born: Vec<Iteration>) {
         let parent = parent.cloned();
-        self.flow.apply(agent, &StepEvent::Begun { born, parent });
+        self.state.apply(agent, &StepEvent::Begun { born, parent });
     }
 
     fn walked(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
-        while let Some((_, agent)) = self.flow.ready.first().cloned() {
+        while let Some((_, agent)) = self.state.ready.first().cloned() {
             let steps = Steps { document: &self.document, vars: &self.vars };
-            match steps.next(&self.flow, &agent).expect("a branch that is ready comes to something")
+            match steps
+                .next(&self.state, &agent)
+                .expect("a branch that is ready comes to something")
             {
-                Next::StepEvent(fact) => self.flow.apply(&agent, &fact),
+                Next::StepEvent(fact) => self.state.apply(&agent, &fact),
                 Next::Splits { of, count } => self.split(&agent, &of, count),
                 Next::Does { step, key } => self.does(&agent, step, key),
                 Next::Fails(stuck) => {
@@ -56,8 +58,8 @@ impl Walk {
     }
 
     fn split(&mut self, agent: &AgentId, of: &StepId, count: u32) {
-        self.flow.apply(agent, &StepEvent::Splits);
-        let branch = self.flow.branches[agent].clone();
+        self.state.apply(agent, &StepEvent::Splits);
+        let branch = self.state.branches[agent].clone();
         let outside = branch.loop_key().unwrap().iterations;
         for number in 0..count {
             let born = [outside.clone(), vec![Iteration { of: of.clone(), number }]].concat();
@@ -65,11 +67,11 @@ impl Walk {
         }
     }
 
-    /// A `shell` is what an exec step leaves, read as JSON where it is any.
+    // The text of `shell` is the result of an exec step, parsed as JSON if it is valid.
     fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
-        self.flow.apply(agent, &StepEvent::Entered { step: key.step.clone(), gate: None });
+        self.state.apply(agent, &StepEvent::Entered { step: key.step.clone(), gate: None });
         let steps = Steps { document: &self.document, vars: &self.vars };
-        let scope = steps.scope(&self.flow, &self.flow.branches[agent]);
+        let scope = steps.scope(&self.state, &self.state.branches[agent]);
         let said = match &self.document.step(step).kind {
             Kind::Exec(exec) => {
                 match render::exec(exec, &self.document.env, &scope).unwrap().program {
@@ -85,7 +87,7 @@ impl Walk {
         let json = serde_json::from_str(&said).unwrap_or_else(|_| Json::String(said.clone()));
         self.done.push(format!("{key}: {said}"));
         let stored = Stored::inline(json!({ "ok": true, "json": json }), true);
-        self.flow.apply(agent, &StepEvent::Done { key, stored });
+        self.state.apply(agent, &StepEvent::Done { key, stored });
     }
 
     fn saw(&self) -> Vec<&str> {
@@ -93,7 +95,7 @@ impl Walk {
     }
 }
 
-/// An exec step that leaves this.
+/// Returns an exec step with this result.
 fn says(id: &str, text: &str) -> Json {
     let run = json!({ "kind": "cmd", "cmd": "echo", "args": [text] });
     json!({ "id": id, "kind": "exec", "run": run, "io": { "mode": "stream" } })
@@ -103,7 +105,7 @@ fn check(steps: &Json, expected: &[&str]) {
     let walk = Walk::new(steps).walked();
     assert_eq!(walk.stuck, None);
     assert_eq!(walk.saw(), expected);
-    assert!(walk.flow.branches.is_empty(), "{:#?}", walk.flow.branches);
+    assert!(walk.state.branches.is_empty(), "{:#?}", walk.state.branches);
 }
 
 fn stuck(steps: &Json, code: ErrorCode, key: &str, message: &str) {
@@ -124,7 +126,7 @@ fn steps_are_done_one_after_the_other() {
 }
 
 #[test]
-fn a_condition_chooses_a_list_and_leaves_no_trace() {
+fn condition_chooses_a_list_without_an_event() {
     let choice = |path: &str, then: Json, or: Json| {
         let choice =
             json!({ "id": "gate", "kind": "if", "cond": is(path), "then": then, "else": or });
@@ -138,7 +140,7 @@ fn a_condition_chooses_a_list_and_leaves_no_trace() {
 }
 
 #[test]
-fn conditions_may_stand_in_each_other_and_at_the_end() {
+fn conditions_may_be_nested_and_last() {
     let mut steps = json!([says("deep", "found")]);
     for level in 0..100 {
         let id = format!("g{level}");
@@ -152,7 +154,7 @@ fn each(id: &str, list: &str, body: &Json) -> Json {
 }
 
 #[test]
-fn a_list_is_gone_through_in_order_under_keys_with_its_iterations() {
+fn for_each_runs_items_in_order() {
     let loops =
         |list| json!([each("l", list, &json!([says("x", "{{locals.item}}")])), says("z", "end")]);
     check(&loops("$.vars.three"), &["l[0].x: 10", "l[1].x: 20", "l[2].x: 30", "z: end"]);
@@ -161,7 +163,7 @@ fn a_list_is_gone_through_in_order_under_keys_with_its_iterations() {
 }
 
 #[test]
-fn loops_stand_in_loops() {
+fn loops_may_be_nested() {
     let inner = json!({
         "id": "in", "kind": "forEach", "listPath": "$.locals.row", "itemVar": "cell",
         "body": [says("x", "{{locals.row}} {{locals.cell}}")],
@@ -180,17 +182,17 @@ fn loops_stand_in_loops() {
 }
 
 #[test]
-fn what_is_no_list_is_not_gone_through() {
+fn for_each_refuses_a_value_without_items() {
     let loops = |list| json!([each("l", list, &json!([]))]);
     stuck(&loops("$.vars.one"), ErrorCode::NotAnArray, "l", "$.vars.one is a number, not a list");
     stuck(&loops("$.vars.gone"), ErrorCode::NotAnArray, "l", "$.vars.gone has no value here");
 }
 
 #[test]
-fn all_loops_together_take_so_many_iterations() {
+fn iterations_of_all_loops_are_limited() {
     let mut walk = Walk::new(&json!([each("l", "$.vars.three", &json!([says("x", "1")]))]));
-    // Two of the three, and the branch of the run itself.
-    walk.flow.turned = MOST_TURNS - 3;
+    // Two of the three iterations, and the main branch.
+    walk.state.turned = MOST_TURNS - 3;
     let walk = walk.walked();
     assert_eq!(walk.saw(), ["l[0].x: 1", "l[1].x: 1"]);
     let message = "the loops of a run take 1000000 iterations".to_owned();
@@ -199,7 +201,7 @@ fn all_loops_together_take_so_many_iterations() {
 }
 
 #[test]
-fn a_list_is_the_one_that_was_there_when_the_loop_began() {
+fn loop_keeps_the_list_it_began_with() {
     // The body replaces the result in which the list was found.
     let steps = json!([
         { "id": "w", "kind": "while", "maxIters": 1, "until": is("$.vars.gone"), "onMaxIters": "continue", "body": [
@@ -227,14 +229,14 @@ fn a_loop_ends_when_its_condition_holds() {
 }
 
 #[test]
-fn the_condition_is_weighed_once_more_after_the_last_iteration() {
+fn until_is_evaluated_after_the_last_iteration() {
     let first = json!({ "id": "y0", "kind": "exec", "shell": "true" });
     let step = json!({ "id": "w", "kind": "while", "maxIters": 1, "until": is("$.results.q"), "body": [says("q", "1")] });
     check(&json!([first, step]), &["y0: true", "w[0].q: 1"]);
 }
 
 #[test]
-fn entering_a_loop_hides_what_its_body_left_before() {
+fn entering_a_loop_hides_earlier_body_results() {
     let inner = json!({ "id": "w", "kind": "while", "maxIters": 2, "until": is("$.results.x"), "body": [says("x", "1")] });
     let steps =
         json!([each("l", "$.vars.three", &json!([inner])), says("z", "{{results.x.json}}")]);
@@ -243,7 +245,7 @@ fn entering_a_loop_hides_what_its_body_left_before() {
 }
 
 #[test]
-fn a_loop_that_stands_in_the_next_iteration_of_another_sees_the_iteration_before() {
+fn inner_loop_sees_previous_outer_iteration() {
     let gate = json!({ "id": "g", "kind": "if", "cond": is("$.results.x"), "then": [says("again", "{{results.x.json}}")] });
     let steps = json!([each("l", "$.vars.nested", &json!([gate, says("x", "{{locals.item}}")]))]);
     check(&steps, &["l[0].x: [1,2]", "l[1].again: [1,2]", "l[1].x: [3]"]);
@@ -256,7 +258,7 @@ fn parallel(id: &str, list: &str, body: &Json) -> Json {
 }
 
 #[test]
-fn iterations_at_the_same_time_see_only_their_own() {
+fn parallel_iterations_see_only_their_own_results() {
     let body =
         json!([says("x", "{{locals.item}}"), says("y", "{{results.x.json}} {{results.a.json}}")]);
     let steps = json!([
@@ -289,25 +291,25 @@ fn parallel_loops_have_a_limit_together() {
     let main = AgentId::main();
     walk.begin(&main, None, Vec::new());
     let busy =
-        Branch { at: Position::In("x".parse().unwrap()), ..walk.flow.branches[&main].clone() };
+        Branch { at: Position::In("x".parse().unwrap()), ..walk.state.branches[&main].clone() };
     let other = |n: u32| (AgentId::new(n.to_string()), busy.clone());
     let others = (0..MOST_STRANDS - 3).map(other);
-    walk.flow.branches = others.chain(walk.flow.branches).collect();
-    let next = |document: &Document, flow: &StepsState| {
-        Steps { document, vars: &document.vars }.next(flow, &main)
+    walk.state.branches = others.chain(walk.state.branches).collect();
+    let next = |document: &Document, state: &StepsState| {
+        Steps { document, vars: &document.vars }.next(state, &main)
     };
     let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::Loops { .. })));
-    assert!(loops(next(&walk.document, &walk.flow)));
-    walk.flow.branches.extend([other(MOST_STRANDS)]);
+    assert!(loops(next(&walk.document, &walk.state)));
+    walk.state.branches.extend([other(MOST_STRANDS)]);
     let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();
     let stuck = Stuck { code: ErrorCode::TooLarge, key: "l".parse().unwrap(), message };
-    assert_eq!(next(&walk.document, &walk.flow), Some(Next::Fails(stuck)));
+    assert_eq!(next(&walk.document, &walk.state), Some(Next::Fails(stuck)));
     let sequential = Walk::new(&json!([each("l", "$.vars.three", &body)])).document;
-    assert!(loops(next(&sequential, &walk.flow)), "one after the other there is always room");
+    assert!(loops(next(&sequential, &walk.state)), "one after the other there is always room");
 }
 
 #[test]
-fn afterwards_the_latest_is_that_of_the_last_item() {
+fn after_a_loop_the_last_item_is_visible() {
     let first = json!({ "op": "eq", "path": "$.locals.item", "value": 10 });
     let body = json!([{ "id": "g", "kind": "if", "cond": first, "then": [says("x", "first")] }]);
     let gate = json!({ "id": "seen", "kind": "if", "cond": is("$.results.x"), "then": [says("yes", "1")], "else": [says("no", "1")] });
@@ -316,7 +318,7 @@ fn afterwards_the_latest_is_that_of_the_last_item() {
 }
 
 #[test]
-fn loops_in_parallel_iterations_have_keys_and_locals_of_both() {
+fn nested_parallel_loops_have_keys_and_locals() {
     let inner = |parallel: bool| {
         json!({
             "id": "in", "kind": "forEach", "listPath": "$.locals.row", "itemVar": "cell", "parallel": parallel,
@@ -336,7 +338,7 @@ fn loops_in_parallel_iterations_have_keys_and_locals_of_both() {
 }
 
 #[test]
-fn what_is_known_is_not_done_again_and_seen_when_it_is_reached() {
+fn known_result_is_visible_once_reached() {
     let gate =
         json!({ "id": "g", "kind": "if", "cond": is("$.results.b"), "then": [says("early", "1")] });
     let steps = json!([gate, says("a", "new"), says("b", "new"), says("c", "{{results.b.json}}")]);
@@ -354,7 +356,7 @@ fn a_hundred_thousand_steps_are_walked() {
 }
 
 #[test]
-fn four_hundred_loops_stand_in_each_other() {
+fn four_hundred_loops_may_be_nested() {
     let mut steps = json!([says("deep", "{{locals.item}}")]);
     for level in 0..400 {
         let step = json!({ "id": format!("l{level}"), "kind": "forEach", "listPath": "$.vars.only", "itemVar": "item", "body": steps });

@@ -9,7 +9,7 @@ use crate::run::Input;
 use crate::run::program::Answers;
 use crate::run::stop::StopMode;
 
-/// What a caller gets; every schema takes numbers.
+/// Returns the reply to the caller; every schema accepts numbers.
 fn replied(play: &Play, id: Option<&str>) -> Json {
     let (id, schema) = (id.map(RunId::from), json!({ "type": "number" }));
     let schemas = |_: StepIndex| Some(&schema);
@@ -30,7 +30,7 @@ fn each(more: &Json, body: &Json) -> Json {
 }
 
 #[test]
-fn results_stand_under_their_keys_and_the_latest_that_was_reached_under_its_id() {
+fn reply_has_results_by_key_and_id() {
     let mut play = steps(
         Answers::Caller,
         &json!([exec("z"), each(&json!({}), &json!([exec("a"), asks("v")]))]),
@@ -65,7 +65,7 @@ fn results_stand_under_their_keys_and_the_latest_that_was_reached_under_its_id()
 }
 
 #[test]
-fn all_that_wait_are_asked_for_in_the_order_of_keys() {
+fn requests_are_in_the_order_of_keys() {
     let together = each(&json!({ "parallel": true }), &json!([asks("v")]));
     let mut play = steps(Answers::Caller, &json!([together]));
     play.start();
@@ -80,7 +80,7 @@ fn all_that_wait_are_asked_for_in_the_order_of_keys() {
 }
 
 #[test]
-fn questions_are_told_while_they_fit_and_the_first_one_always() {
+fn requests_are_limited_except_the_first() {
     let request = |key: &str| AgentRequest {
         run: None,
         key: key.parse().unwrap(),
@@ -106,7 +106,7 @@ fn questions_are_told_while_they_fit_and_the_first_one_always() {
 }
 
 #[test]
-fn a_value_weighs_about_what_its_text_takes() {
+fn value_size_approximates_its_text() {
     for (value, expected) in [
         (json!(null), 8),
         (json!(true), 8),
@@ -122,7 +122,7 @@ fn a_value_weighs_about_what_its_text_takes() {
 }
 
 #[test]
-fn an_echo_says_that_a_step_whose_failure_was_collected_has_no_attempt_left() {
+fn echo_marks_collected_failures_as_exhausted() {
     let body = json!([exec("a"), asks("v")]);
     let together = each(&json!({ "parallel": true, "onError": "collect" }), &body);
     let mut play = steps(Answers::Caller, &json!([together, asks("w")]));
@@ -137,7 +137,7 @@ fn an_echo_says_that_a_step_whose_failure_was_collected_has_no_attempt_left() {
     call(&mut play, &[], &[("w:1", wrong()), ("w:2", wrong())]);
     let mut reply = replied(&play, None);
     assert_eq!(reply["attempts"].take(), json!({ "l[0].v": 3, "l[2].v": 1, "w": 2 }));
-    // A record knows it.
+    // A run with a journal knows it.
     assert_eq!(replied(&play, Some("r"))["attempts"], json!({ "l[0].v": 2, "l[2].v": 1, "w": 2 }));
     reply["results"].take();
     let expected = json!({
@@ -150,7 +150,7 @@ fn an_echo_says_that_a_step_whose_failure_was_collected_has_no_attempt_left() {
 }
 
 #[test]
-fn of_several_failures_the_first_by_its_key_is_told() {
+fn first_failure_by_key_is_reported() {
     let together = each(&json!({ "parallel": true }), &json!([exec("a")]));
     let mut play = steps(Answers::Caller, &json!([together]));
     play.start();
@@ -171,7 +171,7 @@ fn of_several_failures_the_first_by_its_key_is_told() {
 }
 
 #[test]
-fn a_call_that_was_given_up_says_whether_another_may_follow() {
+fn cancelled_call_reports_whether_retry_is_possible() {
     let mut play = steps(Answers::Caller, &json!([exec("a")]));
     play.start();
     let check = |play: &Play, message: &str| {

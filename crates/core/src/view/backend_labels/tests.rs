@@ -1,4 +1,4 @@
-//! Who did what, wherever a run with several backends is told; and that one backend goes unsaid.
+//! Texts name the backend in runs with several backends, and only there.
 
 use insta::assert_snapshot;
 
@@ -15,19 +15,19 @@ use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
 
-/// `A` is answered by claude, `X` by codex; `S` is a script.
+/// Returns a workflow: claude answers `A`, codex answers `X`, and `S` is a script.
 fn stage() -> Play {
     Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX), ("S.sh", "true")])).started()
 }
 
-/// The same, and nothing leads to `X`: as far as anybody knows, it is a run of claude.
+/// Returns a workflow in which no state leads to `X`, so codex is unreachable.
 fn alone() -> Play {
     let policy =
         "---\nallowed_transitions:\n  - { tag: goto, target: A }\n  - { tag: result }\n---\ntext";
     Play::new(workflow(&[("A.md", policy), ("X.md", CODEX)])).started()
 }
 
-/// A worker of codex beside `main`, which claude answers.
+/// Plays a worker of codex beside `main` of claude.
 fn forked() -> Play {
     let mut play = stage();
     play.says("main", r#"<fork next="A">X</fork>"#);
@@ -48,7 +48,7 @@ fn check_why(play: &Play, owner: Owner, expected: &str) {
 }
 
 #[test]
-fn a_sentence_names_the_backend_where_states_ask_several() {
+fn sentences_name_backends_if_there_are_several() {
     check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
     check_why(&alone(), Owner::Gone, "its process is gone with 1 turn in flight");
     check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
@@ -84,7 +84,7 @@ fn a_failure_names_the_backend_that_was_asked() {
 }
 
 #[test]
-fn an_agent_between_two_turns_has_the_backend_of_its_conversation() {
+fn idle_agent_has_the_backend_of_its_session() {
     let check = |play: &Play, expected: Option<&str>| {
         let found = answering(&play.run, play.agent("main"));
         assert_eq!(found.map(BackendName::as_str), expected);
@@ -102,7 +102,7 @@ fn an_agent_between_two_turns_has_the_backend_of_its_conversation() {
 }
 
 #[test]
-fn a_history_says_who_answered_and_who_was_paid() {
+fn history_names_backends_and_their_costs() {
     let mut play = forked();
     play.costs(Cost::Free).stumbles("main_x1");
     play.after(Span::minutes(5));
@@ -128,14 +128,14 @@ fn a_history_says_who_answered_and_who_was_paid() {
 }
 
 #[test]
-fn those_who_were_not_there_are_told_names_that_came_up_later() {
+fn later_viewer_sees_backends_added_later() {
     let told = |naming: BackendLabels| lines(&alone(), Narrator::history(naming));
     assert_eq!(told(BackendLabels::Hidden), ["starts at A.md", "A.md: turn 1"]);
     assert_eq!(told(BackendLabels::Shown), ["starts at A.md", "A.md (claude): turn 1"]);
 }
 
 #[test]
-fn those_who_watch_are_not_told_again_how_it_began_and_what_it_returned() {
+fn watcher_does_not_repeat_start_and_result() {
     let mut play = alone();
     play.says("main", "<goto>A</goto>");
     play.halt();
@@ -147,7 +147,7 @@ fn those_who_watch_are_not_told_again_how_it_began_and_what_it_returned() {
         ends(Narrator::history(BackendLabels::Hidden)),
         "A.md: stopped | stopped | resumed | A.md: turn 1, attempt 2 | ended: x · $0.20 | completed"
     );
-    // What a worker returned, nobody has told them.
+    // The result of a worker is new to viewers of a live run.
     let mut play = forked();
     play.says("main_x1", "<result>y</result>");
     let last = lines(&play, Narrator::live()).pop();
@@ -160,7 +160,7 @@ fn lines(play: &Play, mut narrator: Narrator) -> Vec<String> {
 }
 
 #[test]
-fn those_who_watch_are_told_the_same_names_from_the_first_line_on() {
+fn watcher_names_backends_from_the_first_line() {
     let of_codex = |play: Play| play.with(|settings| settings.backend = "codex".into());
     let check = |mut play: Play, goes: &str, expected: &[&str]| {
         play.says("main", goes);
@@ -173,10 +173,10 @@ fn those_who_watch_are_told_the_same_names_from_the_first_line_on() {
         assert_eq!(bills(Narrator::history(ledger(&play).naming())), expected);
     };
     check(stage(), "<reset>X</reset>", &["claude $0.10", "codex $0.10"]);
-    // It may, and does not.
+    // A state may use it, but no turn has.
     check(stage(), "<goto>A</goto>", &["claude $0.10", "claude $0.10"]);
     check(alone(), "<goto>A</goto>", &["$0.10", "$0.10"]);
-    // One backend goes without saying, whichever it is.
+    // A single backend is not named, whichever it is.
     let codex = Play::new(workflow(&[("X.md", CODEX)]));
     check(codex.started(), "<goto>X</goto>", &["$0.10", "$0.10"]);
     let codex = of_codex(Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX)])));
@@ -198,7 +198,7 @@ fn money_names_the_backend_where_states_ask_several() {
 }
 
 #[test]
-fn live_rows_name_the_backend_where_states_ask_several() {
+fn live_rows_name_backends_if_several() {
     let backend = |play: &Play| {
         let mut live = Live::default();
         play.story.iter().for_each(|event| live.note(Timestamp(0), event));
@@ -212,7 +212,7 @@ fn live_rows_name_the_backend_where_states_ask_several() {
 }
 
 #[test]
-fn turns_name_their_backend_also_where_no_model_is_known() {
+fn turns_name_backends_without_known_model() {
     let mut play = forked();
     play.says_so("main", "<goto>S</goto>", |said| said.model = Some("opus".into()));
     play.crashes(true);
@@ -266,7 +266,7 @@ fn a_plan_names_whose_turns_go_on() {
         told(&play).to_string(),
         "reused 2 turns ($0.20), continuing 3 (1 claude, 2 codex), repeating 0"
     );
-    // Under other states, or another backend, it is not known who goes on.
+    // With other states or another backend, the backend of a turn is not known.
     let unnamed = "reused 2 turns ($0.20), continuing 3, repeating 0";
     let edited = told(&play).unnamed();
     assert_eq!((edited.to_string().as_str(), edited.backends()), (unnamed, [].into()));
@@ -292,8 +292,8 @@ fn every_view_counts_the_same_turns() {
     let mut counter = Counter::new(By::Backend, Timestamp(0));
     play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
     let costs = counter.finish();
-    // Two by claude, three attempts by codex, one of which used up its share of $4.80, and a script
-    // that was interrupted once.
+    // Two turns of claude, three attempts of codex, one with a used-up budget share of $4.80, and a
+    // script that was interrupted once.
     assert_eq!((ended, ledger.turns()), (7, 7));
     assert_eq!((costs.total.turns, ledger.paid.turns), (5, 5));
     assert_eq!((costs.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));

@@ -10,7 +10,7 @@ fn plan(play: &Play) -> Plan {
     Plan::of(&play.run, &ledger, &play.settings)
 }
 
-/// What goes on, and what runs again.
+/// Returns the continued and the repeated turns.
 #[track_caller]
 fn check(play: &Play, continuing: usize, repeating: usize) {
     let plan = plan(play);
@@ -30,11 +30,11 @@ fn every_fate_has_one_word() {
 }
 
 #[test]
-fn only_what_was_tried_before_goes_on() {
+fn only_earlier_attempts_are_continued() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
     play.halt();
-    // The worker never had its turn.
+    // The worker's turn never began.
     check(&play, 1, 0);
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.stumbles("main");
@@ -45,7 +45,7 @@ fn only_what_was_tried_before_goes_on() {
 }
 
 #[test]
-fn a_script_that_was_cut_off_runs_again_unless_it_is_to_fail() {
+fn interrupted_script_runs_again_unless_configured_to_fail() {
     let mut play = scripts().started();
     play.halt();
     check(&play, 0, 1);
@@ -64,12 +64,12 @@ fn an_agent_that_failed_is_asked_again_once() {
     let mut play = scripts().started();
     play.says("main", r#"<fork next="S">T</fork>"#);
     play.says("main_t1", "no tag");
-    // One failed, and one is in flight.
+    // One turn failed, and one is in flight.
     check(&play, 0, 2);
 }
 
 #[test]
-fn what_finished_meanwhile_is_told_and_does_not_go_on() {
+fn turns_finished_meanwhile_are_listed_not_continued() {
     let play = Play::new(prompts(&["A.md"])).started();
     let said = play.finished("main", "<result>x</result>", |_| {});
     assert_eq!(
@@ -80,8 +80,8 @@ fn what_finished_meanwhile_is_told_and_does_not_go_on() {
 
 // proves: A46
 #[test]
-fn turns_that_ended_meanwhile_are_paid_before_shares_are_compared() {
-    // $0.10 is spent, and three turns have a share of $3.30 each.
+fn finished_turns_are_charged_before_comparing_shares() {
+    // $0.10 is spent, and three turns have a budget share of $3.30 each.
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(2));
     let mut check = |budget: &str, told: TranscriptCost, expected: Fate| {
@@ -100,7 +100,7 @@ fn turns_that_ended_meanwhile_are_paid_before_shares_are_compared() {
 }
 
 #[test]
-fn each_turn_is_told_with_what_becomes_of_it_and_many_are_counted() {
+fn turns_are_listed_with_outcome_or_counted() {
     let states = [("A.md", "text"), ("S.sh", "true"), ("W.md", "text")];
     let mut play = Play::new(workflow(&states)).with(|s| s.reminders = 0).started();
     play.says(
@@ -130,11 +130,11 @@ fn each_turn_is_told_with_what_becomes_of_it_and_many_are_counted() {
 }
 
 #[test]
-fn one_backend_has_all_the_turns_and_is_not_counted_again() {
+fn single_backend_is_not_counted_separately() {
     let check = |backends: &[&str], expected: &str| {
         let prompts: Prompts = backends.iter().map(|name| BackendName::new(*name)).collect();
-        assert_eq!(prompts.told(BackendLabels::Shown), expected);
-        assert_eq!(prompts.told(BackendLabels::Hidden), backends.len().to_string());
+        assert_eq!(prompts.describe(BackendLabels::Shown), expected);
+        assert_eq!(prompts.describe(BackendLabels::Hidden), backends.len().to_string());
     };
     check(&[], "0");
     check(&["codex"], "1 (codex)");

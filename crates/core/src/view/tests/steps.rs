@@ -1,11 +1,11 @@
-//! A run of steps, as it is told.
+//! The texts about a run of steps.
 
 use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 
-use super::{ledger, shown, told};
+use super::{ledger, lines_of, shown};
 use crate::crayfish::call::Output;
 use crate::crayfish::stored::{Read, Stored};
 use crate::crayfish::verdict::Verdict;
@@ -67,7 +67,7 @@ fn fails(play: &mut Play, agent: &str) {
     play.fails(agent, TurnFailure::Step { why: "exit status 1".into(), result, again: true });
 }
 
-/// Its caller answers.
+/// Answers as the caller of a run.
 fn call(play: &mut Play, name: &str, verdict: Verdict) {
     let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
     let outputs = [(name.to_owned(), Output { stored, verdict })].into();
@@ -83,7 +83,7 @@ fn a_story_of_steps_reads_well() {
     invalid(&mut play, "main");
     done(&mut play, "main");
     done(&mut play, "main");
-    assert_snapshot!(told(&play), @r#"
+    assert_snapshot!(lines_of(&play), @r#"
       main       starts at a
     . main       a: turn 1
     ! main       a: exit status 1; attempt 2 of 2 follows
@@ -101,14 +101,14 @@ fn a_story_of_steps_reads_well() {
 }
 
 #[test]
-fn failures_that_are_collected_are_told() {
+fn collected_failures_are_shown() {
     let mut play =
         steps(Answers::Backend, &json!([each("collect", &json!([exec("try", 1), asks("judge")]))]));
     fails(&mut play, "main_each1");
     done(&mut play, "main_each2");
     invalid(&mut play, "main_each2");
     invalid(&mut play, "main_each2");
-    assert_snapshot!(told(&play), @r#"
+    assert_snapshot!(lines_of(&play), @r#"
       main_each1 starts at each[0].try
       main_each2 starts at each[1].try
     . main_each1 each[0].try: turn 1
@@ -128,7 +128,7 @@ fn failures_that_are_collected_are_told() {
 }
 
 #[test]
-fn what_was_named_is_named_again() {
+fn flags_of_the_start_are_repeated() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     play.run.settings.start_flags = StartFlags {
         workspace: Some("/w s".to_owned()),
@@ -141,7 +141,7 @@ fn what_was_named_is_named_again() {
 }
 
 #[test]
-fn what_is_over_for_a_caller_needs_another_run() {
+fn ended_call_run_needs_another_run() {
     let mut play = steps(Answers::Caller, &json!([asks("a")]));
     play.stop(StopMode::Cancel);
     assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond crayfish < request.json # with another runId");
@@ -156,7 +156,7 @@ fn what_is_over_for_a_caller_needs_another_run() {
 }
 
 #[test]
-fn what_no_resume_does_again_needs_another_run_with_the_results_so_far() {
+fn final_failure_needs_new_run_with_results() {
     let mut play = steps(Answers::Caller, &json!([asks("a")]));
     let wrong = || Verdict::Invalid(vec![Problem::of_value("/a", "it is missing")]);
     call(&mut play, "a:1", wrong());
@@ -165,7 +165,7 @@ fn what_no_resume_does_again_needs_another_run_with_the_results_so_far() {
 }
 
 #[test]
-fn nothing_is_final_while_the_run_goes_on() {
+fn nothing_is_final_while_running() {
     let mut play = steps(Answers::Backend, &json!([each("fail", &json!([asks("judge")]))]));
     invalid(&mut play, "main_each1");
     invalid(&mut play, "main_each1");
@@ -175,20 +175,20 @@ fn nothing_is_final_while_the_run_goes_on() {
 }
 
 #[test]
-fn whoever_stopped_a_run_of_a_caller_is_named() {
+fn stopping_user_of_a_call_is_named() {
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     play.halt();
     assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it: raymond crayfish < request.json");
 }
 
 #[test]
-fn a_step_that_is_done_again_is_one_stop_of_the_way() {
+fn repeated_step_is_one_path_entry() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1), exec("b", 1)]));
     done(&mut play, "main");
     fails(&mut play, "main");
     play.resume();
     done(&mut play, "main");
-    assert_snapshot!(told(&play), @r#"
+    assert_snapshot!(lines_of(&play), @r#"
       main       starts at a
     . main       a: turn 1
       main       a → b
@@ -205,13 +205,13 @@ fn a_step_that_is_done_again_is_one_stop_of_the_way() {
 }
 
 #[test]
-fn what_was_wrong_with_an_answer_is_told_once() {
+fn answer_problems_are_shown_once() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     play.fails("main", TurnFailure::Task { why: "it is down".into() });
     play.resume();
     done(&mut play, "main");
-    assert_snapshot!(told(&play), @r#"
+    assert_snapshot!(lines_of(&play), @r#"
       main       starts at a
     . main       a: turn 1
     ! main       a: not valid: /a: it is missing (and 1 more); attempt 2 follows
@@ -227,7 +227,7 @@ fn what_was_wrong_with_an_answer_is_told_once() {
 }
 
 #[test]
-fn a_step_that_is_collected_is_not_told_with_an_earlier_failure() {
+fn collected_step_hides_earlier_failures() {
     let asked =
         json!({ "id": "judge", "kind": "agent", "prompt": "x", "schema": {}, "retries": 1 });
     let mut play = steps(Answers::Backend, &json!([each("collect", &json!([asked]))]));
@@ -235,9 +235,9 @@ fn a_step_that_is_collected_is_not_told_with_an_earlier_failure() {
     play.fails("main_each1", TurnFailure::Quota { until, why: "noon".into() });
     play.after(Span::minutes(2));
     invalid(&mut play, "main_each1");
-    let told = told(&play);
-    let collected = told.lines().find(|line| line.contains("and was collected"));
-    assert_snapshot!(collected.unwrap_or(&told), @"! main_each1 each[0].judge: failed, and was collected: no output of 1 was valid: /a: it is missing");
+    let lines = lines_of(&play);
+    let collected = lines.lines().find(|line| line.contains("and was collected"));
+    assert_snapshot!(collected.unwrap_or(&lines), @"! main_each1 each[0].judge: failed, and was collected: no output of 1 was valid: /a: it is missing");
 }
 
 #[test]
@@ -249,12 +249,12 @@ fn a_variable_without_a_value_is_asked_for() {
 }
 
 #[test]
-fn a_variable_that_should_be_a_list_is_asked_for_as_one() {
+fn list_variable_is_requested_as_a_list() {
     let mut words = each("fail", &json!([exec("try", 1)]));
     words["listPath"] = "$.vars.word".into();
     let play = steps(Answers::Backend, &json!([words]));
     assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): raymond run /flow --var 'list:=[1]' --var 'name=a b'"#);
-    // Its caller gives it in another way.
+    // A caller sets variables in its request, not by flag.
     let play = steps(Answers::Caller, &json!([words]));
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: raymond crayfish < request.json # with another runId, and the results");
 }
@@ -268,7 +268,7 @@ fn a_program_that_failed_can_be_tried_again() {
 }
 
 #[test]
-fn what_would_end_in_the_same_way_again_is_begun_anew() {
+fn repeatable_failure_needs_a_new_run() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
@@ -277,7 +277,7 @@ fn what_would_end_in_the_same_way_again_is_begun_anew() {
 }
 
 #[test]
-fn a_loop_is_where_its_strand_is() {
+fn loop_is_where_its_branch_is() {
     let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Backend, &json!([stays]));
@@ -289,7 +289,7 @@ fn a_loop_is_where_its_strand_is() {
 }
 
 #[test]
-fn only_its_caller_goes_on_with_a_run_of_the_tool() {
+fn only_the_caller_continues_a_tool_run() {
     let play = steps(Answers::Caller, &json!([asks("a")]));
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:a:1`: raymond crayfish < request.json");
     let play = steps(Answers::Caller, &json!([each("fail", &json!([asks("judge")]))]));
@@ -297,18 +297,18 @@ fn only_its_caller_goes_on_with_a_run_of_the_tool() {
 }
 
 #[test]
-fn what_callers_answer_is_told_with_what_became_of_it() {
+fn caller_answers_are_shown_with_their_outcome() {
     let mut play = steps(Answers::Caller, &json!([asks("a"), asks("b")]));
     let errors = vec![Problem::of_value("/a", "it is missing"), Problem::of_value("", "short")];
     call(&mut play, "a:1", Verdict::Invalid(errors));
     call(&mut play, "a", Verdict::Valid);
     call(&mut play, "a:2", Verdict::Valid);
-    // Brought before it was asked for.
+    // Sent before the step asked for it.
     let mut early = steps(Answers::Caller, &json!([exec("x", 1), asks("b")]));
     call(&mut early, "b", Verdict::Valid);
     done(&mut early, "main");
     let mut turns = Turns::default();
-    let told = play.story.iter().chain(&early.story).filter_map(|event| {
+    let shown = play.story.iter().chain(&early.story).filter_map(|event| {
         match turns.note(Timestamp(0), event)? {
             Change::Answered(attempt, Value::Inline(said)) => {
                 let (turn, title) = (attempt.turn.turn, attempt.title(BackendLabels::Hidden));
@@ -317,7 +317,7 @@ fn what_callers_answer_is_told_with_what_became_of_it() {
             Change::Started(_) | Change::Ended(_) | Change::Answered(..) => None,
         }
     });
-    assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r#"
+    assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r#"
     1 a · attempt 1 · answered by the caller, not valid: /a: it is missing (and 1 more) {"json":"a:1","ok":true}
     2 a · attempt 2 · answered by the caller, for an attempt that is over {"json":"a","ok":true}
     2 a · attempt 2 · answered by the caller {"json":"a:2","ok":true}

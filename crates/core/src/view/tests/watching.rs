@@ -1,4 +1,4 @@
-//! Whoever begins to watch a run is told and shown what others are who have watched it from its start.
+//! A viewer who joins a run sees the same as one who watched from its start.
 
 use std::fmt::Debug;
 use std::fs;
@@ -17,7 +17,7 @@ fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
     events(record).filter_map(|event| narrator.line(event)).collect()
 }
 
-/// All that a screen shows.
+/// Returns everything that a screen shows.
 fn shown(live: &Live) -> impl PartialEq + Debug {
     let row = |(agent, row, doing): (&AgentId, &Row, Doing)| {
         let Row { born, cwd, place, since, spent, .. } = row.clone();
@@ -27,7 +27,7 @@ fn shown(live: &Live) -> impl PartialEq + Debug {
     (live.spent, live.cap, live.since, live.course, live.tally(), busy)
 }
 
-/// Every journal that there is, by name.
+/// Returns every journal fixture, by name.
 #[expect(clippy::disallowed_methods, reason = "they lie where every release finds them")]
 fn journals() -> Vec<(String, Vec<Record>)> {
     let shelf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/journals/format-1");
@@ -40,7 +40,7 @@ fn journals() -> Vec<(String, Vec<Record>)> {
     entries.filter_map(journal).collect()
 }
 
-/// Whoever begins to watch at any of these records is told and shown the same from there on.
+/// Checks that a viewer who joins at any of these records sees the same from there on.
 #[track_caller]
 pub(super) fn check(name: &str, records: &[Record]) {
     let (mut run, mut ledger) = (Run::default(), Ledger::default());
@@ -62,7 +62,7 @@ pub(super) fn check(name: &str, records: &[Record]) {
 }
 
 #[test]
-fn whoever_watches_from_any_record_on_is_told_and_shown_the_same() {
+fn watching_from_any_record_shows_the_same() {
     let journals = journals();
     assert!(journals.len() > 80, "{} journals", journals.len());
     for (name, records) in &journals {

@@ -1,7 +1,7 @@
-//! What callers answered: outputs of agent steps, for which nobody was started.
+//! The answers of callers: outputs of agent steps that ran no turn.
 //!
-//! A fold of the same events as the turns. An output is known from the call that brought it; whether
-//! it was any use, from what its step made of it.
+//! A fold of the same events as the turns. The output comes from the call that brought it; its fate
+//! comes from the events of its step.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,11 @@ use crate::value::Value;
 
 use crate::view::turns::{Attempt, End, How, Sent};
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Its step is done.
     Taken,
-    /// It is not what was asked for.
     Invalid(Vec<Problem>),
-    /// It is for an attempt that is over.
     Stale,
 }
 
@@ -47,22 +44,21 @@ impl Answer {
     }
 }
 
-/// A question: which turn would have asked it, of which step, and for which attempt.
+/// The turn that would have asked, the key of the step, and the attempt.
 type Question = (TurnId, Key, u32);
 
-/// Follows the answers of callers, event by event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
-    /// What the last call brought, by the name it came under.
+    /// The outputs of the last call, by the name they were sent under.
     outputs: BTreeMap<String, Output>,
     turns: BTreeMap<AgentId, TurnId>,
     asked: BTreeMap<AgentId, (Key, u32)>,
-    /// Questions that were answered just now, and may be asked anew already.
+    /// Requests that were just answered; their steps may already ask for the next attempt.
     answered: BTreeMap<AgentId, Question>,
 }
 
 impl Answers {
-    /// Folds one event in; an answer, if that is what it tells of, with its text.
+    /// Folds in one event, and returns an answer with its text if the event is one.
     pub(super) fn note(&mut self, at: Timestamp, event: &Event) -> Option<(Attempt, Value)> {
         if let Event::VisitEntered { agent, visit, .. } = event {
             let turn = TurnId { agent: agent.clone(), visit: *visit, turn: 1 };

@@ -19,7 +19,7 @@ fn done_is_results_and_attempts() {
 }
 
 #[test]
-fn a_request_says_all_that_is_needed_to_answer_it() {
+fn request_contains_everything_needed_to_answer() {
     let plain = AgentRequest {
         run: None,
         key: "v".parse().unwrap(),

@@ -39,11 +39,12 @@ fn a_request_is_read_as_it_is_sent() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_request_is_told() {
+fn every_problem_of_a_request_is_reported() {
     let check = |request: Value, expected: &[(&str, &str)]| {
         let problems = Request::parse(request).unwrap_err();
-        let told = problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str()));
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        let messages =
+            problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str()));
+        assert_eq!(messages.collect::<Vec<_>>(), expected);
     };
     check(json!([]), &[("", "a request is an object, not an array")]);
     let many = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 101] } });
@@ -100,7 +101,7 @@ fn everything_that_is_wrong_with_a_request_is_told() {
     );
 }
 
-/// Agent steps alone and in two loops, and others.
+/// Returns a document with agent steps outside loops, in two loops, and other steps.
 fn document() -> Document {
     let agent =
         |id: &str| json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {}, "retries": 2 });
@@ -150,8 +151,8 @@ fn an_output_must_be_for_an_agent_step() {
         "",
     ] {
         let expected = format!("/agentOutputs/{name}: no agent step asks for `{name}`");
-        let told = unasked(None, name);
-        assert_eq!(told.split(';').next(), Some(expected.as_str()));
+        let messages = unasked(None, name);
+        assert_eq!(messages.split(';').next(), Some(expected.as_str()));
     }
     assert_eq!(
         unasked(Some("r"), "verify:1"),
@@ -174,13 +175,14 @@ fn attempts_must_be_of_steps_that_do_something() {
         "e": 1, "verify": 2, "inner": 1, "each[7].w[1].inner": 1, "gate": 1, "each[7].inner": 1, "verfy": 1,
     });
     let request = Request::parse(json!({ "workflow": {}, "attempts": attempts })).unwrap();
-    let told: Vec<String> = request.unasked(&document()).iter().map(Problem::to_string).collect();
+    let messages: Vec<String> =
+        request.unasked(&document()).iter().map(Problem::to_string).collect();
     let expected = [
         "/attempts/each[7].inner: no step has the key `each[7].inner`",
         "/attempts/gate: no step has the key `gate`",
         "/attempts/verfy: no step has the key `verfy`; did you mean `verify`?",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 proptest! {

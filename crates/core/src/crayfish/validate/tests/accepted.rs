@@ -1,4 +1,4 @@
-//! What is valid, and what it is read as.
+//! Valid documents, and the types they are read into.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn template(text: &str) -> Template {
     Template::parse(text).unwrap()
 }
 
-/// The only step of a document, as it is read.
+/// Reads a document with one step and returns its kind.
 fn kind(mut step: Value) -> Kind {
     step["id"] = "s".into();
     let document = Document::parse(&json!({ "steps": [step] })).unwrap();
@@ -51,7 +51,7 @@ fn an_exec_step_has_its_defaults() {
 }
 
 #[test]
-fn io_is_of_three_modes_and_files_need_not_say_theirs() {
+fn file_mode_is_the_default_with_files() {
     let check = |io: Value, expected: Io| {
         let step = json!({ "kind": "exec", "shell": "x", "io": io });
         assert_eq!(kind(step), Kind::Exec(Exec { io: expected, ..plain_exec() }), "{io}");
@@ -79,7 +79,7 @@ fn io_is_of_three_modes_and_files_need_not_say_theirs() {
 }
 
 #[test]
-fn a_stream_reads_the_json_of_a_step_or_a_part_of_it() {
+fn stream_reads_all_or_part_of_json() {
     let read = |from: Value| {
         let io = json!({ "mode": "stream", "inputFrom": from, "inputSchema": {} });
         let step = json!({ "id": "s", "kind": "exec", "shell": "x", "io": io });
@@ -187,7 +187,7 @@ fn conditions_are_of_five_operators() {
 }
 
 #[test]
-fn a_document_knows_its_steps_their_lists_and_their_places() {
+fn document_has_lists_and_places_of_steps() {
     let inner = each("inner", "$.locals.i", "j", &json!([agent("c")]));
     let gate = json!({
         "id": "gate", "kind": "if", "cond": { "op": "exists", "path": "$.results.a" },

@@ -1,16 +1,16 @@
-//! Every sort of mistake has its own stable code, and says where it stands.
+//! Every sort of mistake has its own stable code and its pointer.
 
 use super::*;
 use crate::crayfish::envelope::Request;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::reading;
 
-/// Where and what, of the first problem.
+/// Returns pointer and code of the first problem.
 fn first(problems: &[Problem]) -> Option<(&str, ProblemCode)> {
     problems.first().map(|problem| (problem.path.as_str(), problem.code))
 }
 
-/// A text that should be a document.
+/// Returns the problems of a text that should be a document.
 fn text(text: &[u8]) -> Vec<Problem> {
     match reading::read(text) {
         Ok(document) => Document::parse(&document).err().unwrap_or_default(),
@@ -19,7 +19,7 @@ fn text(text: &[u8]) -> Vec<Problem> {
 }
 
 #[test]
-fn texts_that_are_no_documents() {
+fn texts_that_are_not_documents() {
     let check = |document: &str, path: &str, code: ProblemCode| {
         assert_eq!(first(&text(document.as_bytes())), Some((path, code)), "{document:.80}");
     };

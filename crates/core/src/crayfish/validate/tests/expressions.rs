@@ -24,12 +24,12 @@ fn a_path_that_cannot_be_right_is_an_error() {
         each("s", "$.results", "i", &json!([])),
         &[("/listPath", "`$.results` must name something in `results`, such as `results.x`")],
     );
-    // A value that may not be there is no problem of the path.
+    // A missing value is not a problem of the path.
     check_step(gate("$.results.a.json.x"), &[]);
 }
 
 #[test]
-fn what_is_wrong_with_one_expression_hides_nothing_of_the_others() {
+fn every_bad_expression_is_reported() {
     let advice = "(a text that only looks so can be a value of `vars`)";
     let nothing = "must name something in `vars`, such as `vars.x`";
     check_step(
@@ -43,7 +43,7 @@ fn what_is_wrong_with_one_expression_hides_nothing_of_the_others() {
 }
 
 #[test]
-fn an_unknown_namespace_is_an_error_wherever_templates_stand() {
+fn unknown_namespace_is_an_error_in_every_template() {
     let unknown = |name: &str| {
         format!(
             "`{name}` names the unknown namespace `{name}`: {THERE_ARE} \
@@ -113,7 +113,7 @@ fn neither_can_a_local_that_comes_from_results() {
         &[("/0/body/0/shell", &message("i"))],
     );
     check_steps(&json!([each("l", "$.vars.a", "i", &json!([run("i")]))]), &[]);
-    // Through another local, and another.
+    // The origin is followed through other locals.
     let inner = |list: &str| {
         each("m", list, "j", &json!([each("n", "$.locals.j.z", "k", &json!([run("k")]))]))
     };
@@ -125,7 +125,7 @@ fn neither_can_a_local_that_comes_from_results() {
         &[("/0/body/0/body/0/body/0/shell", &message("k"))],
     );
     check_steps(&json!([each("l", "$.vars.a", "i", &json!([inner("$.locals.i.list")]))]), &[]);
-    // The innermost loop that binds a name counts, and only as long as it lasts.
+    // The innermost loop that binds a name counts, and only inside its body.
     let again = each("m", "$.vars.a", "i", &json!([run("i")]));
     check_steps(&json!([each("l", "$.results.a.json", "i", &json!([again])), agent("a")]), &[]);
     let again = each("m", "$.results.a.json", "i", &json!([]));
@@ -135,7 +135,7 @@ fn neither_can_a_local_that_comes_from_results() {
 }
 
 #[test]
-fn a_local_must_be_bound_by_a_loop_around() {
+fn local_must_be_bound_by_enclosing_loop() {
     let uses = |id: &str, local: &str| json!({ "id": id, "kind": "agent", "prompt": format!("{{{{locals.{local}}}}}"), "schema": {} });
     check_steps(
         &json!([
@@ -163,7 +163,7 @@ fn a_local_must_be_bound_by_a_loop_around() {
 }
 
 #[test]
-fn a_loop_that_cannot_be_read_is_the_only_problem() {
+fn unreadable_loop_is_the_only_problem() {
     let uses = json!({ "id": "a", "kind": "exec", "shell": "{{locals.i}}" });
     let mut step = each("l", "$.vars.x", "i", &json!([uses]));
     step["itemVar"] = json!(1);
@@ -186,7 +186,7 @@ fn a_loop_that_cannot_be_read_is_the_only_problem() {
 }
 
 #[test]
-fn the_environment_of_a_document_is_known_before_the_first_step() {
+fn document_env_reads_only_vars() {
     check(
         &json!({ "env": { "A": "{{vars.x}}", "B": "{{results.a.json}}", "C": "{{locals.i}}" }, "steps": [] }),
         &[
@@ -200,7 +200,7 @@ fn the_environment_of_a_document_is_known_before_the_first_step() {
 }
 
 #[test]
-fn what_a_step_left_must_not_stand_in_a_variable_that_is_run() {
+fn step_output_is_refused_in_executed_variables() {
     let step = |name: &str| {
         json!({
             "kind": "exec", "shell": "true", "env": { name: "{{results.a.json}}" },
@@ -215,7 +215,7 @@ fn what_a_step_left_must_not_stand_in_a_variable_that_is_run() {
 }
 
 #[test]
-fn a_path_to_a_step_that_is_nowhere_is_an_error() {
+fn path_to_unknown_step_is_an_error() {
     let gate = |id: &str, path: &str| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
     check_steps(
         &json!([
@@ -237,7 +237,7 @@ fn a_path_to_a_step_that_is_nowhere_is_an_error() {
 }
 
 #[test]
-fn a_path_may_lead_to_any_step_of_the_document() {
+fn path_may_lead_to_any_step() {
     let gate = |id: &str, path: &str, then: Value, otherwise: Value| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": then, "else": otherwise });
     check_steps(
         &json!([
@@ -256,7 +256,7 @@ fn a_path_may_lead_to_any_step_of_the_document() {
 }
 
 #[test]
-fn a_path_leads_to_what_its_step_can_leave() {
+fn path_leads_to_possible_result_fields() {
     let step = |id: &str, io: Value| json!({ "id": id, "kind": "exec", "shell": "x", "io": io });
     let collects = |body: Value| {
         let mut step = each("all", "$.vars.l", "i", &body);
@@ -320,7 +320,7 @@ fn a_path_leads_to_what_its_step_can_leave() {
 }
 
 #[test]
-fn io_that_names_no_files_leaves_none() {
+fn io_without_files_has_no_outputs() {
     let bare = json!({ "id": "bare", "kind": "exec", "shell": "x", "io": {} });
     let cond = json!({ "op": "exists", "path": "$.results.bare.outputs" });
     let gate = json!({ "id": "gate", "kind": "if", "cond": cond, "then": [] });
@@ -330,7 +330,7 @@ fn io_that_names_no_files_leaves_none() {
 }
 
 #[test]
-fn a_step_that_cannot_be_read_may_leave_anything() {
+fn unreadable_step_may_have_any_field() {
     let gate = |id: &str, path: &str| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
     let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
     check_steps(

@@ -1,4 +1,4 @@
-//! Documents that are large, deep or senseless.
+//! Documents that are large, deep or random.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::reading;
 use crate::crayfish::reading::tests::any_json;
 
-/// Steps that stand inside each other, as many levels as that.
+/// Returns steps nested this many levels deep.
 fn nested(levels: usize) -> Value {
     let mut text = String::from("{\"steps\":[");
     for level in 1..levels {
@@ -23,7 +23,7 @@ fn nested(levels: usize) -> Value {
 }
 
 #[test]
-fn five_hundred_levels_of_steps_are_valid_and_one_more_is_not() {
+fn step_nesting_is_limited_to_five_hundred() {
     for levels in [1, 400, NESTING] {
         let document = Document::parse(&nested(levels)).unwrap();
         assert_eq!(document.steps().len(), levels);
@@ -80,7 +80,7 @@ fn more_than_a_million_steps_are_not() {
 }
 
 #[test]
-fn the_first_thousand_problems_are_told_in_document_order() {
+fn first_thousand_problems_are_in_document_order() {
     let steps: Vec<Value> = (0..3_000)
         .map(|n| {
             let io = json!({ "mode": "stream", "inputFrom": "nobody" });
@@ -96,7 +96,7 @@ fn the_first_thousand_problems_are_told_in_document_order() {
 }
 
 #[test]
-fn problems_that_are_found_late_are_told_in_their_place() {
+fn late_problems_are_reported_in_document_order() {
     let reader = json!({ "mode": "stream", "inputFrom": "nobody" });
     check_steps(
         &json!([
@@ -110,7 +110,7 @@ fn problems_that_are_found_late_are_told_in_their_place() {
     );
 }
 
-/// A step of the right keys, whose values are anything or what they should be.
+/// Generates a step with valid keys, whose values are valid or random.
 fn any_step() -> impl Strategy<Value = Value> {
     let names = || prop::sample::select(vec!["a", "b", "c", "d", "e f"]);
     let text = prop::sample::select(vec![
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_a_document_is_valid_or_has_problems_that_point_into_it(
+    fn every_problem_points_into_its_document(
         steps in prop::collection::vec(any_step(), 0..5),
     ) {
         let value = json!({ "steps": steps });

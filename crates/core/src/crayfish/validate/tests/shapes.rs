@@ -97,7 +97,7 @@ fn unknown_keys_are_errors_of_every_kind() {
         json!({ "kind": "if", "cond": exists(), "then": [], "body": [] }),
         &[("/body", "an if step has no key `body`")],
     );
-    // What is there already was not meant.
+    // A key that is present is never suggested.
     check_step(
         json!({ "kind": "if", "if": exists(), "then": [], "cond": exists() }),
         &[("/if", "an if step has no key `if`")],
@@ -324,7 +324,7 @@ fn steps_that_hold_steps_need_their_keys() {
 }
 
 #[test]
-fn a_condition_has_an_operator_a_path_and_mostly_a_value() {
+fn condition_has_operator_path_and_mostly_value() {
     let check = |condition: Value, expected: &[(&str, &str)]| {
         let step = json!({ "kind": "if", "cond": condition, "then": [] });
         below("/cond", expected, &|expected| check_step(step.clone(), expected));

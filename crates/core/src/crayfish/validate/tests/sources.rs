@@ -1,4 +1,4 @@
-//! `inputFrom`: which steps can have left JSON by then.
+//! `inputFrom`: the steps that can have left JSON before they are read.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn repeat(body: &Value) -> Value {
 }
 
 #[test]
-fn a_source_is_a_step_or_a_step_and_a_path() {
+fn source_is_a_step_with_optional_path() {
     let check = |from: Value, expected: &[(&str, &str)]| {
         check_steps(&json!([agent("a"), stream("s", &from)]), expected);
     };
@@ -59,7 +59,7 @@ fn a_source_leaves_json() {
     let list = each("source", "$.vars.l", "i", &json!([]));
     check(list, &[(at, "the step `source` leaves no `json`: its kind is `forEach`")]);
     check(agent("sources"), &[(at, "there is no step `source`; did you mean `sources`?")]);
-    // A source that cannot be read says nothing about its readers.
+    // An unreadable source causes no follow-up problem at its readers.
     let kinds = "there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `agent`?";
     check(
         json!({ "id": "source", "kind": "agnet" }),
@@ -71,7 +71,7 @@ fn a_source_leaves_json() {
 }
 
 #[test]
-fn what_is_wrong_with_a_source_is_told_with_its_step() {
+fn source_problems_are_reported_at_their_step() {
     let mut other = exec("other");
     other["shel"] = 1.into();
     check_steps(
@@ -100,7 +100,7 @@ fn a_source_can_have_run_before() {
         &json!([reads("reader")]),
         &[("/0/io/inputFrom", "the step `reader` cannot read its own output")],
     );
-    // Branches: one after the `if`, one within the same branch, never the other one.
+    // Branches of an `if`: after the `if` and within the same branch, never in the other one.
     check_steps(&json!([gate(&json!([a]), &json!([])), reader]), &[]);
     check_steps(&json!([gate(&json!([a, reader]), &json!([]))]), &[]);
     check_steps(
@@ -111,7 +111,7 @@ fn a_source_can_have_run_before() {
         &json!([gate(&json!([reader]), &json!([a]))]),
         &[("/0/then/0/io/inputFrom", otherwise)],
     );
-    // Loops: an earlier iteration of the same loop, of either branch.
+    // Loops: an earlier iteration of the same loop, in either branch.
     check_steps(&json!([list(json!([a])), reader]), &[]);
     check_steps(&json!([repeat(&json!([reader, a]))]), &[]);
     check_steps(&json!([list(json!([reader, a]))]), &[]);

@@ -1,7 +1,8 @@
-//! How often a part of a value is checked, by how deep it lies.
+//! A bound on the work of checking a value, by its depth.
 //!
-//! Where several ways through a schema lead into the same part of a value, and further from there, the
-//! work multiplies with every level. How deep a value may be for that is known before it is checked.
+//! If several paths through a schema lead into the same part of a value, and again from there, the work
+//! multiplies with every level. So the deepest value that can be checked is computed from the schema
+//! beforehand.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +14,15 @@ use crate::keywords::{About, inner};
 /// How often one part of a value may be checked.
 const CHECKS_MAX: u64 = 10_000;
 
-/// Where the work grows more slowly than this, a value has to be larger than any text.
+/// Levels that are examined, slightly more than a value can have. Work that grows more slowly than
+/// [`CHECKS_MAX`] in so many levels has no limit.
 const LEVELS: usize = 1_300;
 
-/// The schemas about parts of the value that a schema is about: under one name, or anywhere.
+/// The schemas about parts of a value: under one name, or under any name.
 type Parts = Vec<(Option<String>, usize)>;
 
-/// The deepest value that can be checked, if there is a limit. `edges` leads to the schemas about the
-/// same value, and `order` has every schema after those.
+/// Returns the depth of the deepest value that can be checked, or `None` without a limit. `edges` leads
+/// to the schemas about the same value, and in `order` every schema follows those.
 pub(crate) fn deepest(
     bundle: &Bundle,
     numbers: &BTreeMap<&str, usize>,
@@ -57,6 +59,7 @@ pub(crate) fn deepest(
         if next.iter().any(|count| *count > CHECKS_MAX) {
             return Some(depth);
         }
+        // The counts no longer grow, so deeper values are no more work per part.
         if next == checks {
             return None;
         }
@@ -68,7 +71,7 @@ pub(crate) fn deepest(
 fn parts(bundle: &Bundle, numbers: &BTreeMap<&str, usize>, count: usize) -> Vec<Parts> {
     let mut parts: Vec<Parts> = vec![Vec::new(); count];
     for document in &bundle.documents {
-        for at in document.survey.schemas.keys() {
+        for at in document.index.schemas.keys() {
             let Some(Value::Object(schema)) = document.value.pointer(at) else { continue };
             let from = format!("{}{at}", document.place);
             let Some(&number) = numbers.get(from.as_str()) else { continue };

@@ -1,7 +1,7 @@
-//! The progress of a call, as its client hears of it.
+//! The progress reports of a call to its client.
 //!
-//! A call reports progress without waiting for anybody, and its client may not read. So only the last
-//! reports are kept while one is being sent.
+//! A call reports progress without waiting, but its client may not read. So only the last reports are
+//! kept while one is being sent.
 
 use std::collections::VecDeque;
 
@@ -10,28 +10,29 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::mpsc;
 
-/// How many reports wait for a client that reads slowly. A step reports twice, so a client learns of the
-/// last eight steps; older reports are out of date.
+/// How many reports wait for a client that reads slowly. A step reports twice, so these are the last
+/// eight steps; older reports are out of date.
 const KEPT: usize = 16;
 
-/// A client that wants to know how its call is going.
+/// A client that asked for progress reports.
 pub(crate) struct Listener {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) token: ProgressToken,
 }
 
 impl Listener {
-    async fn tell(&self, progress: Progress) {
+    async fn send(&self, progress: Progress) {
         #[expect(clippy::cast_precision_loss, reason = "no call has so many steps")]
-        let told = ProgressNotificationParam::new(self.token.clone(), progress.count as f64)
-            .with_message(progress.message);
-        // A client that is gone will be noticed elsewhere.
-        self.peer.notify_progress(told).await.ok();
+        let notification =
+            ProgressNotificationParam::new(self.token.clone(), progress.count as f64)
+                .with_message(progress.message);
+        // A lost client is noticed elsewhere.
+        self.peer.notify_progress(notification).await.ok();
     }
 }
 
-/// Reports progress until there is no more.
-pub(super) async fn tell(
+/// Sends reports until the call ends.
+pub(super) async fn report(
     mut progress: mpsc::UnboundedReceiver<Progress>,
     listener: Option<&Listener>,
 ) {
@@ -49,12 +50,12 @@ pub(super) async fn tell(
             }
             continue;
         };
-        let telling = listener.tell(next);
-        tokio::pin!(telling);
+        let sending = listener.send(next);
+        tokio::pin!(sending);
         loop {
             tokio::select! {
                 biased;
-                () = &mut telling => break,
+                () = &mut sending => break,
                 report = progress.recv(), if is_open => match report {
                     Some(report) => waiting.add(report),
                     None => is_open = false,
@@ -64,7 +65,6 @@ pub(super) async fn tell(
     }
 }
 
-/// Reports that are not sent yet.
 #[derive(Default)]
 struct Waiting {
     reports: VecDeque<Progress>,
@@ -73,7 +73,7 @@ struct Waiting {
 
 impl Waiting {
     fn add(&mut self, report: Progress) {
-        // The protocol promises that progress grows, whatever a call reports.
+        // The protocol requires that progress grows, but a call may report anything.
         if self.last >= Some(report.count) {
             return;
         }
