@@ -35,7 +35,8 @@ pub(crate) fn check() -> Result<()> {
 
 /// Files that differ from the last commit.
 fn changed_files() -> Result<Vec<String>> {
-    let output = program("git").args(["status", "--porcelain", "--no-renames", "-uall"]).output()?;
+    let output =
+        program("git").args(["status", "--porcelain", "--no-renames", "-uall"]).output()?;
     let listed = String::from_utf8(output.stdout)?;
     let exists = |file: &&str| root().join(file).exists();
     Ok(listed.lines().filter_map(|line| line.get(3..)).filter(exists).map(str::to_owned).collect())
