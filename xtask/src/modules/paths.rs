@@ -19,14 +19,10 @@ pub(super) fn without_tests(source: &str) -> String {
 /// Skips a declaration, or an item up to the brace that closes it: one with the same indent.
 fn skip_item<'a>(lines: &mut impl Iterator<Item = &'a str>) {
     let mut indent = None;
-    for line in lines.by_ref() {
+    for line in lines.filter(|line| !line.trim_start().starts_with("#[")) {
         let own = line.len() - line.trim_start().len();
-        let is_first = indent.is_none();
-        let ends = line.trim_end().ends_with(';') || line.trim_end().ends_with('}');
-        if line.trim_start().starts_with("#[") {
-            continue;
-        }
-        if ends && own == *indent.get_or_insert(own) && (is_first || !line.trim().is_empty()) {
+        let ends = line.trim_end().ends_with([';', '}']);
+        if *indent.get_or_insert(own) == own && ends {
             return;
         }
     }
