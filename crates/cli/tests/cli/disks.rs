@@ -105,7 +105,7 @@ fn a_read_only_directory_is_named_and_looking_still_works() {
         assert_eq!(project.spawn("mount", &remount).wait().code(), 0);
         within(&project, "place", "run wf --run-id new").prints("").says(
             7,
-            "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
+            "raymond: could not create the directory /project/place/.raymond/runs/new: the file system is read-only
             hint: Raymond stores runs in .raymond/: use a directory where it can write",
         );
         within(&project, "place", "resume old").prints("x\n");
@@ -136,7 +136,7 @@ fn a_directory_that_may_not_be_written_is_named() {
     }
     output.says(
         7,
-        "raymond: cannot create the directory /project/place/.raymond: permission denied
+        "raymond: could not create the directory /project/place/.raymond: permission denied
         hint: Raymond stores runs in .raymond/: use a directory where it can write",
     );
 }
@@ -198,7 +198,7 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     ]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["cannot write ", "/definition/", "the records are safe; to continue: raymond resume r"],
+        &["could not write ", "/definition/", "the records are safe; to continue: raymond resume r"],
     );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");

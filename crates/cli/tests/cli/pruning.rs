@@ -163,7 +163,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
     fs::rename(place("one-good"), project.path("precious")).unwrap();
     symlink(project.path("precious"), place("one-good")).unwrap();
     let refused =
-        "could not delete one-good: /project/.raymond/runs/one-good is a link, or no directory";
+        "could not delete one-good: /project/.raymond/runs/one-good is a link or not a directory";
     project.raymond("prune one-good").prints("").says(7, &format!("raymond: {refused}"));
     let output = project.raymond("prune --older-than 1ms");
     output.prints("").mentions(0, &["nothing to delete", &format!("one-good stays: {refused}")]);

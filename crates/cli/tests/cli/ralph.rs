@@ -317,7 +317,7 @@ fn only_a_prompt_can_be_repeated() {
     };
     check(
         "wf",
-        "raymond: wf is a directory, and ralph repeats one prompt
+        "raymond: wf is a directory, but `ralph` repeats one prompt
         hint: pass the prompt in it: `raymond ralph wf/PROMPT.md`; to start a workflow: `raymond run wf`",
     );
     check(

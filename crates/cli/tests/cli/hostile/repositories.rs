@@ -75,7 +75,7 @@ fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
             assert_eq!(everything(&project.root()), before, "{command}");
         }
         let link =
-            "could not delete settings: cannot write into /project/.raymond/state: it is a link";
+            "could not delete settings: could not write into /project/.raymond/state: it is a link";
         project.raymond("prune settings").prints("").mentions(7, &[link]);
         project.raymond("prune --older-than 0s --unfinished").prints("");
         assert_eq!(everything(&project.root()), before, "prune");
