@@ -56,7 +56,7 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     project.raymond("resume r --truncate-to 4").says(
         2,
         &format!(
-            "raymond: /project/{JOURNAL} cannot be cut after record 4: its last good record is 2
+            "raymond: could not rewind /project/{JOURNAL} to record 4: its last good record is 2
             hint: `raymond resume r --truncate-to 2` keeps all good records"
         ),
     );
