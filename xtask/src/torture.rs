@@ -274,7 +274,7 @@ fn simulation(torture: &mut Torture) -> Result<()> {
     let batch = if torture.is_long() { 50_000 } else { 10_000 };
     torture.repeat(batch, |torture, seed| {
         let words = |count: u64| [count.to_string(), seed.to_string()];
-        for (command, count) in [("runs", batch), ("steps", batch), ("storms", batch / 8)] {
+        for (command, count) in [("runs", batch), ("steps", batch), ("crashes", batch / 8)] {
             let [count, seed] = words(count);
             torture.simulate(&[command, &count, &seed])?;
         }

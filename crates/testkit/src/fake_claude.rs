@@ -34,15 +34,15 @@
 //! lines `fake[reminder]: …` and `fake[reminder 1]: …` of the last message that has any.
 
 mod arguments;
+mod child_processes;
 mod directive;
 mod invocation;
-mod offspring;
-mod opening;
-mod play;
-mod scene;
+mod script_runner;
 mod sessions;
 mod signals;
+mod startup;
 mod stream;
+mod turn_state;
 
 pub use invocation::{Invocation, Message, Role};
 
@@ -55,12 +55,12 @@ pub const VERSION: &str = "2.1.325 (Claude Code)";
 /// The program.
 pub fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(kind) = offspring::asked_for(&words) {
-        return offspring::live(kind);
+    if let Some(kind) = child_processes::parse_task(&words) {
+        return child_processes::run_task(kind);
     }
     if words.iter().any(|word| word == "--version" || word == "-v") {
         writeln!(std::io::stdout(), "{VERSION}").ok();
         return ExitCode::SUCCESS;
     }
-    signals::watch(move |scene| play::play(&words, &scene))
+    signals::run_with_signals(move |state| script_runner::run(&words, &state))
 }

@@ -24,7 +24,7 @@ pub struct Golden {
 }
 
 /// What becomes a golden journal.
-pub struct Draft<'d> {
+pub struct NewGolden<'d> {
     /// What it is about.
     pub name: &'d str,
     /// Its first line, without a sum.
@@ -36,14 +36,14 @@ pub struct Draft<'d> {
 }
 
 /// Where they lie.
-pub fn shelf() -> PathBuf {
+pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/journals/format-1")
 }
 
 /// All of them, by name.
 pub fn all() -> io::Result<Vec<Golden>> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(shelf())? {
+    for entry in fs::read_dir(directory())? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             all.push(Golden::named(&entry.file_name().to_string_lossy()));
@@ -56,7 +56,7 @@ pub fn all() -> io::Result<Vec<Golden>> {
 impl Golden {
     /// The one of that name, whether it exists or not.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), directory: shelf().join(name) }
+        Self { name: name.to_owned(), directory: directory().join(name) }
     }
 
     /// Whether it has been made.
@@ -92,23 +92,23 @@ impl Golden {
     }
 }
 
-impl Draft<'_> {
+impl NewGolden<'_> {
     /// Makes it, unless it exists already.
-    pub fn seal(&self) -> Result<(), String> {
+    pub fn write(&self) -> Result<(), String> {
         let golden = Golden::named(self.name);
         if golden.exists() {
             return Ok(());
         }
-        let unfinished = shelf().join(format!(".new-{}", self.name));
+        let unfinished = directory().join(format!(".new-{}", self.name));
         let new = Golden { name: self.name.to_owned(), directory: unfinished };
         let made = self.make(&new);
-        let made = made.and_then(|()| told(fs::rename(&new.directory, &golden.directory)));
+        let made = made.and_then(|()| with_text(fs::rename(&new.directory, &golden.directory)));
         fs::remove_dir_all(&new.directory).ok();
         made
     }
 
     fn make(&self, golden: &Golden) -> Result<(), String> {
-        told(fs::create_dir_all(&golden.directory))?;
+        with_text(fs::create_dir_all(&golden.directory))?;
         let journal = Journal::create(Arc::new(Files), &golden.journal(), &self.header);
         let mut journal = journal.map_err(|error| error.to_string())?;
         let mut named = BTreeSet::new();
@@ -118,7 +118,7 @@ impl Draft<'_> {
             blobs_of(&json, &mut named);
         }
         if !named.is_empty() {
-            told(fs::create_dir(golden.directory.join("blobs")))?;
+            with_text(fs::create_dir(golden.directory.join("blobs")))?;
         }
         for hash in named {
             let stored = golden.blobs().put(&(self.blob)(&hash)?);
@@ -128,11 +128,11 @@ impl Draft<'_> {
         }
         let run = serde_json::to_string_pretty(&golden.applied()?);
         let run = run.map_err(|error| error.to_string())? + "\n";
-        told(fs::write(golden.directory.join("run.json"), run))
+        with_text(fs::write(golden.directory.join("run.json"), run))
     }
 }
 
-fn told<T>(done: io::Result<T>) -> Result<T, String> {
+fn with_text<T>(done: io::Result<T>) -> Result<T, String> {
     done.map_err(|error| error.to_string())
 }
 

@@ -8,12 +8,12 @@ pub mod dice;
 pub mod fake_claude;
 pub mod journals;
 pub mod model;
+#[cfg(target_os = "linux")]
+pub mod ptrace;
 pub mod reference;
 pub mod sim;
 pub mod step_trace;
 pub mod steps;
-#[cfg(target_os = "linux")]
-pub mod strike;
 pub mod sweep;
 pub mod tally;
 pub mod violation;

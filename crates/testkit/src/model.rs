@@ -20,7 +20,7 @@
 //! | `again` | what follows is played instead when the conversation held the same lines before: a turn that is continued |
 //!
 //! The lines of an agent step stand in the `instructions` of its message. A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
-//! why. Every request is recorded ([`Seen`]); the [`Weather`] is not the model's, and may change at
+//! why. Every request is recorded ([`RecordedRequest`]); the [`NetworkState`] is not the model's, and may change at
 //! any time.
 
 mod answer;
@@ -30,18 +30,18 @@ mod directive;
 mod event;
 mod http;
 mod messages;
+mod network;
 mod record;
 mod reply;
 mod responses;
 mod script;
 mod server;
-mod weather;
 
 pub use api::Api;
-pub use conversation::{Role, Said};
-pub use record::{Fate, Seen};
-pub use reply::{Failure, USUAL};
-pub use weather::{Span, Weather};
+pub use conversation::{ConversationItem, Role};
+pub use network::{FaultDuration, NetworkState};
+pub use record::{RecordedRequest, RequestOutcome};
+pub use reply::{DEFAULT_USAGE, Failure};
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -55,7 +55,7 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 use tokio::sync::mpsc;
 
-use record::Record;
+use record::RequestLog;
 use server::{Change, Shared};
 
 /// How a model is served.
@@ -72,7 +72,7 @@ pub struct Settings {
 /// A model that is served until this is dropped.
 pub struct Model {
     address: SocketAddr,
-    record: Record,
+    record: RequestLog,
     /// None while it is dropped.
     changes: Option<mpsc::UnboundedSender<Change>>,
     thread: Option<JoinHandle<()>>,
@@ -81,9 +81,9 @@ pub struct Model {
 impl Model {
     /// Serves a model; it listens when this returns.
     pub fn start(settings: Settings) -> io::Result<Self> {
-        let record = Record::new(settings.log);
-        let weather = Mutex::new(Weather::Calm);
-        let shared = Arc::new(Shared { weather, record: record.clone(), gates: settings.gates });
+        let record = RequestLog::new(settings.log);
+        let network = Mutex::new(NetworkState::Normal);
+        let shared = Arc::new(Shared { network, record: record.clone(), gates: settings.gates });
         let (changes, received) = mpsc::unbounded_channel();
         let (address, thread) = server::start(settings.port, shared, received)?;
         Ok(Self { address, record, changes: Some(changes), thread: Some(thread) })
@@ -100,16 +100,16 @@ impl Model {
     }
 
     /// Sets the weather; it holds for every request that arrives after this returns.
-    pub fn set_weather(&self, weather: Weather) -> io::Result<()> {
+    pub fn set_network(&self, network: NetworkState) -> io::Result<()> {
         let gone = || io::Error::other("the model is not served any more");
-        let (told, set) = std::sync::mpsc::channel();
+        let (done, set) = std::sync::mpsc::channel();
         let changes = self.changes.as_ref().ok_or_else(gone)?;
-        changes.send((weather, told)).map_err(|_| gone())?;
+        changes.send((network, done)).map_err(|_| gone())?;
         set.recv().map_err(|_| gone())?
     }
 
     /// Every request so far, in the order in which they arrived.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.record.all()
     }
 

@@ -57,9 +57,9 @@ mod tests;
 mod workflow;
 
 pub use history::{Failure, Fault, History, Line, Plan, TurnName, VisitName};
-pub use interpret::{Endless, interpret};
+pub use interpret::{AttemptLimit, interpret};
 pub use raymond_core::protocol::Source;
 pub use read::{Reading, Tag, read};
 pub use workflow::{
-    Allowed, Answer, Attempt, Outcome, Policy, Prompt, Settings, State, Trouble, Workflow,
+    Allowed, Answer, Attempt, FailureKind, Outcome, Policy, Prompt, Settings, State, Workflow,
 };

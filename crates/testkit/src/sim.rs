@@ -5,23 +5,23 @@
 //! compares the run with books of its own. A failing seed prints the one line that repeats it.
 
 pub mod auditor;
-pub mod author;
-pub mod bill;
-pub mod cast;
+pub mod client_cost;
 pub mod clients;
 pub mod coverage;
-pub mod disturber;
+pub mod drive;
+pub mod fault_plan;
 pub mod history;
 pub mod host;
 pub mod observer;
+pub mod outages;
 pub mod outcome;
-pub mod passage;
-pub mod plan;
-pub mod reality;
+pub mod random_agents;
+pub mod random_faults;
+pub mod random_workflow;
+pub mod reply;
 pub mod scenario;
-pub mod speech;
-pub mod story;
-pub mod weather;
+pub mod trace;
+pub mod world;
 
 pub use coverage::Coverage;
-pub use scenario::{machine, simulate, tell};
+pub use scenario::{machine, simulate, simulate_with_trace};

@@ -13,18 +13,18 @@ use crate::violation::Violation;
 
 /// How a program ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ran {
+pub enum ProgramResult {
     /// Well.
-    Well(Json),
+    Succeeded(Json),
     /// Badly, and another attempt may help.
-    Badly(Json),
+    Failed(Json),
     /// Its inputs are not what they must be: nothing was run.
-    NotAtAll(Json),
+    NotRun(Json),
 }
 
 /// What was done, by whichever interpreter.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct StepTrace {
     /// Programs that ran: key, attempt and call.
     pub ran: BTreeSet<String>,
     /// Questions that were asked: key, attempt, prompt and input.
@@ -37,12 +37,12 @@ pub struct Told {
     pub failures: Vec<(String, String)>,
     /// Whether iterations at the same time failed inside an iteration whose failure is collected: how
     /// far the others come, and what is seen of them afterwards, is not said.
-    pub vague: bool,
+    pub is_indeterminate: bool,
 }
 
 /// What a run came to, beside what was run and asked.
-pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
-    let (mut told, none) = (Told::default(), StepsState::default());
+pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
+    let (mut trace, none) = (StepTrace::default(), StepsState::default());
     let flow = run.flow.as_deref().unwrap_or(&none);
     for (key, stored) in &flow.results {
         let mut json = stored.json().cloned().unwrap_or_default();
@@ -51,10 +51,10 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
             result.remove("message");
             result.remove("errors");
         }
-        told.results.insert(key.to_string(), json);
+        trace.results.insert(key.to_string(), json);
     }
     let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
-    told.attempts = attempts.collect();
+    trace.attempts = attempts.collect();
     let mut failures = BTreeMap::new();
     for agent in &run.failed {
         let status = run.agents.get(agent).map(|agent| &agent.status);
@@ -68,28 +68,28 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
         let step = key.step.to_string();
         failures.insert((place, step.clone()), (step, code.clone()));
     }
-    told.failures = failures.into_values().collect();
+    trace.failures = failures.into_values().collect();
     let completed = run.phase == Phase::Ended(Ending::Completed);
-    if completed != told.failures.is_empty() {
-        return Err(Violation(format!("{:?} with {:?}", run.phase, told.failures)));
+    if completed != trace.failures.is_empty() {
+        return Err(Violation(format!("{:?} with {:?}", run.phase, trace.failures)));
     }
-    Ok(told)
+    Ok(trace)
 }
 
 /// A program with everything that it is handed, in the words of the reference.
 pub(crate) fn call_of(call: &Call) -> Json {
-    let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
+    let mut trace = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
     match &call.program {
-        Renders::Shell(text) => told["shell"] = json!(text),
+        Renders::Shell(text) => trace["shell"] = json!(text),
         Renders::Cmd { cmd, args } => {
-            told["cmd"] = json!(cmd);
-            told["args"] = json!(args);
+            trace["cmd"] = json!(cmd);
+            trace["args"] = json!(args);
         }
     }
     if let Some(stdin) = &call.input {
-        told["stdin"] = stdin.clone();
+        trace["stdin"] = stdin.clone();
     }
-    told
+    trace
 }
 
 /// The question in a message.

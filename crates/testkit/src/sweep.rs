@@ -10,11 +10,11 @@ mod replies;
 
 use std::fmt;
 
-use crate::compare::same;
+use crate::compare::compare_histories;
+use crate::sim::drive::{FaultInjector, drive};
+use crate::sim::fault_plan::{MachineFault, Point};
 use crate::sim::history::History;
 use crate::sim::host::{Host, Seeds};
-use crate::sim::passage::{Guide, drive};
-use crate::sim::plan::{Point, Trouble};
 use crate::violation::Violation;
 
 pub use case::{Case, Strictness};
@@ -22,7 +22,7 @@ pub use corpus::corpus;
 
 /// What a sweep of one workflow did.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Tally {
+pub struct Counts {
     /// Port calls of the undisturbed run.
     pub calls: usize,
     /// Runs with one trouble.
@@ -33,123 +33,127 @@ pub struct Tally {
 
 /// A run that went wrong: what repeats it, and why.
 #[derive(Debug)]
-pub struct Failed {
+pub struct SweepFailure {
     /// Which one.
-    pub spot: Spot,
+    pub spec: RunSpec,
     /// What must never happen.
     pub violation: Violation,
 }
 
 /// One run of a sweep.
 #[derive(Debug, Clone, Copy)]
-pub struct Spot {
+pub struct RunSpec {
     /// The workflow.
     pub case: &'static str,
     /// The first trouble: at which call, and what.
-    pub first: Option<(usize, Trouble)>,
+    pub first: Option<(usize, MachineFault)>,
     /// The call of the recovery that goes wrong, too.
     pub second: Option<usize>,
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for RunSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.case)?;
-        if let Some((call, trouble)) = self.first {
-            write!(f, " {call} {}", trouble.name())?;
+        if let Some((call, fault)) = self.first {
+            write!(f, " {call} {}", fault.name())?;
         }
         self.second.iter().try_for_each(|call| write!(f, " {call}"))
     }
 }
 
 /// Sweeps a workflow. Of the crashes, one in `stride` is crashed again while it recovers.
-pub fn sweep(case: &Case, stride: usize) -> Result<Tally, Box<Failed>> {
-    let calm = Spot { case: case.name, first: None, second: None };
-    let undisturbed = run(case, calm).map_err(|violation| Failed { spot: calm, violation })?;
+pub fn sweep(case: &Case, stride: usize) -> Result<Counts, Box<SweepFailure>> {
+    let plain = RunSpec { case: case.name, first: None, second: None };
+    let undisturbed =
+        run(case, plain).map_err(|violation| SweepFailure { spec: plain, violation })?;
     let expected = &undisturbed.history;
-    let mut tally = Tally { calls: undisturbed.points.len(), ..Tally::default() };
+    let mut counts = Counts { calls: undisturbed.points.len(), ..Counts::default() };
     for (call, point) in undisturbed.points.iter().enumerate() {
-        let troubles = Trouble::ALL.into_iter().filter(|trouble| trouble.applies_to(*point));
-        for trouble in troubles {
-            let spot = Spot { first: Some((call, trouble)), ..calm };
-            tally.crashes += 1;
-            let recovery = check(case, spot, expected)?;
-            if !tally.crashes.is_multiple_of(stride) {
+        let faults = MachineFault::ALL.into_iter().filter(|fault| fault.applies_to(*point));
+        for fault in faults {
+            let spec = RunSpec { first: Some((call, fault)), ..plain };
+            counts.crashes += 1;
+            let recovery = check(case, spec, expected)?;
+            if !counts.crashes.is_multiple_of(stride) {
                 continue;
             }
             for second in 0..recovery.len() {
-                tally.recoveries += 1;
-                check(case, Spot { second: Some(second), ..spot }, expected)?;
+                counts.recoveries += 1;
+                check(case, RunSpec { second: Some(second), ..spec }, expected)?;
             }
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
 /// Runs a workflow undisturbed; the machine that it ran on.
 pub fn undisturbed(case: &Case) -> Result<Host, Violation> {
-    let (mut host, mut sweeper) = begin(case, Spot { case: case.name, first: None, second: None })?;
-    drive(&mut host, &mut sweeper)?;
+    let (mut host, mut faults) =
+        begin(case, RunSpec { case: case.name, first: None, second: None })?;
+    drive(&mut host, &mut faults)?;
     Ok(host)
 }
 
 /// Runs with trouble, and compares; the calls of the recovery.
-fn check(case: &Case, spot: Spot, expected: &History) -> Result<Vec<Point>, Box<Failed>> {
-    let ran = run(case, spot).and_then(|ran| {
-        same(&case.view(expected), &case.view(&ran.history))?;
+fn check(case: &Case, spec: RunSpec, expected: &History) -> Result<Vec<Point>, Box<SweepFailure>> {
+    let ran = run(case, spec).and_then(|ran| {
+        compare_histories(&case.comparable(expected), &case.comparable(&ran.history))?;
         Ok(ran.recovery)
     });
-    ran.map_err(|violation| Box::new(Failed { spot, violation }))
+    ran.map_err(|violation| Box::new(SweepFailure { spec, violation }))
 }
 
 /// Runs one spot of a sweep, and tells what happens in it.
-pub fn tell(case: &Case, spot: Spot) -> (Vec<String>, Result<(), Violation>) {
-    let calm = match run(case, Spot { first: None, second: None, ..spot }) {
-        Ok(calm) => calm,
+pub fn run_with_trace(case: &Case, spec: RunSpec) -> (Vec<String>, Result<(), Violation>) {
+    let plain = match run(case, RunSpec { first: None, second: None, ..spec }) {
+        Ok(plain) => plain,
         Err(violation) => return (Vec::new(), Err(violation)),
     };
-    let (mut host, mut sweeper) = match begin(case, spot) {
+    let (mut host, mut faults) = match begin(case, spec) {
         Ok(ready) => ready,
         Err(violation) => return (Vec::new(), Err(violation)),
     };
-    host.reality.borrow_mut().story.listen();
-    let driven = drive(&mut host, &mut sweeper);
-    let lines = host.reality.borrow_mut().story.lines();
-    let compared = driven
-        .and_then(|()| same(&case.view(&calm.history), &case.view(&host.history())).map(drop));
+    host.world.borrow_mut().trace.enable();
+    let driven = drive(&mut host, &mut faults);
+    let lines = host.world.borrow_mut().trace.take_lines();
+    let compared = driven.and_then(|()| {
+        compare_histories(&case.comparable(&plain.history), &case.comparable(&host.history()))
+            .map(drop)
+    });
     (lines, compared)
 }
 
-struct Ran {
+struct RunResult {
     history: History,
     points: Vec<Point>,
     recovery: Vec<Point>,
 }
 
-fn run(case: &Case, spot: Spot) -> Result<Ran, Violation> {
-    let (mut host, mut sweeper) = begin(case, spot)?;
-    drive(&mut host, &mut sweeper)?;
-    if spot.first.is_none() {
-        case.check_told(host.reality.borrow().turns_heard())?;
+fn run(case: &Case, spec: RunSpec) -> Result<RunResult, Violation> {
+    let (mut host, mut faults) = begin(case, spec)?;
+    drive(&mut host, &mut faults)?;
+    if spec.first.is_none() {
+        case.check_all_replies_used(host.world.borrow().finished_turns())?;
     }
-    let (history, points) = (host.history(), host.plan.points(0));
-    Ok(Ran { history, points, recovery: sweeper.recovery })
+    let (history, points) = (host.history(), host.faults.points(0));
+    Ok(RunResult { history, points, recovery: faults.recovery })
 }
 
-fn begin(case: &Case, spot: Spot) -> Result<(Host, Sweeper), Violation> {
-    let (call, trouble) = spot.first.unwrap_or((0, Trouble::Kill));
-    let mix = (call * 31 + trouble as usize * 7 + spot.second.unwrap_or(0)) as u64;
+fn begin(case: &Case, spec: RunSpec) -> Result<(Host, PlannedFaults), Violation> {
+    let (call, fault) = spec.first.unwrap_or((0, MachineFault::Kill));
+    let mix = (call * 31 + fault as usize * 7 + spec.second.unwrap_or(0)) as u64;
     let mut host = case.host(Seeds { world: 7, disk: mix })?;
-    if let Some((call, trouble)) = spot.first {
-        host.plan.arm(call as u64, trouble);
+    if let Some((call, fault)) = spec.first {
+        host.faults.arm(call as u64, fault);
     }
-    host.patience = case.patience;
-    let sweeper =
-        Sweeper { stop: case.stop, second: spot.second, begun: None, recovery: Vec::new() };
-    Ok((host, sweeper))
+    host.help_limits = case.help_limits;
+    let faults =
+        PlannedFaults { stop: case.stop, second: spec.second, begun: None, recovery: Vec::new() };
+    Ok((host, faults))
 }
 
 /// Stops the run where its case says so, and crashes its first recovery.
-struct Sweeper {
+struct PlannedFaults {
     stop: Option<usize>,
     second: Option<usize>,
     /// The call at which the first recovery begins.
@@ -157,11 +161,11 @@ struct Sweeper {
     recovery: Vec<Point>,
 }
 
-impl Guide for Sweeper {
-    fn interferes(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        let heard = host.reality.borrow().turns_heard();
-        let known = host.reality.borrow().last.keys.contains("stop");
-        if known || self.stop.is_none_or(|after| heard < after) {
+impl FaultInjector for PlannedFaults {
+    fn inject(&mut self, host: &mut Host) -> Result<bool, Violation> {
+        let finished = host.world.borrow().finished_turns();
+        let known = host.world.borrow().last.keys.contains("stop");
+        if known || self.stop.is_none_or(|after| finished < after) {
             return Ok(false);
         }
         host.stop(raymond_core::run::stop::StopMode::Now, "stop")?;
@@ -172,17 +176,17 @@ impl Guide for Sweeper {
         if host.downs != 1 || self.begun.is_some() {
             return;
         }
-        self.begun = Some(host.plan.calls());
+        self.begun = Some(host.faults.calls());
         if let Some(second) = self.second {
             // Power cuts and kills in turn: both can happen anywhere.
-            let trouble = if second % 2 == 0 { Trouble::PowerCut } else { Trouble::Kill };
-            host.plan.arm(second as u64, trouble);
+            let fault = if second % 2 == 0 { MachineFault::PowerCut } else { MachineFault::Kill };
+            host.faults.arm(second as u64, fault);
         }
     }
 
     fn after_boot(&mut self, host: &mut Host) {
         if let Some(begun) = self.begun.filter(|_| self.recovery.is_empty()) {
-            self.recovery = host.plan.points(begun);
+            self.recovery = host.faults.points(begun);
         }
     }
 }
@@ -199,8 +203,10 @@ mod tests {
         {
             let case = corpus().iter().find(|case| case.name == name).unwrap();
             match sweep(case, 97) {
-                Ok(tally) => assert!(tally.crashes > tally.calls && tally.recoveries > 0, "{name}"),
-                Err(failed) => panic!("simulate sweep {}: {}", failed.spot, failed.violation),
+                Ok(counts) => {
+                    assert!(counts.crashes > counts.calls && counts.recoveries > 0, "{name}")
+                }
+                Err(failed) => panic!("simulate sweep {}: {}", failed.spec, failed.violation),
             }
         }
     }
@@ -208,7 +214,7 @@ mod tests {
     #[test]
     fn every_workflow_of_the_corpus_says_all_it_has_to_say() {
         for case in corpus() {
-            let ran = run(case, Spot { case: case.name, first: None, second: None });
+            let ran = run(case, RunSpec { case: case.name, first: None, second: None });
             assert!(ran.is_ok_and(|ran| !ran.history.is_empty()), "{}", case.name);
         }
     }

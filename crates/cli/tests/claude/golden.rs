@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use raymond_store::disk::Files;
 use raymond_store::{Blobs, Journal};
-use raymond_testkit::journals::{Draft, Golden};
+use raymond_testkit::journals::{Golden, NewGolden};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn seal(name: &str, stage: &Stage) {
     let hidden = |line: &[u8]| stage.hidden(str::from_utf8(line).unwrap()).into_bytes();
     let bodies = read.lines.iter().map(|line| hidden(line.body)).collect();
     let blob = |hash: &str| blobs.get(hash).map_err(|error| error.to_string());
-    Draft { name, header: read.header, bodies, blob: &blob }.seal().unwrap();
+    NewGolden { name, header: read.header, bodies, blob: &blob }.write().unwrap();
 }
 
 #[test]

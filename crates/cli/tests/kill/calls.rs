@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use raymond_testkit::dice::Dice;
-use raymond_testkit::strike::{self, Call, Edge, Signal, Struck, Then};
+use raymond_testkit::ptrace::{self, Action, Call, Edge, FollowEnd, Signal};
 use raymond_testkit::tally;
 
 use crate::harness::{Output, Project, Running, until};
@@ -17,25 +17,25 @@ use crate::{cycles, seed};
 /// Follows a process that stands ready, and kills it at the first call that is the chosen one. It says
 /// at which; one that was never struck ends well.
 fn strike(running: Running, mut chosen: impl FnMut(&Call) -> bool) -> Option<Call> {
-    let at = |call: &Call| if chosen(call) { Then::Dies } else { Then::GoesOn };
+    let at = |call: &Call| if chosen(call) { Action::Kill } else { Action::Continue };
     let struck = follow(&running, at);
     let output = running.wait();
     match struck {
-        Struck::At(call) => {
+        FollowEnd::At(call) => {
             assert_eq!(output.status.code(), None, "it was killed {call}: {output:?}");
             tally::count("kill", &format!("kill -9 {} {}", call.edge, call.verb), 1);
             Some(call)
         }
-        Struck::Never => {
+        FollowEnd::Exited => {
             assert_eq!(output.code(), 0, "{output:?}");
             None
         }
     }
 }
 
-fn follow(running: &Running, at: impl FnMut(&Call) -> Then) -> Struck {
+fn follow(running: &Running, at: impl FnMut(&Call) -> Action) -> FollowEnd {
     let program = Path::new(env!("CARGO_BIN_EXE_raymond"));
-    strike::follow(running.pid(), program, at).unwrap()
+    ptrace::follow(running.pid(), program, at).unwrap()
 }
 
 /// The one that comes after so many others.
@@ -136,8 +136,8 @@ fn ends<S: Scene>(short: u64) {
         let scene = S::new();
         let running = scene.stands_ready();
         let mut chosen = after(place);
-        let gets = Then::Gets(Signal::SIGTERM);
-        let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
+        let gets = Action::Send(Signal::SIGTERM);
+        let struck = follow(&running, |call| if chosen(call) { gets } else { Action::Continue });
         println!("{place}: {struck:?}");
         let output = running.wait();
         // By its own handler, or before there was one; or too late.
@@ -160,14 +160,14 @@ fn owner_suspended_at_any_call_stays_owner() {
         let scene = States::new();
         let running = scene.stands_ready();
         let mut chosen = after(place);
-        let gets = Then::Gets(Signal::SIGSTOP);
-        let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
+        let gets = Action::Send(Signal::SIGSTOP);
+        let struck = follow(&running, |call| if chosen(call) { gets } else { Action::Continue });
         let intruder = scene.goes_on().wait();
         println!("{place}: {struck:?}, {:?}", intruder.status);
         // Before it took the lock, or after it gave it back, another process may continue.
         assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
         refused += u64::from(intruder.code() == 6);
-        if struck != Struck::Never {
+        if struck != FollowEnd::Exited {
             running.signal(rustix::process::Signal::CONT);
             tally::count("kill", "SIGSTOP at a call, then SIGCONT", 1);
         }
@@ -207,7 +207,7 @@ fn goes_on_after_a_stop(project: &Project) {
 
 /// `raymond` with these words, stopped before its first step.
 fn ready(project: &Project, words: &str) -> Running {
-    let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
+    let program = ptrace::stopped_command(env!("CARGO_BIN_EXE_raymond").as_ref());
     let all: Vec<&str> =
         program.iter().map(String::as_str).chain(words.split_whitespace()).collect();
     project.spawn(all[0], &all[1..])
@@ -232,7 +232,7 @@ fn second_starter_resumes_the_existing_run() {
             if is_it && other.is_none() {
                 other = Some(scene.goes_on().wait());
             }
-            Then::GoesOn
+            Action::Continue
         });
         assert_eq!(other.as_ref().map(Output::code), Some(code), "before {name}: {other:?}");
         assert_eq!(slow.wait().code(), 0);
@@ -266,16 +266,16 @@ fn asked_to_stop(
     project: &Project,
     owner: &Running,
     mut chosen: impl FnMut(&Call) -> bool,
-) -> (Struck, Running) {
+) -> (FollowEnd, Running) {
     let mut asker = None;
     let struck = follow(owner, |call| {
         if asker.is_none() {
             if call.verb == "spawn" && call.edge == Edge::After {
                 asker = Some(project.start("stop r"));
             }
-            return Then::GoesOn;
+            return Action::Continue;
         }
-        if chosen(call) { Then::Dies } else { Then::GoesOn }
+        if chosen(call) { Action::Kill } else { Action::Continue }
     });
     (struck, asker.unwrap())
 }
@@ -302,7 +302,7 @@ fn a_request_is_answered_once_wherever_the_owner_that_takes_it_is_killed() {
         owner.wait();
         let asked = asker.wait();
         assert_eq!(asked.code(), 0, "{asked:?}");
-        if let Struck::At(call) = struck {
+        if let FollowEnd::At(call) = struck {
             tally::count("kill", &format!("kill -9 {} {}", call.edge, call.verb), 1);
         }
         assert_eq!(project.events("r", "run_ended").len(), 1, "it was stopped once");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Running};
-use raymond_testkit::strike;
+use raymond_testkit::ptrace;
 
 pub(crate) use client::Client;
 pub(crate) use states::States;
@@ -72,7 +72,7 @@ pub(crate) trait Scene {
 
     /// The same, stopped before its first step: for whoever follows it.
     fn stands_ready(&self) -> Running {
-        let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
+        let program = ptrace::stopped_command(env!("CARGO_BIN_EXE_raymond").as_ref());
         let mut words: Vec<&str> = program.iter().map(String::as_str).collect();
         words.extend(self.words().split_whitespace());
         self.start(&words)

@@ -12,7 +12,7 @@ mod quota;
 
 use std::collections::BTreeMap;
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use serde_json::Value;
 
 use crate::harness::Output;
@@ -28,13 +28,15 @@ fn run(stage: &Stage, flags: &str) -> Output {
 }
 
 /// The thread by which the client asks.
-fn thread(seen: &Seen) -> &str {
+fn thread(seen: &RecordedRequest) -> &str {
     seen.header("thread-id").unwrap()
 }
 
 /// The first request of every turn.
-fn openings(stage: &Stage) -> Vec<Seen> {
-    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+fn openings(stage: &Stage) -> Vec<RecordedRequest> {
+    let opens = |seen: &RecordedRequest| {
+        seen.conversation.last().is_some_and(|said| said.role == Role::User)
+    };
     let mut requests = stage.requests();
     requests.retain(opens);
     // The client may try a request again.
@@ -51,7 +53,7 @@ fn told(stage: &Stage) -> Vec<String> {
     let openings = openings(stage);
     assert_eq!(started.len(), openings.len(), "turns and what they asked first: {started:#?}");
     let mut letters = BTreeMap::new();
-    let line = |(started, seen): (&Value, &Seen)| {
+    let line = |(started, seen): (&Value, &RecordedRequest)| {
         let mut letter = |thread: &str| {
             let next = char::from(b'A' + u8::try_from(letters.len()).unwrap());
             *letters.entry(thread.to_owned()).or_insert(next)

@@ -1,6 +1,6 @@
 //! Every transition: which session its turn gets, and what the model sees there.
 
-use raymond_testkit::model::{Fate, Role, Said, USUAL};
+use raymond_testkit::model::{ConversationItem, DEFAULT_USAGE, RequestOutcome, Role};
 use serde_json::json;
 
 use crate::harness::until;
@@ -72,16 +72,17 @@ fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
     let requests = stage.requests();
     let back = requests.last().unwrap();
     let expected = [
-        Said::new(Role::User, stage.project.read("wf/START.md")),
-        Said::new(Role::Assistant, "<call return='BACK'>SUB</call>"),
-        Said::new(Role::User, "BACK\ngot found\nmodel: say <result>found!</result>\n"),
+        ConversationItem::new(Role::User, stage.project.read("wf/START.md")),
+        ConversationItem::new(Role::Assistant, "<call return='BACK'>SUB</call>"),
+        ConversationItem::new(Role::User, "BACK\ngot found\nmodel: say <result>found!</result>\n"),
     ];
     assert_eq!(back.conversation, expected);
-    let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
+    let zebra =
+        |seen: &raymond_testkit::model::RecordedRequest| seen.body.to_string().contains("zebra");
     let callee = requests.iter().map(zebra).collect::<Vec<_>>();
     assert_eq!(callee, [false, true, true, true, false], "of all that the client sent");
     let done = requests[3].conversation.iter().find(|said| said.role == Role::Outcome);
-    assert_eq!(done, Some(&Said::new(Role::Outcome, "tool of the zebra")));
+    assert_eq!(done, Some(&ConversationItem::new(Role::Outcome, "tool of the zebra")));
 }
 
 #[test]
@@ -182,7 +183,7 @@ fn four_agents_work_at_the_same_time_and_share_nothing() {
     for gate in ["gate1", "gate2", "gate3", "gate4"] {
         stage.reaches(gate);
     }
-    let open = stage.requests().iter().filter(|seen| seen.fate == Fate::Open).count();
+    let open = stage.requests().iter().filter(|seen| seen.outcome == RequestOutcome::Open).count();
     assert_eq!((open, stage.requests().len()), (4, 5), "all four are being answered");
     // In an order that is not theirs.
     for gate in ["gate3", "gate1", "gate4", "gate2"] {
@@ -217,7 +218,9 @@ fn four_agents_work_at_the_same_time_and_share_nothing() {
         "main": "parent", "main_w1": "worker 1", "main_w2": "worker 2", "main_w3": "worker 3",
     });
     assert_eq!(stage.project.state("r")["results"], results);
-    assert!(stage.requests().iter().all(|seen| seen.fate == Fate::Answered(USUAL)));
+    assert!(
+        stage.requests().iter().all(|seen| seen.outcome == RequestOutcome::Answered(DEFAULT_USAGE))
+    );
     assert_eq!(stage.spent(), stage.billed());
     until("nothing is left", || stage.processes().is_empty());
 }

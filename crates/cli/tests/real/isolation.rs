@@ -1,6 +1,6 @@
 //! The clients are the pinned ones, and nothing but this machine is reached.
 
-use raymond_testkit::model::{Api, Role, Said};
+use raymond_testkit::model::{Api, ConversationItem, Role};
 
 use crate::clients;
 use crate::stage::Stage;
@@ -31,7 +31,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
     let requests = stage.model.requests();
     let [request] = requests.as_slice() else { panic!("one request: {requests:#?}") };
     assert_eq!(request.api, Api::Messages);
-    assert_eq!(request.conversation, [Said::new(Role::User, prompt)]);
+    assert_eq!(request.conversation, [ConversationItem::new(Role::User, prompt)]);
     assert_eq!(request.header("x-api-key"), Some("sk-not-a-key"));
     assert!(request.tools.iter().any(|tool| tool == "Bash"), "{:?}", request.tools);
     assert!(request.is_answered());

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use raymond_testkit::model::{Api, Role, Seen};
+use raymond_testkit::model::{Api, RecordedRequest, Role};
 
 use crate::shown;
 use crate::stage::{RUN, Stage};
 
 /// Who asked, in which conversation, and what the model was shown; one line per turn.
 fn told(stage: &Stage) -> Vec<(Api, String, String)> {
-    let line = |seen: Seen| {
+    let line = |seen: RecordedRequest| {
         let words = shown::conversation(&seen.conversation);
         (seen.api, place(&seen), words)
     };
@@ -18,13 +18,15 @@ fn told(stage: &Stage) -> Vec<(Api, String, String)> {
 }
 
 /// The first request of every turn.
-fn openings(stage: &Stage) -> Vec<Seen> {
-    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+fn openings(stage: &Stage) -> Vec<RecordedRequest> {
+    let opens = |seen: &RecordedRequest| {
+        seen.conversation.last().is_some_and(|said| said.role == Role::User)
+    };
     stage.requests().into_iter().filter(opens).collect()
 }
 
 /// The conversation that a request continues in.
-fn place(seen: &Seen) -> String {
+fn place(seen: &RecordedRequest) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
@@ -96,7 +98,7 @@ fn claude_calls_codex_and_keeps_its_conversation() {
     ];
     assert_eq!(words, expected);
 
-    let zebra = |seen: &Seen| seen.body.to_string().contains("zebra");
+    let zebra = |seen: &RecordedRequest| seen.body.to_string().contains("zebra");
     let of_claude = stage.requests().into_iter().filter(|seen| seen.api == Api::Messages);
     assert!(!of_claude.into_iter().any(|seen| zebra(&seen)), "only the result came back");
     assert_eq!(stage.spent(), stage.billed(), "what both models took is what was paid");
@@ -116,7 +118,7 @@ model: then
 model: say <result>leap.sh knows the centuries now</result>"#;
 
 /// Who asked, how many prompts its conversation has, and what the last of them quotes.
-fn handed_over(seen: &Seen) -> (Api, usize, &str) {
+fn handed_over(seen: &RecordedRequest) -> (Api, usize, &str) {
     let prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
     let last = prompts.clone().next_back().map(|said| said.text.lines());
     let quoted = last.and_then(|mut lines| lines.find(|line| line.starts_with("> ")));

@@ -1,7 +1,7 @@
 //! Costs of turns, caps, and runs over budget.
 
 use raymond_core::prices::Prices;
-use raymond_testkit::model::Seen;
+use raymond_testkit::model::RecordedRequest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
 }
 
 /// What a request cost, in micro-dollars.
-fn cost(seen: &Seen) -> u64 {
+fn cost(seen: &RecordedRequest) -> u64 {
     Prices::default().estimate(&seen.model, &seen.usage()).unwrap().0
 }
 

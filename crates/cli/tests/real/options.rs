@@ -1,6 +1,6 @@
 //! Options of a state reach the model or the tools.
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -41,7 +41,7 @@ fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversati
 }
 
 /// The model, the effort, and which of the sentences `Be a …` the system prompt has.
-fn asked(seen: &Seen) -> (&str, &str, Vec<&str>) {
+fn asked(seen: &RecordedRequest) -> (&str, &str, Vec<&str>) {
     let told = ["start", "next", "callee"].into_iter();
     let told = told.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();
     (&seen.model, seen.body["output_config"]["effort"].as_str().unwrap_or_default(), told)

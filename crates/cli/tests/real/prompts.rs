@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use raymond_testkit::model::{Role, Said};
+use raymond_testkit::model::{ConversationItem, Role};
 
 use crate::harness::until;
 use crate::stage::{RUN, Stage};
@@ -35,9 +35,9 @@ fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_templat
     let [_, last] = &stage.requests()[..] else { panic!("two requests: {:?}", stage.told()) };
     let called = "<function return=\"NEXT\">MAKE</function>";
     let expected = [
-        Said::new(Role::User, first),
-        Said::new(Role::Assistant, called),
-        Said::new(Role::User, second),
+        ConversationItem::new(Role::User, first),
+        ConversationItem::new(Role::Assistant, called),
+        ConversationItem::new(Role::User, second),
     ];
     // They are too long to be printed.
     assert_eq!(last.conversation.len(), 3);
@@ -66,7 +66,7 @@ fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
     assert_eq!(stage.told(), ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]);
     let requests = stage.requests();
     let outcome = &requests[1].conversation[3];
-    assert_eq!(*outcome, Said::new(Role::Outcome, "<goto>WRONG</goto>"));
+    assert_eq!(*outcome, ConversationItem::new(Role::Outcome, "<goto>WRONG</goto>"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_testkit::model::{Role, Said, Seen};
+use raymond_testkit::model::{ConversationItem, RecordedRequest, Role};
 use serde_json::Value;
 
 /// One line per turn: `new A | START`, `resume A | START, <goto>NEXT</goto>, NEXT`,
@@ -12,12 +12,14 @@ use serde_json::Value;
 /// shown by the client in that very session; both must go together, turn by turn. Of a prompt the
 /// first line is shown (`again X` after a notice), of a tool call the name.
 #[track_caller]
-pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
-    let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
-    let requests: Vec<&Seen> = requests.iter().filter(opens).collect();
+pub(crate) fn told(plans: &[Value], requests: &[RecordedRequest]) -> Vec<String> {
+    let opens = |seen: &&RecordedRequest| {
+        seen.conversation.last().is_some_and(|said| said.role == Role::User)
+    };
+    let requests: Vec<&RecordedRequest> = requests.iter().filter(opens).collect();
     assert_eq!(plans.len(), requests.len(), "turns and what they asked first: {plans:#?}");
     let mut letters = Letters::default();
-    let line = |(plan, seen): (&Value, &&Seen)| {
+    let line = |(plan, seen): (&Value, &&RecordedRequest)| {
         let (session, plan) = letters.plan(plan);
         assert_eq!(session, self::session(seen), "the session that was chosen is not used");
         format!("{plan} | {}", conversation(&seen.conversation))
@@ -26,8 +28,8 @@ pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
 }
 
 /// What was said, as one line.
-pub(crate) fn conversation(said: &[Said]) -> String {
-    let entry = |said: &Said| match said.role {
+pub(crate) fn conversation(said: &[ConversationItem]) -> String {
+    let entry = |said: &ConversationItem| match said.role {
         Role::User => label(&said.text),
         Role::Assistant => said.text.clone(),
         Role::Call => said.text.split(' ').next().unwrap_or_default().to_owned(),
@@ -37,12 +39,12 @@ pub(crate) fn conversation(said: &[Said]) -> String {
 }
 
 /// The id of the session that asked.
-pub(crate) fn session(seen: &Seen) -> &str {
+pub(crate) fn session(seen: &RecordedRequest) -> &str {
     seen.header("x-claude-code-session-id").unwrap_or_default()
 }
 
 /// The prompt that is being answered.
-pub(crate) fn prompt(seen: &Seen) -> String {
+pub(crate) fn prompt(seen: &RecordedRequest) -> String {
     let last = seen.conversation.iter().rfind(|said| said.role == Role::User);
     last.map(|said| label(&said.text)).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond_core::prices::Prices;
-use raymond_testkit::model::{Model, Seen, Settings};
+use raymond_testkit::model::{Model, RecordedRequest, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -155,7 +155,7 @@ impl Stage {
     }
 
     /// Every request to the model, in order.
-    pub(crate) fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         let requests = self.model.requests().into_iter();
         requests.filter(|seen| seen.api.is_of_a_model()).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use rustix::process::getuid;
 
 use crate::stage::Stage;
@@ -30,7 +30,7 @@ fn has(stage: &Stage, file: &str) -> bool {
 }
 
 /// What the model was told of its tools, in every request.
-fn outcomes(seen: &Seen) -> Vec<&str> {
+fn outcomes(seen: &RecordedRequest) -> Vec<&str> {
     let outcomes = seen.conversation.iter().filter(|said| said.role == Role::Outcome);
     outcomes.map(|said| said.text.as_str()).collect()
 }

@@ -42,8 +42,8 @@ pub(super) enum Directive {
     Line(usize),
     Raw(String),
     Stderr(String),
-    Offspring(Offspring),
-    Ignore(Ignored),
+    ChildKind(ChildKind),
+    Ignore(CatchableSignal),
     Half,
     NoResult,
     Kill,
@@ -62,7 +62,7 @@ pub(super) enum Hang {
 
 /// A process that stays behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offspring {
+pub(super) enum ChildKind {
     Grandchild,
     Daemon,
     BareDaemon,
@@ -70,7 +70,7 @@ pub(super) enum Offspring {
 
 /// A signal that can be ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ignored {
+pub(super) enum CatchableSignal {
     Int,
     Term,
     Hup,
@@ -88,7 +88,7 @@ enum When {
 
 /// Which lines a message plays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct PromptLines {
     /// The lines, as they were written: they are what is counted.
     pub(super) lines: String,
     /// None when the message has lines of its own; else which message without any it is, from 1.
@@ -96,23 +96,23 @@ pub(super) struct Part {
 }
 
 /// The lines that the last message of a conversation plays.
-pub(super) fn part(history: &[Message]) -> Part {
+pub(super) fn prompt_lines(history: &[Message]) -> PromptLines {
     let asked = history.iter().rev().filter(|message| message.role == Role::User);
     for (silent, message) in (0..).zip(asked) {
         let lines: Vec<&str> = message.text.lines().map(str::trim).filter(is_directive).collect();
         if !lines.is_empty() {
             let reminder = (silent > 0).then_some(silent);
-            return Part { lines: lines.join("\n"), reminder };
+            return PromptLines { lines: lines.join("\n"), reminder };
         }
     }
-    Part { lines: String::new(), reminder: None }
+    PromptLines { lines: String::new(), reminder: None }
 }
 
 fn is_directive(line: &&str) -> bool {
     line.strip_prefix("fake").is_some_and(|rest| rest.starts_with([':', '[']))
 }
 
-impl Part {
+impl PromptLines {
     /// What is played the `time`-th time; the message names a line that cannot be read.
     pub(super) fn script(&self, time: u32) -> Result<Vec<Directive>, String> {
         let mut script = Vec::new();
@@ -192,13 +192,13 @@ fn read(text: &str) -> Option<Directive> {
         "raw" => Directive::Raw(rest.to_owned()),
         "not-json" => Directive::Raw("this line is not JSON".to_owned()),
         "stderr" => Directive::Stderr(unescaped()),
-        "grandchild" => Directive::Offspring(Offspring::Grandchild),
-        "daemon" => Directive::Offspring(Offspring::Daemon),
-        "bare-daemon" => Directive::Offspring(Offspring::BareDaemon),
+        "grandchild" => Directive::ChildKind(ChildKind::Grandchild),
+        "daemon" => Directive::ChildKind(ChildKind::Daemon),
+        "bare-daemon" => Directive::ChildKind(ChildKind::BareDaemon),
         "ignore" => Directive::Ignore(match rest {
-            "INT" => Ignored::Int,
-            "TERM" => Ignored::Term,
-            "HUP" => Ignored::Hup,
+            "INT" => CatchableSignal::Int,
+            "TERM" => CatchableSignal::Term,
+            "HUP" => CatchableSignal::Hup,
             _ => return None,
         }),
         "half" => Directive::Half,

@@ -120,7 +120,7 @@ impl Sessions {
     }
 
     /// Remembers an invocation, in one write.
-    pub(super) fn remember(&self, invocation: &Invocation) -> io::Result<()> {
+    pub(super) fn append(&self, invocation: &Invocation) -> io::Result<()> {
         let mut line = serde_json::to_vec(invocation)?;
         line.push(b'\n');
         let path = invocation::file(&self.root);

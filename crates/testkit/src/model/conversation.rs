@@ -21,21 +21,21 @@ pub enum Role {
 
 /// One entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct ConversationItem {
     /// Who speaks.
     pub role: Role,
     /// What is said.
     pub text: String,
 }
 
-impl Said {
+impl ConversationItem {
     /// An entry.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self { role, text: text.into() }
     }
 
     /// Whether the model said it.
-    pub(super) const fn is_of_the_model(&self) -> bool {
+    pub(super) const fn is_from_model(&self) -> bool {
         match self.role {
             Role::Assistant | Role::Call => true,
             Role::User | Role::Outcome => false,
@@ -45,10 +45,10 @@ impl Said {
 
 /// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     pub(super) model: String,
     pub(super) system: String,
-    pub(super) conversation: Vec<Said>,
+    pub(super) conversation: Vec<ConversationItem>,
     pub(super) tools: Vec<String>,
     pub(super) form: Form,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use raymond_core::prices::Usage;
 use serde_json::Value;
 
-use super::reply::{Failure, USUAL};
+use super::reply::{DEFAULT_USAGE, Failure};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Directive {
@@ -86,7 +86,7 @@ fn tool(rest: &str) -> Result<Directive, String> {
 }
 
 fn usage(rest: &str) -> Result<Usage, String> {
-    let mut usage = USUAL;
+    let mut usage = DEFAULT_USAGE;
     for entry in rest.split_whitespace() {
         let unreadable = || {
             format!("{entry:?} is not a number of input, output, cache_read or cache_write tokens")
@@ -117,14 +117,14 @@ fn error(rest: &str) -> Result<Failure, String> {
     for entry in entries {
         let (name, value) = entry.split_once('=').ok_or_else(|| format!("{entry:?} has no ="))?;
         failure = match (name, name.strip_prefix("header:")) {
-            ("type", _) => failure.of_kind(value),
-            ("retry-after", _) => failure.with(name, value),
-            (_, Some(header)) => failure.with(header, value),
+            ("type", _) => failure.with_kind(value),
+            ("retry-after", _) => failure.with_header(name, value),
+            (_, Some(header)) => failure.with_header(header, value),
             _ => return Err(format!("there is no {name:?} of an error")),
         };
     }
     Ok(match message {
-        Some(message) => failure.saying(message.trim()),
+        Some(message) => failure.with_message(message.trim()),
         None => failure,
     })
 }

@@ -12,7 +12,7 @@ pub(super) struct Event {
 /// What tells one reply from the others: derived from the request, so that the same request always
 /// gets the same reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ReplyId {
     /// Sixteen hexadecimal digits.
     pub(super) id: String,
     pub(super) model: String,

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-const HEAD: usize = 64 * 1024;
-const BODY: usize = 64 * 1024 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Connection {
             if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
                 break end;
             }
-            if self.ahead.len() > HEAD {
+            if self.ahead.len() > MAX_HEAD_BYTES {
                 return Err(malformed("a head without an end"));
             }
             if self.more().await? == 0 {
@@ -78,7 +78,7 @@ impl Connection {
     }
 
     /// A reply with a body of a known length.
-    pub(super) async fn whole(&mut self, reply: &Whole<'_>) -> io::Result<()> {
+    pub(super) async fn whole(&mut self, reply: &WholeReply<'_>) -> io::Result<()> {
         let body = reply.body.to_string();
         let mut head = format!("HTTP/1.1 {} -\r\n", reply.status);
         let length = body.len().to_string();
@@ -88,12 +88,12 @@ impl Connection {
             write!(head, "{name}: {value}\r\n").map_err(io::Error::other)?;
         }
         head.push_str("\r\n");
-        if reply.part != Part::Head {
+        if reply.part != SentPart::Head {
             head.push_str(&body);
         }
         let sent = match reply.part {
-            Part::Half => &head.as_bytes()[..head.len() - body.len() / 2],
-            Part::All | Part::Head => head.as_bytes(),
+            SentPart::Half => &head.as_bytes()[..head.len() - body.len() / 2],
+            SentPart::All | SentPart::Head => head.as_bytes(),
         };
         self.stream.write_all(sent).await
     }
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     async fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
-        if length > BODY {
+        if length > MAX_BODY_BYTES {
             return Err(malformed("a body that is too long"));
         }
         while self.ahead.len() < length {
@@ -135,7 +135,7 @@ impl Connection {
                 let line: Vec<u8> = self.ahead.drain(..end + 2).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            if self.ahead.len() > HEAD || self.more().await? == 0 {
+            if self.ahead.len() > MAX_HEAD_BYTES || self.more().await? == 0 {
                 return Err(malformed("a chunk without a length"));
             }
         }
@@ -147,7 +147,7 @@ impl Connection {
             let line = self.line().await?;
             let length = usize::from_str_radix(line.split(';').next().unwrap_or_default(), 16);
             let length = length.map_err(|_| malformed("a chunk without a length"))?;
-            if length > BODY - body.len() {
+            if length > MAX_BODY_BYTES - body.len() {
                 return Err(malformed("a body that is too long"));
             }
             body.extend(self.bytes(length).await?);
@@ -160,18 +160,18 @@ impl Connection {
 }
 
 /// A reply that is one JSON value.
-pub(super) struct Whole<'a> {
+pub(super) struct WholeReply<'a> {
     pub(super) status: u16,
     pub(super) headers: &'a [(String, String)],
     pub(super) body: &'a Value,
-    pub(super) part: Part,
+    pub(super) part: SentPart,
 }
 
 /// How much of a reply is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SentPart {
     All,
-    /// To `HEAD`.
+    /// To `MAX_HEAD_BYTES`.
     Head,
     /// The connection breaks in the middle.
     Half,

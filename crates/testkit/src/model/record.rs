@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::api::Api;
-use super::conversation::Said;
+use super::conversation::ConversationItem;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Seen {
+pub struct RecordedRequest {
     /// Its place among all requests, from 0.
     pub index: usize,
     /// What was asked for.
@@ -31,17 +31,17 @@ pub struct Seen {
     /// What the client tells the model about itself and its surroundings.
     pub system: String,
     /// What the model was shown.
-    pub conversation: Vec<Said>,
+    pub conversation: Vec<ConversationItem>,
     /// The tools that the model may call.
     pub tools: Vec<String>,
     /// How it was answered.
-    pub fate: Fate,
+    pub outcome: RequestOutcome,
 }
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum RequestOutcome {
     /// It is being answered.
     Open,
     /// A message was delivered to its end, and cost this.
@@ -52,7 +52,7 @@ pub enum Fate {
     Broken,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// A header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
@@ -61,46 +61,48 @@ impl Seen {
 
     /// What the reply cost; nothing when there was none.
     pub fn usage(&self) -> Usage {
-        match self.fate {
-            Fate::Answered(usage) => usage,
-            Fate::Open | Fate::Status(_) | Fate::Broken => Usage::default(),
+        match self.outcome {
+            RequestOutcome::Answered(usage) => usage,
+            RequestOutcome::Open | RequestOutcome::Status(_) | RequestOutcome::Broken => {
+                Usage::default()
+            }
         }
     }
 
     /// Whether a message was delivered to its end.
     pub const fn is_answered(&self) -> bool {
-        matches!(self.fate, Fate::Answered(_))
+        matches!(self.outcome, RequestOutcome::Answered(_))
     }
 }
 
 /// The list, and a file that gets every request once it is answered.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Record {
-    seen: Arc<Mutex<Vec<Seen>>>,
+pub(super) struct RequestLog {
+    seen: Arc<Mutex<Vec<RecordedRequest>>>,
     log: Option<Arc<File>>,
 }
 
-impl Record {
+impl RequestLog {
     pub(super) fn new(log: Option<File>) -> Self {
         Self { seen: Arc::default(), log: log.map(Arc::new) }
     }
 
-    pub(super) fn all(&self) -> Vec<Seen> {
+    pub(super) fn all(&self) -> Vec<RecordedRequest> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Keeps a request; whatever holds the entry must say what became of it.
-    pub(super) fn enter(&self, mut seen: Seen) -> Entry {
+    pub(super) fn enter(&self, mut seen: RecordedRequest) -> Entry {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let index = all.len();
         seen.index = index;
         all.push(seen);
-        Entry { record: self.clone(), index, fate: Fate::Broken }
+        Entry { record: self.clone(), index, outcome: RequestOutcome::Broken }
     }
 
-    fn set(&self, index: usize, fate: Fate) {
+    fn set(&self, index: usize, outcome: RequestOutcome) {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        all[index].fate = fate;
+        all[index].outcome = outcome;
     }
 
     fn log(&self, index: usize) {
@@ -115,22 +117,22 @@ impl Record {
 /// A request that is being answered. Dropped without a word, its connection broke.
 #[derive(Debug)]
 pub(super) struct Entry {
-    record: Record,
+    record: RequestLog,
     index: usize,
-    fate: Fate,
+    outcome: RequestOutcome,
 }
 
 impl Entry {
     /// Says what becomes of the request. A client that has its reply must find this done.
-    pub(super) fn settle(&mut self, fate: Fate) {
-        self.fate = fate;
-        self.record.set(self.index, fate);
+    pub(super) fn settle(&mut self, outcome: RequestOutcome) {
+        self.outcome = outcome;
+        self.record.set(self.index, outcome);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.record.set(self.index, self.fate);
+        self.record.set(self.index, self.outcome);
         self.record.log(self.index);
     }
 }

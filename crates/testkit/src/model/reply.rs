@@ -6,14 +6,14 @@ use raymond_core::prices::Usage;
 use serde_json::Value;
 
 /// What a message costs when the script does not say.
-pub const USUAL: Usage = Usage { input: 1000, output: 100, cache_write: 0, cache_read: 0 };
+pub const DEFAULT_USAGE: Usage = Usage { input: 1000, output: 100, cache_write: 0, cache_read: 0 };
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
     /// What comes before it, in order.
     pub(super) pauses: Vec<Pause>,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 /// What a reply waits for.
@@ -25,8 +25,8 @@ pub(super) enum Pause {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Act {
-    Speak(Message),
+pub(super) enum Action {
+    Send(Message),
     Fail(Failure),
     /// The connection is closed without a byte.
     Drop,
@@ -38,7 +38,7 @@ pub(super) enum Act {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Message {
     pub(super) blocks: Vec<Block>,
-    pub(super) stop: Stop,
+    pub(super) stop: StopReason,
     pub(super) usage: Usage,
     /// After so many events the connection is closed.
     pub(super) cut: Option<usize>,
@@ -52,7 +52,7 @@ pub(super) enum Block {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     Ended,
     Tool,
     Refused,
@@ -80,21 +80,21 @@ impl Failure {
 
     /// The same, with one more header.
     #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// The same, with another word for it.
     #[must_use]
-    pub fn of_kind(mut self, kind: &str) -> Self {
+    pub fn with_kind(mut self, kind: &str) -> Self {
         self.kind = Some(kind.to_owned());
         self
     }
 
     /// The same, said differently.
     #[must_use]
-    pub fn saying(mut self, message: impl Into<String>) -> Self {
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }

@@ -16,27 +16,27 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::answer::{Answer, Delivery, answer};
-use super::http::{Connection, Part, Request, Whole};
-use super::record::{Entry, Fate, Record};
+use super::http::{Connection, Request, SentPart, WholeReply};
+use super::network::NetworkState;
+use super::record::{Entry, RequestLog, RequestOutcome};
 use super::reply::Pause;
-use super::weather::Weather;
 use crate::model::event::Event;
 
-const CONNECTIONS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 const BACKLOG: u32 = 256;
 /// How often a gate is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const GATE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What all connections share.
 pub(super) struct Shared {
-    pub(super) weather: Mutex<Weather>,
-    pub(super) record: Record,
+    pub(super) network: Mutex<NetworkState>,
+    pub(super) record: RequestLog,
     /// Where the files of `model: wait` are.
     pub(super) gates: PathBuf,
 }
 
 /// A weather that is to be set, and who wants to know that it is.
-pub(super) type Change = (Weather, std::sync::mpsc::Sender<io::Result<()>>);
+pub(super) type Change = (NetworkState, std::sync::mpsc::Sender<io::Result<()>>);
 
 pub(super) struct Server {
     shared: Arc<Shared>,
@@ -61,14 +61,14 @@ impl Server {
 
     /// Serves until the other end of `changes` is gone.
     pub(super) async fn run(mut self, mut changes: mpsc::UnboundedReceiver<Change>) {
-        let free = Arc::new(Semaphore::new(CONNECTIONS));
+        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
                 change = changes.recv() => match change {
-                    Some((weather, told)) => {
+                    Some((network, done)) => {
                         // Nobody may wait for it any more.
-                        told.send(self.set(weather)).ok();
+                        done.send(self.set(network)).ok();
                     }
                     None => return,
                 },
@@ -86,13 +86,13 @@ impl Server {
         }
     }
 
-    fn set(&mut self, weather: Weather) -> io::Result<()> {
-        match (&weather, &self.listener) {
-            (Weather::Refusing, _) => self.listener = None,
+    fn set(&mut self, network: NetworkState) -> io::Result<()> {
+        match (&network, &self.listener) {
+            (NetworkState::Refusing, _) => self.listener = None,
             (_, None) => self.listener = Some(listen(self.address)?),
             (_, Some(_)) => {}
         }
-        *self.shared.weather.lock().unwrap_or_else(PoisonError::into_inner) = weather;
+        *self.shared.network.lock().unwrap_or_else(PoisonError::into_inner) = network;
         Ok(())
     }
 }
@@ -126,8 +126,8 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut connection = Connection::new(stream);
     while let Some(request) = connection.request().await? {
-        let blow = shared.weather.lock().unwrap_or_else(PoisonError::into_inner).blow();
-        let (seen, answer) = answer(&request, blow);
+        let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
+        let (seen, answer) = answer(&request, fault);
         let entry = shared.record.enter(seen);
         let Answer { pauses, delivery } = answer;
         tokio::select! {
@@ -151,7 +151,7 @@ async fn pause(pauses: &[Pause], shared: &Shared) {
                 // A test that waits for the file sees that it is missing.
                 fs::write(shared.gates.join(format!("{name}.waiting")), "").ok();
                 while !gate.exists() {
-                    sleep(LOOK).await;
+                    sleep(GATE_POLL_INTERVAL).await;
                 }
             }
         }
@@ -166,7 +166,7 @@ async fn send(
 ) -> io::Result<Next> {
     let sent = transmit(connection, request, delivery, &mut entry).await;
     if sent.is_err() {
-        entry.settle(Fate::Broken);
+        entry.settle(RequestOutcome::Broken);
     }
     sent
 }
@@ -178,24 +178,24 @@ async fn transmit(
     entry: &mut Entry,
 ) -> io::Result<Next> {
     match delivery {
-        Delivery::Whole { status, headers, body, fate } => {
-            let part = if request.method == "HEAD" { Part::Head } else { Part::All };
-            entry.settle(fate);
-            connection.whole(&Whole { status, headers: &headers, body: &body, part }).await?;
+        Delivery::Whole { status, headers, body, outcome } => {
+            let part = if request.method == "HEAD" { SentPart::Head } else { SentPart::All };
+            entry.settle(outcome);
+            connection.whole(&WholeReply { status, headers: &headers, body: &body, part }).await?;
             return Ok(Next::Keep);
         }
         Delivery::Stream { events, usage } => {
             connection.begin_chunks().await?;
             let (before, last) = events.split_at(events.len().saturating_sub(1));
             stream(connection, before).await?;
-            entry.settle(Fate::Answered(usage));
+            entry.settle(RequestOutcome::Answered(usage));
             stream(connection, last).await?;
             connection.end_chunks().await?;
             return Ok(Next::Keep);
         }
         Delivery::CutWhole(body) => {
-            let part = Part::Half;
-            connection.whole(&Whole { status: 200, headers: &[], body: &body, part }).await?;
+            let part = SentPart::Half;
+            connection.whole(&WholeReply { status: 200, headers: &[], body: &body, part }).await?;
         }
         Delivery::CutStream(events) => {
             connection.begin_chunks().await?;

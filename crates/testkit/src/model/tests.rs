@@ -120,16 +120,16 @@ fn ask(model: &Model, body: &Value) -> Option<Got> {
     reply(&mut stream)
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
+    while !condition() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         std::thread::yield_now();
     }
 }
 
-fn fates(model: &Model) -> Vec<Fate> {
-    model.requests().iter().map(|seen| seen.fate).collect()
+fn fates(model: &Model) -> Vec<RequestOutcome> {
+    model.requests().iter().map(|seen| seen.outcome).collect()
 }
 
 const TWO: [&str; 7] = [
@@ -150,7 +150,10 @@ fn a_message_comes_whole_or_as_events() {
     assert_eq!(whole.json()["content"], json!([{ "type": "text", "text": "hello" }]));
     let stream = ask(&model, &streamed("model: say hello")).unwrap();
     assert_eq!((stream.status, &stream.end, stream.events()), (200, &End::Proper, TWO.to_vec()));
-    assert_eq!(fates(&model), [Fate::Answered(USUAL), Fate::Answered(USUAL)]);
+    assert_eq!(
+        fates(&model),
+        [RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Answered(DEFAULT_USAGE)]
+    );
 }
 
 #[test]
@@ -197,7 +200,10 @@ fn what_is_not_there_is_a_404_and_tokens_are_counted() {
     let head = "POST /v1/messages/count_tokens HTTP/1.1\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     assert_eq!(reply(&mut stream).unwrap().json(), json!({ "input_tokens": 77 }));
-    assert_eq!(fates(&model), [Fate::Status(404), Fate::Status(404), Fate::Status(200)]);
+    assert_eq!(
+        fates(&model),
+        [RequestOutcome::Status(404), RequestOutcome::Status(404), RequestOutcome::Status(200)]
+    );
 }
 
 #[test]
@@ -216,7 +222,7 @@ fn errors_have_their_status_and_headers() {
         (got.status, &got.json()["error"]["message"]),
         (400, &json!("model: sing: there is no such directive"))
     );
-    assert_eq!(fates(&model), [Fate::Status(429), Fate::Status(400)]);
+    assert_eq!(fates(&model), [RequestOutcome::Status(429), RequestOutcome::Status(400)]);
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn a_stream_is_cut_and_a_connection_dropped() {
     let got = ask(&model, &prompt("model: cut 3\nmodel: say hello")).unwrap();
     assert_eq!(got.end, End::Cut);
     assert_eq!(ask(&model, &streamed("model: drop")), None);
-    assert_eq!(fates(&model), [Fate::Broken; 3]);
+    assert_eq!(fates(&model), [RequestOutcome::Broken; 3]);
 }
 
 #[test]
@@ -235,11 +241,11 @@ fn a_model_that_hangs_is_left_by_its_client() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    until("the request has arrived", || fates(&model) == [RequestOutcome::Open]);
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
-    until("the server has seen it", || fates(&model) == [Fate::Broken]);
+    until("the server has seen it", || fates(&model) == [RequestOutcome::Broken]);
 }
 
 #[test]
@@ -259,7 +265,7 @@ fn replies_wait_for_their_gates_at_the_same_time() {
     }
     let waiting = |index| gates.path().join(format!("gate{index}.waiting")).exists();
     until("all of them wait", || (0..4).all(waiting));
-    assert_eq!(fates(&model), [Fate::Open; 4]);
+    assert_eq!(fates(&model), [RequestOutcome::Open; 4]);
     for (index, stream) in streams.iter_mut().enumerate().rev() {
         std::fs::write(gates.path().join(format!("gate{index}")), "").unwrap();
         assert_eq!(
@@ -267,7 +273,7 @@ fn replies_wait_for_their_gates_at_the_same_time() {
             TWO[..3].iter().chain(&TWO[4..]).copied().collect::<Vec<_>>()
         );
     }
-    assert_eq!(fates(&model), [Fate::Answered(USUAL); 4]);
+    assert_eq!(fates(&model), [RequestOutcome::Answered(DEFAULT_USAGE); 4]);
 }
 
 #[test]
@@ -275,17 +281,17 @@ fn the_weather_comes_before_the_script() {
     let (model, _gates) = model();
     let hello = streamed("model: say hello");
     let ask = || ask(&model, &hello);
-    let failure = Failure::new(529).with("retry-after", "1");
-    model.set_weather(Weather::Failing(failure, Span::Next(2))).unwrap();
+    let failure = Failure::new(529).with_header("retry-after", "1");
+    model.set_network(NetworkState::Failing(failure, FaultDuration::NextRequests(2))).unwrap();
     assert_eq!([ask().unwrap().status, ask().unwrap().status], [529, 529]);
     assert_eq!(ask().unwrap().status, 200);
-    model.set_weather(Weather::Dropping(Span::Lasting)).unwrap();
+    model.set_network(NetworkState::Dropping(FaultDuration::UntilChanged)).unwrap();
     assert_eq!([ask(), ask()], [None, None]);
-    model.set_weather(Weather::Cutting(2, Span::Next(1))).unwrap();
+    model.set_network(NetworkState::Cutting(2, FaultDuration::NextRequests(1))).unwrap();
     assert_eq!(ask().unwrap().events(), TWO[..2]);
     assert_eq!(ask().unwrap().events(), TWO);
-    let (answered, broken) = (Fate::Answered(USUAL), Fate::Broken);
-    let failed = Fate::Status(529);
+    let (answered, broken) = (RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Broken);
+    let failed = RequestOutcome::Status(529);
     let expected = [failed, failed, answered, broken, broken, broken, answered];
     assert_eq!(fates(&model), expected);
 }
@@ -294,12 +300,12 @@ fn the_weather_comes_before_the_script() {
 fn a_port_that_refuses_is_opened_again() {
     let (model, _gates) = model();
     let mut kept = connect(&model);
-    model.set_weather(Weather::Refusing).unwrap();
+    model.set_network(NetworkState::Refusing).unwrap();
     let refused = TcpStream::connect(model.address()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     post(&mut kept, &streamed("model: say hello"));
     assert_eq!(reply(&mut kept), None, "a connection from before is closed");
-    model.set_weather(Weather::Calm).unwrap();
+    model.set_network(NetworkState::Normal).unwrap();
     assert_eq!(ask(&model, &streamed("model: say hello")).unwrap().status, 200);
 }
 
@@ -316,7 +322,7 @@ fn what_was_asked_and_what_it_cost_is_recorded() {
         ("/v1/messages?beta=true", Some("x"))
     );
     let text = "START\nmodel: usage input=1000000 output=100000\nmodel: say hello";
-    assert_eq!(seen[0].conversation, [Said::new(Role::User, text)]);
+    assert_eq!(seen[0].conversation, [ConversationItem::new(Role::User, text)]);
     assert_eq!(seen[0].body["stream"], true);
     assert_eq!(seen[1].usage(), Usage::default());
     let usage = Usage { input: 1_000_000, output: 100_000, ..Usage::default() };
@@ -343,7 +349,7 @@ fn nothing_is_left_of_a_model_that_is_dropped() {
     let address = model.address();
     let mut waiting = connect(&model);
     post(&mut waiting, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    until("the request has arrived", || fates(&model) == [RequestOutcome::Open]);
     drop(model);
     assert_eq!(reply(&mut waiting), None);
     assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);

@@ -42,17 +42,17 @@ pub(super) struct Worker {
 }
 
 /// Where a message comes from.
-pub(super) struct Place<'a> {
+pub(super) struct MessageContext<'a> {
     pub(super) workflow: &'a Workflow,
     pub(super) state: &'a State,
     pub(super) cwd: &'a str,
 }
 
-pub(super) fn decide(reading: Reading, place: &Place<'_>) -> Result<Transition, Fault> {
-    let tags = one_transition(reading.settled(), place.state)?;
+pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<Transition, Fault> {
+    let tags = one_transition(reading.settled(), context.state)?;
     match tags.as_slice() {
-        [tag] => place.single(tag),
-        forks => place.forks(forks),
+        [tag] => context.single(tag),
+        forks => context.forks(forks),
     }
 }
 
@@ -93,7 +93,7 @@ fn implicit(state: &State) -> Option<Tag> {
     Some(Tag { name: *name, body: allowed.target.clone()?, attributes })
 }
 
-impl Place<'_> {
+impl MessageContext<'_> {
     fn single(&self, tag: &Tag) -> Result<Transition, Fault> {
         let input = tag.attributes.get("input").cloned();
         match tag.name {

@@ -6,7 +6,7 @@ use std::fmt;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::protocol::TagName;
 
-use super::workflow::Trouble;
+use super::workflow::FailureKind;
 
 /// What every agent did. It prints agent by agent, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,7 +49,7 @@ pub enum Line {
         /// Which attempt, from 1.
         attempt: u32,
         /// Why.
-        trouble: Trouble,
+        kind: FailureKind,
     },
     /// The agent is told what is wrong with its message.
     Remind {
@@ -101,7 +101,7 @@ pub enum Line {
         /// Who.
         agent: AgentId,
         /// For lack of what.
-        trouble: Trouble,
+        kind: FailureKind,
     },
 }
 
@@ -161,7 +161,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// A turn failed, for good or once too often.
-    Turn(Trouble),
+    Turn(FailureKind),
     /// It broke the protocol once too often.
     Protocol(Fault),
     /// `max_visits`, and no way on.
@@ -192,8 +192,8 @@ impl fmt::Display for Line {
                 write!(f, " cwd={cwd} model={model} depth={depth}")
             }
             Self::Turn { turn, plan } => write!(f, "turn {turn} plan={plan}"),
-            Self::Failed { turn, attempt, trouble } => {
-                write!(f, "failed {turn} attempt={attempt} {trouble}")
+            Self::Failed { turn, attempt, kind } => {
+                write!(f, "failed {turn} attempt={attempt} {kind}")
             }
             Self::Remind { visit, fault } => write!(f, "remind {visit} {fault}"),
             Self::Move { visit, tag, to, instead_of } => {
@@ -206,7 +206,7 @@ impl fmt::Display for Line {
             }
             Self::End { agent, payload } => write!(f, "end {agent} {}", quoted(payload)),
             Self::Fail { agent, failure } => write!(f, "fail {agent} {failure}"),
-            Self::Wait { agent, trouble } => write!(f, "wait {agent} {trouble}"),
+            Self::Wait { agent, kind } => write!(f, "wait {agent} {kind}"),
         }
     }
 }
@@ -254,7 +254,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Transient => "transient",
@@ -272,7 +272,7 @@ impl fmt::Display for Trouble {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Turn(trouble) => write!(f, "{trouble}"),
+            Self::Turn(kind) => write!(f, "{kind}"),
             Self::Protocol(fault) => write!(f, "protocol {fault}"),
             Self::Visits => f.write_str("visits"),
             Self::OtherBackend => f.write_str("other_backend"),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use raymond_core::protocol::{Source, TagName};
 
-use walk::{Found, outside_code, standing_alone};
+use walk::{Found, alone_on_lines, outside_code};
 
 /// A well-formed tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn read(text: &str, source: Source) -> Reading {
     if !outside.is_empty() || !in_code {
         return Reading::of(outside, in_code);
     }
-    let (alone, others) = standing_alone(text, source);
+    let (alone, others) = alone_on_lines(text, source);
     Reading::of(alone, others)
 }
 

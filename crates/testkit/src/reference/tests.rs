@@ -3,7 +3,7 @@
 mod agreement;
 mod failures;
 mod faults;
+mod fixture;
+mod random_text;
 mod reading;
-mod soup;
-mod stage;
 mod transitions;

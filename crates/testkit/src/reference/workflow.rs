@@ -79,12 +79,12 @@ pub struct Settings {
     /// Retries per visit.
     pub retries: u32,
     /// How many attempts the whole run may make before it is taken for endless.
-    pub most_attempts: u32,
+    pub max_attempts: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, most_attempts: 100_000 }
+        Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, max_attempts: 100_000 }
     }
 }
 
@@ -118,12 +118,12 @@ pub enum Outcome {
     /// The final message, or a script's standard output.
     Text(String),
     /// No text.
-    Failure(Trouble),
+    Failure(FailureKind),
 }
 
 /// The kinds of failures of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
+pub enum FailureKind {
     /// Worth another try.
     Transient,
     /// A clock ran out.
@@ -149,13 +149,13 @@ impl Answer {
     }
 
     /// A failure that cost nothing.
-    pub fn failure(trouble: Trouble) -> Self {
-        Self { cost: Micros::ZERO, outcome: Outcome::Failure(trouble) }
+    pub fn failure(kind: FailureKind) -> Self {
+        Self { cost: Micros::ZERO, outcome: Outcome::Failure(kind) }
     }
 
     /// The same for money.
     #[must_use]
-    pub fn costing(mut self, cost: Micros) -> Self {
+    pub fn with_cost(mut self, cost: Micros) -> Self {
         self.cost = cost;
         self
     }

@@ -30,13 +30,13 @@ use raymond_core::view::{Owner, next_command, status};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
-use agents::Books;
-use money::{Landed, Money, Told};
+use agents::TrackedAgent;
+use money::{EndedAttempt, Money, Report};
 use waits::{Moment, Waits};
 
 /// An attempt in flight.
 #[derive(Debug, Clone, Copy)]
-struct Flight {
+struct InFlight {
     attempt: u32,
     share: Option<Micros>,
     /// Whether it asks a model.
@@ -49,7 +49,7 @@ pub struct Auditor {
     settings: Settings,
     seq: u64,
     names: BTreeSet<AgentId>,
-    live: BTreeMap<AgentId, Books>,
+    live: BTreeMap<AgentId, TrackedAgent>,
     failed: BTreeSet<AgentId>,
     /// Turns with an outcome that ended them.
     settled: BTreeSet<TurnId>,
@@ -58,7 +58,7 @@ pub struct Auditor {
     /// Turns whose session is gone, so that the next attempt opens one.
     lost: BTreeSet<TurnId>,
     /// Turns in flight.
-    flight: BTreeMap<TurnId, Flight>,
+    in_flight: BTreeMap<TurnId, InFlight>,
     /// Turns in flight whose clients are being ended, because their shares do not fit the cap.
     recalled: BTreeSet<TurnId>,
     /// Attempts that were charged.
@@ -66,9 +66,9 @@ pub struct Auditor {
     money: Money,
     waits: Waits,
     /// Books on failed agents.
-    parked: BTreeMap<AgentId, Books>,
+    parked: BTreeMap<AgentId, TrackedAgent>,
     stopped: bool,
-    steps: steps::Books,
+    steps: steps::TrackedSteps,
 }
 
 impl Auditor {
@@ -86,9 +86,9 @@ impl Auditor {
         for step in &record.steps {
             self.waits.resumed(moment, &step.cause);
             let before = self.money.spent;
-            let told = Told::of(&step.cause);
+            let report = Report::of(&step.cause);
             for event in &step.events {
-                self.event(told, truth, event)?;
+                self.event(report, truth, event)?;
                 self.waits.event(moment, &step.cause, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
@@ -109,8 +109,8 @@ impl Auditor {
             Effect::Cancel { .. } | Effect::Finish => return Ok(()),
         };
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
-        let known = self.flight.get(turn).filter(|flight| flight.attempt == attempt);
-        let Some(Flight { share, .. }) = known else {
+        let known = self.in_flight.get(turn).filter(|flight| flight.attempt == attempt);
+        let Some(InFlight { share, .. }) = known else {
             let what =
                 format!("attempt {attempt} of {turn} is run, and no durable record starts it");
             return Err(Violation(what));
@@ -134,7 +134,7 @@ impl Auditor {
     ) -> Result<(), Violation> {
         let budget = definition.states.get(&prompt.state).and_then(|state| state.front.budget);
         let (turn, Some(budget)) = (&prompt.turn, budget) else { return Ok(()) };
-        let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |books| books.spent);
+        let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |tracked| tracked.spent);
         let left = budget.minus(spent);
         let within = prompt.cap.is_some_and(|cap| cap <= left && cap > Micros::ZERO);
         must!(within, "{turn} may spend {:?}, and its visit has {left} left", prompt.cap);
@@ -142,7 +142,7 @@ impl Auditor {
     }
 
     fn reserved(&self) -> Micros {
-        let shares = self.flight.values().filter_map(|flight| flight.share);
+        let shares = self.in_flight.values().filter_map(|flight| flight.share);
         shares.fold(Micros::ZERO, Micros::plus)
     }
 
@@ -162,19 +162,19 @@ impl Auditor {
         );
         must!(run.failed == self.failed, "failed agents differ: {:?}", run.failed);
         must!(
-            run.scheduler.in_flight.len() == self.flight.len(),
+            run.scheduler.in_flight.len() == self.in_flight.len(),
             "{} turns in flight instead of {}",
             run.scheduler.in_flight.len(),
-            self.flight.len()
+            self.in_flight.len()
         );
         must!(
-            self.flight.len() <= self.settings.max_parallel as usize,
+            self.in_flight.len() <= self.settings.max_parallel as usize,
             "{} turns at a time",
-            self.flight.len()
+            self.in_flight.len()
         );
-        for (id, books) in &self.live {
+        for (id, tracked) in &self.live {
             let agent = run.agents.get(id).ok_or_else(|| Violation(format!("{id} is gone")))?;
-            books.compare(agent)?;
+            tracked.compare(agent)?;
         }
         for owner in [Owner::Alive, Owner::Gone] {
             // Exhaustive by its type: a status without a way out does not compile.
@@ -185,7 +185,7 @@ impl Auditor {
 
     fn event(
         &mut self,
-        told: Option<Told<'_>>,
+        report: Option<Report<'_>>,
         truth: &BTreeMap<Attempt, Micros>,
         event: &Event,
     ) -> Result<(), Violation> {
@@ -194,32 +194,32 @@ impl Auditor {
             Event::RunResumed { settings } => {
                 self.settings = (**settings).clone();
                 self.stopped = false;
-                let paid = self.flight.values().filter(|flight| flight.paid);
+                let paid = self.in_flight.values().filter(|flight| flight.paid);
                 self.money.resumed(self.settings.budget, paid.map(|flight| flight.share));
             }
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {
-                must!(self.flight.is_empty(), "the run ended with turns in flight");
+                must!(self.in_flight.is_empty(), "the run ended with turns in flight");
                 let free = truth.keys().find(|attempt| !self.charged.contains(*attempt));
                 must!(free.is_none(), "the client of {free:?} was never charged");
             }
             Event::TurnStarted { turn, attempt, share, plan } => {
-                self.started((turn, *attempt), *share, plan)?;
+                self.started(turn, *attempt, *share, plan)?;
             }
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
-                let books = self.books(&turn.agent)?;
-                books.session = session.clone();
-                books.may_move = true;
+                let tracked = self.tracked(&turn.agent)?;
+                tracked.session = session.clone();
+                tracked.may_move = true;
             }
             Event::TurnContinues { turn, attempt, charge, stalls, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
                 must!(*stalls <= 5, "{turn} was capped without output {stalls} times");
             }
             Event::TurnFailed { turn, attempt, charge, .. }
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
             }
             Event::TurnRecalled { turn, attempt } => self.recalled(turn, *attempt)?,
             Event::SessionLost { turn, .. } => {
@@ -229,7 +229,7 @@ impl Auditor {
                 must!(*spent >= self.money.spent, "spent went down");
                 self.money.spent = *spent;
             }
-            other => self.machine_event(other)?,
+            other => self.agent_event(other)?,
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Auditor {
     /// After a resume the shares of all clients that continue fit the cap, whatever it was before.
     fn within_cap(&self) -> Result<(), Violation> {
         let Some(cap) = self.settings.budget else { return Ok(()) };
-        let continuing = self.flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
+        let continuing = self.in_flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
         let mut taken = self.money.spent;
         for (turn, flight) in continuing.filter(|(_, flight)| flight.paid) {
             let Some(share) = flight.share else {
@@ -250,63 +250,73 @@ impl Auditor {
     }
 
     fn recalled(&mut self, turn: &TurnId, attempt: u32) -> Result<(), Violation> {
-        let is_known = self.flight.get(turn).is_some_and(|flight| flight.attempt == attempt);
+        let is_known = self.in_flight.get(turn).is_some_and(|flight| flight.attempt == attempt);
         must!(is_known, "attempt {attempt} of {turn} is recalled, and is not in flight");
         self.recalled.insert(turn.clone());
         Ok(())
     }
 
-    fn books(&mut self, agent: &AgentId) -> Result<&mut Books, Violation> {
+    fn tracked(&mut self, agent: &AgentId) -> Result<&mut TrackedAgent, Violation> {
         self.live.get_mut(agent).ok_or_else(|| Violation(format!("{agent} is not live")))
     }
 
     fn started(
         &mut self,
-        (turn, attempt): (&TurnId, u32),
+        turn: &TurnId,
+        attempt: u32,
         share: Option<Micros>,
         plan: &SessionPlan,
     ) -> Result<(), Violation> {
         must!(!self.stopped, "{turn} starts although the run was asked to end");
         must!(!self.settled.contains(turn), "settled turn {turn} starts again");
-        must!(!self.flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
+        must!(!self.in_flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
         let last = self.attempts.insert(turn.clone(), attempt).unwrap_or(0);
         must!(attempt == last + 1, "attempt {attempt} of {turn} follows {last}");
         let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
         let may_open = attempt == 1 || self.lost.remove(turn);
         must!(may_open || !opens, "attempt {attempt} of {turn} does not go on in its session");
         if let Some(cap) = self.settings.budget.filter(|_| *plan != SessionPlan::Carry) {
-            self.money.reserve(turn, (cap, share), self.reserved())?;
+            self.money.reserve(turn, cap, share, self.reserved())?;
         }
-        let books = self.books(&turn.agent)?;
-        must!(turn.visit == books.visit, "{turn} does not belong to visit {}", books.visit);
+        let tracked = self.tracked(&turn.agent)?;
+        must!(turn.visit == tracked.visit, "{turn} does not belong to visit {}", tracked.visit);
         if let Some(written) = plan.session() {
-            not_a_callers(turn, written, &books.stack)?;
+            not_a_callers(turn, written, &tracked.stack)?;
         }
         let paid = *plan != SessionPlan::Carry;
-        self.flight.insert(turn.clone(), Flight { attempt, share, paid });
+        self.in_flight.insert(turn.clone(), InFlight { attempt, share, paid });
         Ok(())
     }
 
-    fn landed(
+    fn attempt_ended(
         &mut self,
-        (turn, attempt): (&TurnId, u32),
-        told: Option<Told<'_>>,
+        turn: &TurnId,
+        attempt: u32,
+        report: Option<Report<'_>>,
         truth: &BTreeMap<Attempt, Micros>,
         charge: Charge,
     ) -> Result<(), Violation> {
         self.recalled.remove(turn);
-        let flown = self.flight.remove(turn).filter(|flight| flight.attempt == attempt);
-        let Some(Flight { share, .. }) = flown else {
+        let flown = self.in_flight.remove(turn).filter(|flight| flight.attempt == attempt);
+        let Some(InFlight { share, .. }) = flown else {
             return Err(Violation(format!(
                 "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
             )));
         };
         let truth = truth.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
         let settings = &self.settings;
-        self.money.charge(&Landed { turn, attempt, told, share, settings, charge, truth })?;
+        self.money.charge(&EndedAttempt {
+            turn,
+            attempt,
+            report,
+            share,
+            settings,
+            charge,
+            truth,
+        })?;
         self.charged.insert((turn.clone(), attempt));
-        let books = self.books(&turn.agent)?;
-        books.spent = books.spent.plus(charge.amount);
+        let tracked = self.tracked(&turn.agent)?;
+        tracked.spent = tracked.spent.plus(charge.amount);
         Ok(())
     }
 }

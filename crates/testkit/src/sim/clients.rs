@@ -10,8 +10,8 @@ use raymond_core::ids::{SessionId, TurnId};
 use raymond_core::protocol::Source;
 use raymond_core::time::Timestamp;
 
-use super::bill::Bill;
-use super::speech::Speech;
+use super::client_cost::ClientCost;
+use super::reply::Reply;
 use crate::violation::Violation;
 
 /// One attempt at one turn.
@@ -21,7 +21,7 @@ pub type Attempt = (TurnId, u32);
 #[derive(Debug, Clone)]
 pub struct Client {
     /// What happens.
-    pub speech: Speech,
+    pub reply: Reply,
     /// Where it works.
     pub cwd: String,
     /// Who speaks.
@@ -29,7 +29,7 @@ pub struct Client {
     /// The conversation that it writes into.
     pub session: Option<SessionId>,
     /// What it really spends.
-    pub bill: Bill,
+    pub client_cost: ClientCost,
     /// Whether it had said anything when it is interrupted.
     pub progressed: bool,
     /// Whether its owner has ended it.
@@ -67,7 +67,7 @@ impl Clients {
             ))
         });
         self.known.insert(attempt.clone(), client);
-        self.plan(attempt, ends);
+        self.schedule(attempt, ends);
         rival.map_or(Ok(()), Err)
     }
 
@@ -110,7 +110,7 @@ impl Clients {
     /// A client ends at another time.
     pub fn reschedule(&mut self, attempt: &Attempt, ends: Timestamp) {
         self.end(attempt);
-        self.plan(attempt.clone(), ends);
+        self.schedule(attempt.clone(), ends);
     }
 
     /// The clock jumps, and every client has as much to do as before.
@@ -121,7 +121,7 @@ impl Clients {
             agenda.into_iter().map(|((at, order), who)| ((shifted(at), order), who)).collect();
     }
 
-    fn plan(&mut self, attempt: Attempt, ends: Timestamp) {
+    fn schedule(&mut self, attempt: Attempt, ends: Timestamp) {
         self.order += 1;
         self.agenda.insert((ends, self.order), attempt);
     }

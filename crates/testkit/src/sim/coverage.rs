@@ -9,7 +9,7 @@ use std::fmt;
 use raymond_core::run::{Event, Record, Step};
 use raymond_store::disk::memory::Operation;
 
-use super::plan::{Part, Point, Trouble};
+use super::fault_plan::{MachineFault, Point, RunFile};
 use row::{ROWS, Row, row};
 
 pub use situation::Situation;
@@ -24,7 +24,7 @@ pub struct Coverage {
     /// How many events they hold.
     pub events: u64,
     /// What went wrong, and how often.
-    pub troubles: BTreeMap<Trouble, u64>,
+    pub faults: BTreeMap<MachineFault, u64>,
 }
 
 /// The columns of the table.
@@ -83,29 +83,29 @@ impl Column {
     ];
 
     /// The column of a trouble that happens to a record.
-    pub fn of(trouble: Trouble, point: Point) -> Option<Self> {
+    pub fn of(fault: MachineFault, point: Point) -> Option<Self> {
         let operation = match point {
             Point::Release => return Some(Self::DownAtRelease),
-            Point::Disk(Part::Journal, operation) => operation,
-            Point::Disk(Part::Blobs | Part::Lock | Part::Other, _) => return None,
+            Point::Disk(RunFile::Journal, operation) => operation,
+            Point::Disk(RunFile::Blobs | RunFile::Lock | RunFile::Other, _) => return None,
         };
-        match (trouble, operation) {
-            (Trouble::PowerCut, Operation::Write) => Some(Self::PowerAtWrite),
-            (Trouble::PowerCut, Operation::Sync) => Some(Self::PowerAtSync),
-            (Trouble::Kill, Operation::Sync) => Some(Self::KillAtSync),
-            (Trouble::ShortWrite, _) => Some(Self::Short),
-            (Trouble::Full, _) => Some(Self::Full),
-            (Trouble::LostSync, _) => Some(Self::LostSync),
-            (Trouble::PowerCut | Trouble::Kill, _) => None,
+        match (fault, operation) {
+            (MachineFault::PowerCut, Operation::Write) => Some(Self::PowerAtWrite),
+            (MachineFault::PowerCut, Operation::Sync) => Some(Self::PowerAtSync),
+            (MachineFault::Kill, Operation::Sync) => Some(Self::KillAtSync),
+            (MachineFault::ShortWrite, _) => Some(Self::Short),
+            (MachineFault::Full, _) => Some(Self::Full),
+            (MachineFault::LostSync, _) => Some(Self::LostSync),
+            (MachineFault::PowerCut | MachineFault::Kill, _) => None,
         }
     }
 
     /// The column of a trouble that happens to a text on its way to a record.
     pub const fn of_blob(point: Point) -> Option<Self> {
         match point {
-            Point::Disk(Part::Blobs, Operation::Write) => Some(Self::BlobWrite),
-            Point::Disk(Part::Blobs, Operation::Sync) => Some(Self::BlobSync),
-            Point::Disk(Part::Blobs, Operation::Rename) => Some(Self::BlobRename),
+            Point::Disk(RunFile::Blobs, Operation::Write) => Some(Self::BlobWrite),
+            Point::Disk(RunFile::Blobs, Operation::Sync) => Some(Self::BlobSync),
+            Point::Disk(RunFile::Blobs, Operation::Rename) => Some(Self::BlobRename),
             Point::Disk(..) | Point::Release => None,
         }
     }
@@ -114,9 +114,9 @@ impl Column {
     pub const fn of_recovery(point: Point) -> Option<Self> {
         match point {
             Point::Release => None,
-            Point::Disk(Part::Journal, Operation::Truncate) => Some(Self::RecoveryCut),
-            Point::Disk(Part::Journal, Operation::Write) => Some(Self::RecoveryWrite),
-            Point::Disk(Part::Journal, Operation::Sync) => Some(Self::RecoverySync),
+            Point::Disk(RunFile::Journal, Operation::Truncate) => Some(Self::RecoveryCut),
+            Point::Disk(RunFile::Journal, Operation::Write) => Some(Self::RecoveryWrite),
+            Point::Disk(RunFile::Journal, Operation::Sync) => Some(Self::RecoverySync),
             Point::Disk(..) => Some(Self::RecoveryOpen),
         }
     }
@@ -124,8 +124,8 @@ impl Column {
     /// Whether a row can be met here: only what follows from a text can follow from a large one.
     const fn is_possible(self, row: &Row) -> bool {
         match self {
-            Self::BlobWrite | Self::BlobSync | Self::BlobRename => row.of_text,
-            Self::DownAtRelease => row.acts,
+            Self::BlobWrite | Self::BlobSync | Self::BlobRename => row.follows_text,
+            Self::DownAtRelease => row.has_effects,
             _ => true,
         }
     }
@@ -173,7 +173,7 @@ impl Coverage {
     }
 
     /// A situation was met.
-    pub fn meet(&mut self, situation: Situation) {
+    pub fn note_situation(&mut self, situation: Situation) {
         *self.met.entry(situation).or_default() += 1;
     }
 
@@ -185,8 +185,8 @@ impl Coverage {
         for (situation, count) in &other.met {
             *self.met.entry(*situation).or_default() += count;
         }
-        for (trouble, count) in &other.troubles {
-            *self.troubles.entry(*trouble).or_default() += count;
+        for (fault, count) in &other.faults {
+            *self.faults.entry(*fault).or_default() += count;
         }
         self.records += other.records;
         self.events += other.events;

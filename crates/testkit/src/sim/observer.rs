@@ -26,7 +26,7 @@ pub struct Observed<'a> {
 impl Observed<'_> {
     /// Notes everything that is worth it.
     pub fn note(&self, coverage: &mut Coverage) {
-        let mut met = |situation| coverage.meet(situation);
+        let mut met = |situation| coverage.note_situation(situation);
         self.money(&mut met);
         for step in &self.record.steps {
             self.cause(step, &mut met);
@@ -208,8 +208,8 @@ impl Observed<'_> {
         let holds = || self.after.scheduler.holds.values();
         let auth = |hold: &Hold| matches!(hold, Hold::Auth { .. });
         match hold {
-            Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInStorm),
-            Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInStorm),
+            Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInQueue),
+            Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInQueue),
             Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {}
         }
         if holds().any(auth) && !holds().all(auth) {
@@ -221,7 +221,7 @@ impl Observed<'_> {
         match ending {
             Ending::OverBudget => {
                 if self.after.agents.values().any(|agent| !agent.stack.is_empty()) {
-                    met(Situation::PoorInCall);
+                    met(Situation::OverBudgetInCall);
                 }
             }
             Ending::NoQuota => met(Situation::NoWait),

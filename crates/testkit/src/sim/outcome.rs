@@ -13,51 +13,51 @@ use raymond_core::value::{Hash, Value};
 use raymond_store::Blobs;
 use serde_json::{Value as Json, json};
 
-use super::author::DIRECTORIES;
 use super::clients::Client;
-use super::speech::{Speech, Valid};
-use crate::step_trace::Ran;
+use super::random_workflow::DIRECTORIES;
+use super::reply::{Reply, Valid};
+use crate::step_trace::ProgramResult;
 
 /// How long a client may be silent.
 pub const IDLE: Span = Span::minutes(30);
 
 /// The true cost of a client that ends as it does now.
 pub fn truth(client: &Client) -> Micros {
-    match client.speech {
-        Speech::Hangs => client.bill.interrupted,
-        _ => client.bill.whole,
+    match client.reply {
+        Reply::Hangs => client.client_cost.interrupted,
+        _ => client.client_cost.whole,
     }
 }
 
 /// What is reported. A large text is stored first.
 pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
-    Ok(match &client.speech {
-        Speech::Says(text, cost) => {
+    Ok(match &client.reply {
+        Reply::Says(text, cost) => {
             Outcome::Finished(Box::new(finished(text, *cost, client, blobs)?))
         }
-        Speech::Denied(text, cost) => {
+        Reply::Denied(text, cost) => {
             let mut finished = finished(text, *cost, client, blobs)?;
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::SaysCapped(text, cost) => {
+        Reply::SaysCapped(text, cost) => {
             let finished = finished(text, *cost, client, blobs)?;
             Outcome::Finished(Box::new(Finished { capped: true, ..finished }))
         }
-        Speech::Capped(cost) => Outcome::Capped {
+        Reply::Capped(cost) => Outcome::Capped {
             cost: *cost,
             progressed: client.progressed,
             denied: Vec::new(),
             session: None,
         },
-        Speech::Fails(failure, cost) => Outcome::Failed {
+        Reply::Fails(failure, cost) => Outcome::Failed {
             failure: failure.clone(),
             cost: *cost,
             denied: Vec::new(),
             session: None,
         },
-        Speech::Ran(ran) => step(ran, blobs)?,
-        Speech::Answers(answer, valid, cost) => {
+        Reply::Ran(ran) => step(ran, blobs)?,
+        Reply::Answers(answer, valid, cost) => {
             let stored = keep(json!({ "ok": true, "json": answer }), true, blobs)?;
             let wrong = || vec![Problem::of_value("/n", "as planned")];
             let verdict = Some(match valid {
@@ -67,13 +67,13 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             let finished = Finished::new(stored.value, *cost);
             Outcome::Finished(Box::new(Finished { read: stored.read, verdict, ..finished }))
         }
-        Speech::Hangs if client.cancelled => {
-            let (cost, progressed) = (client.bill.known, client.progressed);
+        Reply::Hangs if client.cancelled => {
+            let (cost, progressed) = (client.client_cost.known, client.progressed);
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
         }
-        Speech::Hangs => Outcome::Failed {
+        Reply::Hangs => Outcome::Failed {
             failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
-            cost: client.bill.known,
+            cost: client.client_cost.known,
             denied: Vec::new(),
             session: None,
         },
@@ -81,15 +81,15 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
 }
 
 /// What the program of a step came to.
-fn step(ran: &Ran, blobs: &Blobs) -> Result<Outcome, String> {
+fn step(ran: &ProgramResult, blobs: &Blobs) -> Result<Outcome, String> {
     let (left, again) = match ran {
-        Ran::Well(left) => {
+        ProgramResult::Succeeded(left) => {
             let stored = keep(left.clone(), true, blobs)?;
             let finished = Finished::new(stored.value, Cost::Free);
             return Ok(Outcome::Finished(Box::new(Finished { read: stored.read, ..finished })));
         }
-        Ran::Badly(left) => (left, true),
-        Ran::NotAtAll(left) => (left, false),
+        ProgramResult::Failed(left) => (left, true),
+        ProgramResult::NotRun(left) => (left, false),
     };
     let result = keep(left.clone(), false, blobs)?;
     let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };

@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json};
 
 use super::drive::{definition, drive};
 use super::random;
+use super::random_replies::RandomReplies;
 use super::reference::interpret;
-use super::world::World;
 use crate::dice::Dice;
-use crate::step_trace::Told;
+use crate::step_trace::StepTrace;
 use crate::violation::Violation;
 
 /// Compares what both make of the document of a seed; how many programs and questions there were.
@@ -19,12 +19,12 @@ pub fn agree(seed: u64) -> Result<usize, Violation> {
 }
 
 fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
-    let (world, vars) = (World { large: 0, ..World::new(seed) }, Map::new());
+    let (replies, vars) = (RandomReplies { large: 0, ..RandomReplies::new(seed) }, Map::new());
     let definition = definition(document, &vars)?;
-    let expected = interpret(document, &vars, world);
+    let expected = interpret(document, &vars, replies);
     for answers in [Answers::Backend, Answers::Caller] {
         let order = Dice::new(seed ^ 0x0dd5);
-        drive(definition.clone(), world, answers, order)
+        drive(definition.clone(), replies, answers, order)
             .and_then(|found| compare(document, &expected, &found, answers).map_err(Violation))
             .map_err(|why| Violation(format!("{answers:?}: {why}")))?;
     }
@@ -32,7 +32,7 @@ fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
 }
 
 /// The same, with the smallest document that shows a disagreement.
-pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
+pub fn shrink(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     let disagree = |document: &Json| {
         let wrong = catch_unwind(|| agree_on(document, seed));
         wrong.map_or(true, |agreed| agreed.is_err()) && definition(document, &Map::new()).is_ok()
@@ -70,15 +70,15 @@ fn smaller(document: &Json) -> Vec<Json> {
 /// the core does nothing that the reference does not do, and comes to the same first failure.
 pub(super) fn compare(
     document: &Json,
-    expected: &Told,
-    found: &Told,
+    expected: &StepTrace,
+    found: &StepTrace,
     answers: Answers,
 ) -> Result<(), String> {
-    if expected.vague {
+    if expected.is_indeterminate {
         return Ok(());
     }
     let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
-    let first = |told: &Told| told.failures.first().cloned();
+    let first = |trace: &StepTrace| trace.failures.first().cloned();
     let same_end = match answers {
         _ if !open => expected.failures == found.failures,
         // Who waits for a caller does not fail any more when something else has failed.
@@ -134,9 +134,9 @@ mod tests {
                 Ok(count) => things += count,
                 Err(why) => panic!("simulate stepped {seed}: {why}"),
             }
-            let world = World::new(seed);
-            let told = interpret(&random::document(seed), &Map::new(), world);
-            done += u64::from(told.failures.is_empty());
+            let replies = RandomReplies::new(seed);
+            let trace = interpret(&random::document(seed), &Map::new(), replies);
+            done += u64::from(trace.failures.is_empty());
         }
         assert!(done > SEEDS / 3 && done < SEEDS, "{done} of {SEEDS} documents are done");
         assert!(things > 1_000, "{things} things happened");

@@ -1,12 +1,12 @@
 //! The real core through a document, with nothing around it: what starts is settled, in any order.
 
-use crate::step_trace::{call_of, outcome, question_of};
+use crate::step_trace::{call_of, question_of, trace_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use raymond_core::agent::Agent;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::call::{Call as Brought, Output};
+use raymond_core::crayfish::call::{Call as CallInput, Output};
 use raymond_core::crayfish::stored::{Read, Stored};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Key, Problem, StepsProgram};
@@ -25,13 +25,13 @@ use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
 use serde_json::{Map, Value as Json, json};
 
-use super::world::World;
+use super::random_replies::RandomReplies;
 use crate::dice::Dice;
-use crate::step_trace::{Ran, Told};
+use crate::step_trace::{ProgramResult, StepTrace};
 use crate::violation::Violation;
 
 /// More things than happen in any of these runs.
-const MOST: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// A document as it is pinned.
 pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
@@ -61,26 +61,26 @@ pub fn settings(answers: Answers) -> Settings {
 /// Takes a document through the core.
 pub fn drive(
     definition: Definition,
-    world: World,
+    replies: RandomReplies,
     answers: Answers,
     order: Dice,
-) -> Result<Told, Violation> {
-    let mut drive = Drive {
+) -> Result<StepTrace, Violation> {
+    let mut drive = CoreDriver {
         definition,
-        world,
+        replies,
         dice: order,
         settings: settings(answers),
         run: Run::default(),
-        flying: Vec::new(),
-        told: Told::default(),
+        in_flight: Vec::new(),
+        trace: StepTrace::default(),
     };
     drive.start()?;
-    for _ in 0..MOST {
+    for _ in 0..MAX_STEPS {
         match drive.run.phase {
             Phase::Ended(Ending::NeedsCaller) => drive.call()?,
             Phase::Ended(_) => {
-                let Told { ran, asked, .. } = drive.told;
-                return Ok(Told { ran, asked, ..outcome(&drive.run)? });
+                let StepTrace { ran, asked, .. } = drive.trace;
+                return Ok(StepTrace { ran, asked, ..trace_of(&drive.run)? });
             }
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
         }
@@ -88,18 +88,18 @@ pub fn drive(
     Err(Violation("the run does not end".to_owned()))
 }
 
-struct Drive {
+struct CoreDriver {
     definition: Definition,
-    world: World,
+    replies: RandomReplies,
     dice: Dice,
     settings: Settings,
     run: Run,
     /// What was started and has not ended: what it comes to is known already.
-    flying: Vec<(TurnId, u32, Outcome)>,
-    told: Told,
+    in_flight: Vec<(TurnId, u32, Outcome)>,
+    trace: StepTrace,
 }
 
-impl Drive {
+impl CoreDriver {
     fn start(&mut self) -> Result<(), Violation> {
         let start = Start {
             run: "r".into(),
@@ -130,17 +130,17 @@ impl Drive {
     fn begin(&mut self, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Step(step) => {
-                let ran = self.ran(&step.turn.agent, step.attempt)?;
-                self.flying.push((step.turn, step.attempt, ran));
+                let ran = self.run_program(&step.turn.agent, step.attempt)?;
+                self.in_flight.push((step.turn, step.attempt, ran));
             }
             Effect::Prompt(prompt) => {
-                let (text, read, verdict) = self.answered(&prompt.turn.agent)?;
+                let (text, read, verdict) = self.answer_question(&prompt.turn.agent)?;
                 let verdict = Some(verdict);
                 let finished = Finished { read, verdict, ..Finished::new(text, Cost::Free) };
                 let outcome = Outcome::Finished(Box::new(finished));
-                self.flying.push((prompt.turn, prompt.attempt, outcome));
+                self.in_flight.push((prompt.turn, prompt.attempt, outcome));
             }
-            Effect::Finish if self.flying.is_empty() => {}
+            Effect::Finish if self.in_flight.is_empty() => {}
             other => return Err(Violation(format!("nobody asked for {other:?}"))),
         }
         Ok(())
@@ -148,40 +148,40 @@ impl Drive {
 
     /// One of the things in flight ends.
     fn settle(&mut self) -> Result<(), Violation> {
-        if self.flying.is_empty() {
+        if self.in_flight.is_empty() {
             // A retry is due at once.
             return self.feed(vec![Input::Due]);
         }
-        let index = self.dice.index(self.flying.len());
-        let (turn, attempt, outcome) = self.flying.swap_remove(index);
+        let index = self.dice.index(self.in_flight.len());
+        let (turn, attempt, outcome) = self.in_flight.swap_remove(index);
         self.feed(vec![Input::Settled { turn, attempt, outcome }])
     }
 
     /// The caller answers some of what it is asked, at least one, under any of the names for it.
     fn call(&mut self) -> Result<(), Violation> {
-        let mut brought = Brought::default();
+        let mut call = CallInput::default();
         let asks: Vec<TurnId> = self.run.scheduler.asks.keys().cloned().collect();
         let certain = self.dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             if index != certain && self.dice.percent(40) {
                 continue;
             }
-            let (value, read, verdict) = self.answered(&ask.agent)?;
+            let (value, read, verdict) = self.answer_question(&ask.agent)?;
             let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
             let output = Output { stored: Stored { value, ok: true, read }, verdict };
             if self.dice.percent(50) {
-                brought.outputs.insert(format!("{key}:{attempt}"), output);
+                call.outputs.insert(format!("{key}:{attempt}"), output);
             } else {
-                brought.outputs.insert(key.to_string(), output);
-                brought.attempts.insert(key, attempt);
+                call.outputs.insert(key.to_string(), output);
+                call.attempts.insert(key, attempt);
             }
         }
         let resume = Resume { settings: self.settings.clone() };
-        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(brought))];
+        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(call))];
         self.feed(inputs)
     }
 
-    fn work(&self) -> Result<&StepsProgram, Violation> {
+    fn steps_program(&self) -> Result<&StepsProgram, Violation> {
         self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
     }
 
@@ -197,24 +197,24 @@ impl Drive {
         attempt.ok_or_else(|| Violation(format!("{key} asks for no attempt")))
     }
 
-    fn ran(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
+    fn run_program(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
         let key = self.key(agent)?;
         let flow = self.run.flow.as_deref();
-        let called = flow.and_then(|flow| self.work().ok()?.call(flow, agent, &key));
+        let called = flow.and_then(|flow| self.steps_program().ok()?.call(flow, agent, &key));
         let Some((_, exec, call)) = called else {
             return Err(Violation(format!("{key} cannot be filled in, and is run")));
         };
         let (key, call) = (key.to_string(), call_of(&call));
-        self.told.ran.insert(format!("{key} {attempt} {call}"));
-        let (left, again) = match self.world.exec(exec.io.mode(), (&key, attempt), &call) {
-            Ran::Well(result) => {
+        self.trace.ran.insert(format!("{key} {attempt} {call}"));
+        let (left, again) = match self.replies.exec(exec.io.mode(), &key, attempt, &call) {
+            ProgramResult::Succeeded(result) => {
                 let stored = Stored::inline(result, true);
                 let finished = Finished::new(stored.value, Cost::Free);
                 let finished = Finished { read: stored.read, ..finished };
                 return Ok(Outcome::Finished(Box::new(finished)));
             }
-            Ran::Badly(result) => (result, true),
-            Ran::NotAtAll(result) => (result, false),
+            ProgramResult::Failed(result) => (result, true),
+            ProgramResult::NotRun(result) => (result, false),
         };
         let result = Stored::inline(left, false);
         let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
@@ -222,15 +222,15 @@ impl Drive {
     }
 
     /// What whoever is asked says.
-    fn answered(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
+    fn answer_question(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.flow.as_deref();
-        let message =
-            flow.and_then(|flow| self.work().ok()?.message(flow, (agent, &key), &json!({})));
+        let message = flow
+            .and_then(|flow| self.steps_program().ok()?.message(flow, (agent, &key), &json!({})));
         let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
         let (key, question) = (key.to_string(), question_of(&message, attempt)?);
-        self.told.asked.insert(format!("{key} {attempt} {question}"));
-        let (answer, valid) = self.world.answer(&key, attempt);
+        self.trace.asked.insert(format!("{key} {attempt} {question}"));
+        let (answer, valid) = self.replies.answer(&key, attempt);
         let wrong = || vec![Problem::of_value("/n", "as planned")];
         let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
         let json = json!({ "ok": true, "json": answer });

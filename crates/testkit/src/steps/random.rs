@@ -6,32 +6,32 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::world;
+use super::random_replies;
 use crate::dice::Dice;
 
 /// The most steps that are nested in each other.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// A random document, which is valid.
 pub fn document(seed: u64) -> Json {
-    written(Author::new(seed))
+    generate(DocumentGenerator::new(seed))
 }
 
 /// A random document that runs no program.
-pub fn talk(seed: u64) -> Json {
-    written(Author { programs: false, ..Author::new(seed) })
+pub fn document_without_programs(seed: u64) -> Json {
+    generate(DocumentGenerator { programs: false, ..DocumentGenerator::new(seed) })
 }
 
-fn written(mut author: Author) -> Json {
-    let mut steps = author.list(0);
-    if author.programs && author.dice.percent(50) {
-        steps.extend(author.probes());
+fn generate(mut generator: DocumentGenerator) -> Json {
+    let mut steps = generator.list(0);
+    if generator.programs && generator.dice.percent(50) {
+        steps.extend(generator.probes());
     }
     let mut document = json!({ "steps": steps, "vars": vars() });
-    if author.dice.percent(60) {
+    if generator.dice.percent(60) {
         document["name"] = "random".into();
     }
-    if author.dice.percent(40) {
+    if generator.dice.percent(40) {
         document["env"] = json!({ "A": "{{vars.word}}", "B": "{{ vars.deep.half }}" });
     }
     document
@@ -48,7 +48,7 @@ fn vars() -> Json {
 
 /// What a step leaves to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaves {
+enum ResultKind {
     Json,
     Files,
     Text,
@@ -62,7 +62,7 @@ struct Local {
     from_step: bool,
 }
 
-struct Author {
+struct DocumentGenerator {
     dice: Dice,
     names: Vec<&'static str>,
     count: usize,
@@ -70,11 +70,11 @@ struct Author {
     /// Whether there are exec steps.
     programs: bool,
     /// The steps that may have been done here.
-    known: Vec<(String, Leaves)>,
+    known: Vec<(String, ResultKind)>,
     locals: Vec<Local>,
 }
 
-impl Author {
+impl DocumentGenerator {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0xf10e);
         let left = 3 + dice.index(14);
@@ -109,7 +109,7 @@ impl Author {
     }
 
     fn step(&mut self, depth: usize) -> Json {
-        let kind = self.dice.below(if depth < DEEPEST { 20 } else { 11 });
+        let kind = self.dice.below(if depth < MAX_DEPTH { 20 } else { 11 });
         let id = self.id();
         match kind {
             0..=6 if self.programs => self.exec(&id),
@@ -138,20 +138,25 @@ impl Author {
         if self.dice.percent(30) {
             step["env"] = json!({ "A": self.text(Place::Data), "C": self.text(Place::Data) });
         }
-        let leaves = *self.dice.pick(&[Leaves::Json, Leaves::Json, Leaves::Text, Leaves::Files]);
-        match leaves {
-            Leaves::Json => step["io"] = self.stream(),
-            Leaves::Files => step["io"] = self.files(),
-            Leaves::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
-            Leaves::Text => {}
+        let kind = *self.dice.pick(&[
+            ResultKind::Json,
+            ResultKind::Json,
+            ResultKind::Text,
+            ResultKind::Files,
+        ]);
+        match kind {
+            ResultKind::Json => step["io"] = self.stream(),
+            ResultKind::Files => step["io"] = self.files(),
+            ResultKind::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
+            ResultKind::Text => {}
         }
-        self.known.push((id.to_owned(), leaves));
+        self.known.push((id.to_owned(), kind));
         step
     }
 
     fn stream(&mut self) -> Json {
         let mut io = json!({ "mode": "stream" });
-        let readable: Vec<String> = self.known_with(Leaves::Json);
+        let readable: Vec<String> = self.known_with(ResultKind::Json);
         if !readable.is_empty() && self.dice.percent(50) {
             let id = self.dice.pick(&readable).clone();
             io["inputFrom"] = match self.dice.below(4) {
@@ -178,8 +183,7 @@ impl Author {
 
     fn agent(&mut self, id: &str) -> Json {
         let prompt = self.text(Place::Data);
-        let mut step =
-            json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": world::schema() });
+        let mut step = json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": random_replies::schema() });
         if self.dice.percent(70) {
             step["input"] = self.shape(2);
         }
@@ -195,7 +199,7 @@ impl Author {
                 step["session"]["reset"] = self.dice.percent(50).into();
             }
         }
-        self.known.push((id.to_owned(), Leaves::Json));
+        self.known.push((id.to_owned(), ResultKind::Json));
         step
     }
 
@@ -233,7 +237,7 @@ impl Author {
     }
 
     fn list_path(&mut self) -> (String, bool) {
-        let readable = self.known_with(Leaves::Json);
+        let readable = self.known_with(ResultKind::Json);
         let local = self.locals.last().cloned();
         match (self.dice.below(12), local) {
             (0..=3, _) if !readable.is_empty() => {
@@ -270,13 +274,13 @@ impl Author {
     }
 
     /// A condition, often about one step.
-    fn condition(&mut self, about: Option<(String, Leaves)>) -> Json {
+    fn condition(&mut self, about: Option<(String, ResultKind)>) -> Json {
         let path = match about {
-            Some((id, leaves)) if self.dice.percent(70) => {
-                let end = match leaves {
-                    Leaves::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
-                    Leaves::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
-                    Leaves::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
+            Some((id, kind)) if self.dice.percent(70) => {
+                let end = match kind {
+                    ResultKind::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
+                    ResultKind::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
+                    ResultKind::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
                 };
                 format!("$.results.{id}{end}")
             }
@@ -373,20 +377,20 @@ impl Author {
     fn result_path(&mut self, risky: bool) -> String {
         // The last one was most probably done here.
         let index = if risky { self.dice.index(self.known.len()) } else { self.known.len() - 1 };
-        let (id, leaves) = self.known[index].clone();
-        let ends: &[&str] = match (leaves, risky) {
-            (Leaves::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
-            (Leaves::Json, true) => {
+        let (id, kind) = self.known[index].clone();
+        let ends: &[&str] = match (kind, risky) {
+            (ResultKind::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
+            (ResultKind::Json, true) => {
                 &[".json.word", ".json.list[0]", ".json.deep.none", ".json.gone"]
             }
-            (Leaves::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
-            (Leaves::Text, _) => &[".stdout", ".ok", ".attempts"],
+            (ResultKind::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
+            (ResultKind::Text, _) => &[".stdout", ".ok", ".attempts"],
         };
         format!("results.{id}{}", self.dice.pick(ends))
     }
 
-    fn known_with(&self, leaves: Leaves) -> Vec<String> {
-        let known = self.known.iter().filter(|(_, left)| *left == leaves);
+    fn known_with(&self, kind: ResultKind) -> Vec<String> {
+        let known = self.known.iter().filter(|(_, left)| *left == kind);
         known.map(|(id, _)| id.clone()).collect()
     }
 
@@ -397,7 +401,7 @@ impl Author {
             let run = json!({ "kind": "cmd", "cmd": "show", "args": [seen] });
             json!([{ "id": id, "kind": "exec", "run": run }])
         };
-        let probe = |(number, (id, _)): (usize, &(String, Leaves))| {
+        let probe = |(number, (id, _)): (usize, &(String, ResultKind))| {
             let is = |op: &str, value: bool| json!({ "op": op, "path": format!("$.results.{id}.ok"), "value": value });
             let well = json!({
                 "id": format!("p{number}"), "kind": "if", "cond": is("eq", true),

@@ -12,12 +12,12 @@ use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
 
 use crate::sim::history::History;
-use crate::sim::host::{Host, Patience, Seeds};
+use crate::sim::host::{HelpLimits, Host, Seeds};
 use crate::violation::Violation;
 
-use super::replies::Replies;
+use super::replies::FixedReplies;
 use crate::steps::drive;
-use crate::steps::world::World;
+use crate::steps::random_replies::RandomReplies;
 
 /// A workflow with fixed replies.
 #[derive(Debug)]
@@ -25,18 +25,18 @@ pub struct Case {
     /// Its name.
     pub name: &'static str,
     /// `AGENT STATE | TEXT` per line, in the order in which each agent says it at each state; see
-    /// [`Replies`]. The states that are named here are the workflow's.
+    /// [`FixedReplies`]. The states that are named here are the workflow's.
     pub replies: &'static str,
     /// A document of steps instead, and the world that it is done in.
-    pub steps: Option<(&'static str, World, Answers)>,
+    pub steps: Option<(&'static str, RandomReplies, Answers)>,
     /// The frontmatter of prompts that have one.
-    pub fronts: &'static [(&'static str, &'static str)],
+    pub frontmatter: &'static [(&'static str, &'static str)],
     /// What governs it, beside the settings of all.
     pub settings: fn(&mut Settings),
     /// The run is stopped when so many turns have ended, and resumed.
     pub stop: Option<usize>,
     /// How often it is helped.
-    pub patience: Patience,
+    pub help_limits: HelpLimits,
     /// What of its history a crash may not change.
     pub strictness: Strictness,
 }
@@ -56,26 +56,26 @@ impl Case {
         name: "",
         replies: "",
         steps: None,
-        fronts: &[],
+        frontmatter: &[],
         settings: |_| {},
         stop: None,
-        patience: Patience::NONE,
+        help_limits: HelpLimits::NONE,
         strictness: Strictness::Everything,
     };
 
     pub(super) fn host(&self, seeds: Seeds) -> Result<Host, Violation> {
-        if let Some((document, world, answers)) = self.steps {
+        if let Some((document, replies, answers)) = self.steps {
             let broken = |error: serde_json::Error| Violation(format!("{}: {error}", self.name));
             let document: Json = serde_json::from_str(document).map_err(broken)?;
             let definition = drive::definition(&document, &Map::new())?;
             let mut settings = Settings { max_parallel: 2, ..drive::settings(answers) };
             (self.settings)(&mut settings);
-            return Host::new(seeds, definition, Box::new(world), settings);
+            return Host::new(seeds, definition, Box::new(replies), settings);
         }
-        let replies = Replies::parse(self.replies)?;
+        let replies = FixedReplies::parse(self.replies)?;
         let names: BTreeSet<&str> = replies.states().collect();
         let files = names.into_iter().map(|name| {
-            let front = self.fronts.iter().find(|(state, _)| *state == name);
+            let front = self.frontmatter.iter().find(|(state, _)| *state == name);
             let front = front.map_or_else(String::new, |(_, front)| format!("---\n{front}\n---\n"));
             let text = format!("{front}Do it.\n");
             SourceFile {
@@ -98,31 +98,31 @@ impl Case {
     }
 
     /// An undisturbed run says everything that there is to say.
-    pub(super) fn check_told(&self, heard: usize) -> Result<(), Violation> {
-        let replies = Replies::parse(self.replies)?.count();
-        if heard == replies || self.steps.is_some() {
+    pub(super) fn check_all_replies_used(&self, finished: usize) -> Result<(), Violation> {
+        let replies = FixedReplies::parse(self.replies)?.count();
+        if finished == replies || self.steps.is_some() {
             return Ok(());
         }
-        Err(Violation(format!("{} says {heard} of {replies} replies", self.name)))
+        Err(Violation(format!("{} says {finished} of {replies} replies", self.name)))
     }
 
     /// What of a history has to be the same.
-    pub(super) fn view(&self, history: &History) -> History {
-        let mut view = history.clone();
-        view.values_mut().for_each(forget_vain_revivals);
+    pub(super) fn comparable(&self, history: &History) -> History {
+        let mut comparable = history.clone();
+        comparable.values_mut().for_each(drop_fruitless_revivals);
         if self.strictness == Strictness::Visits {
             let detail = |line: &String| line.starts_with("turn ") || line.starts_with("remind ");
-            for lines in view.values_mut() {
+            for lines in comparable.values_mut() {
                 lines.retain(|line| !detail(line));
             }
         }
-        view
+        comparable
     }
 }
 
 /// Whoever resumes a run after a crash also revives what had failed. When it fails again in the same
 /// way, without a turn, nothing has happened.
-fn forget_vain_revivals(lines: &mut Vec<String>) {
+fn drop_fruitless_revivals(lines: &mut Vec<String>) {
     let mut kept: Vec<String> = Vec::new();
     for line in lines.drain(..) {
         let vain = matches!(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_store::Journal;
 use raymond_store::disk::Files;
-use raymond_testkit::journals::{all, shelf};
+use raymond_testkit::journals::{all, directory};
 use serde_json::Value as Json;
 
 use crate::source::{Field, Holds, Shape, shapes};
@@ -130,7 +130,7 @@ fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<St
 
 /// What no journal holds, each with its reason: `NAME | REASON`.
 fn unwritten() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(shelf().join("unwritten.txt")).unwrap();
+    let text = std::fs::read_to_string(directory().join("unwritten.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| line.split_once(" | ").expect("a reason").0.trim().to_owned()).collect()
 }

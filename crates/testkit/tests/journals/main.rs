@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use raymond_engine::replay::replay;
 use raymond_store::disk::Files;
-use raymond_testkit::journals::{Golden, all, shelf};
+use raymond_testkit::journals::{Golden, all, directory};
 use raymond_testkit::tally;
 
 fn golden() -> Vec<Golden> {
@@ -35,7 +35,7 @@ fn every_golden_journal_applies_to_its_run() {
 
 /// The known differences, each with its reason: `NAME: DIFFERENCE | REASON`.
 fn known() -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(shelf().join("differences.txt")).unwrap();
+    let text = std::fs::read_to_string(directory().join("differences.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let known = lines.map(|line| {
         let (name, rest) = line.split_once(": ").expect("a name");
@@ -68,10 +68,11 @@ fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason
 #[test]
 fn no_golden_journal_names_the_machine_that_made_it() {
     // Everything that was made in a real directory was made to look as if that were /project.
-    const STRANGE: [&str; 4] = ["/tmp", "/root", "/work", "/Users"];
+    const MACHINE_PATHS: [&str; 4] = ["/tmp", "/root", "/work", "/Users"];
     for golden in golden() {
         let text = std::fs::read_to_string(golden.journal()).unwrap();
-        let strange: Vec<&&str> = STRANGE.iter().filter(|path| text.contains(**path)).collect();
+        let strange: Vec<&&str> =
+            MACHINE_PATHS.iter().filter(|path| text.contains(**path)).collect();
         assert!(strange.is_empty(), "{} names {strange:?}", golden.name);
     }
 }

@@ -1,6 +1,6 @@
 //! Every transition: which thread its turn gets, and what the model sees there.
 
-use raymond_testkit::model::{Api, Role, Said};
+use raymond_testkit::model::{Api, ConversationItem, Role};
 
 use super::{TOOL, run, told};
 use crate::clients;
@@ -35,7 +35,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
     let requests = stage.model.requests();
     let [request] = requests.as_slice() else { panic!("one request: {requests:#?}") };
     assert_eq!((request.api, request.model.as_str()), (Api::Responses, "gpt-5.5"));
-    assert_eq!(request.conversation, [Said::new(Role::User, prompt)]);
+    assert_eq!(request.conversation, [ConversationItem::new(Role::User, prompt)]);
     assert_eq!(request.header("authorization"), Some("Bearer sk-not-a-key"));
     assert_eq!(request.body["reasoning"]["effort"], "high");
     let offers = |name: &str| request.tools.iter().any(|tool| tool == name);
@@ -102,7 +102,8 @@ fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
     ];
     assert_eq!(told(&stage), expected);
     let requests = stage.requests();
-    let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
+    let zebra =
+        |seen: &raymond_testkit::model::RecordedRequest| seen.body.to_string().contains("zebra");
     let of_it: Vec<bool> = requests.iter().map(zebra).collect();
     assert_eq!(of_it, [false, true, true, true, true, false], "of all that the client sent");
     assert_eq!(stage.project.read("made.txt"), "tool of the zebra\n");
@@ -134,7 +135,7 @@ fn a_prompt_of_a_megabyte_arrives_whole() {
         format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1_000_000));
     stage.state("START.md", &prompt);
     run(&stage, "").prints("read\n").mentions(0, &[]);
-    assert_eq!(stage.requests()[1].conversation[0], Said::new(Role::User, prompt));
+    assert_eq!(stage.requests()[1].conversation[0], ConversationItem::new(Role::User, prompt));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use raymond_testkit::model::Weather;
+use raymond_testkit::model::NetworkState;
 use serde_json::{Value, json};
 
 use super::{TOOL, failures, run, told};
@@ -127,7 +127,7 @@ fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothing() {
     let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
-    stage.model.set_weather(Weather::Refusing).unwrap();
+    stage.model.set_network(NetworkState::Refusing).unwrap();
     let waits = |attempt: u32| {
         let transcript = format!(".raymond/runs/r/transcripts/main.1.1.{attempt}.jsonl");
         until("the client waits", || stage.project.read(&transcript).contains("Reconnecting..."));
@@ -146,7 +146,7 @@ fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothi
 
     let resumed = stage.start("resume r");
     waits(2);
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     resumed.wait().prints("x\n").mentions(0, &[]);
     assert_eq!(failures(&stage), Vec::<Value>::new(), "it goes on by itself");
     let shown: Vec<String> =

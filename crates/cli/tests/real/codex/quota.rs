@@ -1,6 +1,6 @@
 //! Usage limits of Codex: a run waits for them, even across restarts, but agents of other clients do not.
 
-use raymond_testkit::model::{Api, Seen};
+use raymond_testkit::model::{Api, RecordedRequest};
 use rustix::process::Signal;
 
 use super::thread;
@@ -45,9 +45,9 @@ fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) 
     assert_eq!(early.count(), meanwhile, "{held} {:?} {lifted}", starts(stage));
     assert_eq!((stage.events("turn_failed").len(), stage.events("retry_at").len()), (1, 0));
     let requests = stage.requests().into_iter().filter(|seen| seen.api == Api::Responses);
-    let (asked, later): (Vec<Seen>, Vec<Seen>) =
+    let (asked, later): (Vec<RecordedRequest>, Vec<RecordedRequest>) =
         requests.partition(|seen| conversation(&seen.conversation).starts_with(state));
-    let shown = |seen: &Seen| conversation(&seen.conversation);
+    let shown = |seen: &RecordedRequest| conversation(&seen.conversation);
     let told: Vec<String> = asked.iter().map(shown).collect();
     assert_eq!(told, [state.to_owned(), format!("{state}, again {state}")]);
     assert_eq!(thread(&asked[0]), thread(&asked[1]));

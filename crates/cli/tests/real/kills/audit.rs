@@ -1,6 +1,6 @@
 //! Invariants of a run after any kill at any time.
 
-use raymond_testkit::model::{Role, Said, Seen};
+use raymond_testkit::model::{ConversationItem, RecordedRequest, Role};
 
 use super::points::{Ending, Moment};
 use super::scene::{CALL, GOTO, Kind, Scene};
@@ -133,8 +133,8 @@ fn conversations_are_kept(scene: &Scene) {
 }
 
 /// What was said, without tools, and as if nobody had been interrupted.
-fn story(conversation: &[Said]) -> Vec<String> {
-    let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
+fn story(conversation: &[ConversationItem]) -> Vec<String> {
+    let made_up = |said: &&ConversationItem| MADE_UP.iter().any(|text| said.text.starts_with(text));
     let spoken = conversation.iter().filter(|said| !made_up(said));
     let told = spoken.filter_map(|said| match said.role {
         Role::User => {
@@ -151,14 +151,16 @@ fn story(conversation: &[Said]) -> Vec<String> {
 
 /// Every request, for whoever has to find out.
 fn shown(scene: &Scene) -> Vec<String> {
-    let line = |seen: &Seen| format!("{} {:?}", shown::conversation(&seen.conversation), seen.fate);
+    let line = |seen: &RecordedRequest| {
+        format!("{} {:?}", shown::conversation(&seen.conversation), seen.outcome)
+    };
     scene.stage.requests().iter().map(line).collect()
 }
 
 /// The requests of the turn that was killed.
-fn turn(scene: &Scene) -> impl Iterator<Item = Seen> {
+fn turn(scene: &Scene) -> impl Iterator<Item = RecordedRequest> {
     let state = scene.kind.state();
-    let last = |seen: &Seen| story(&seen.conversation).pop();
+    let last = |seen: &RecordedRequest| story(&seen.conversation).pop();
     scene.stage.requests().into_iter().filter(move |seen| last(seen).as_deref() == Some(state))
 }
 

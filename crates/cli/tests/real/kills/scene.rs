@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use raymond_testkit::model::{Fate, Seen};
+use raymond_testkit::model::{RecordedRequest, RequestOutcome};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -183,6 +183,6 @@ pub(crate) fn kill_clients(stage: &Stage) {
 /// Sees that the model has noticed that nobody waits for it: what is written into a connection whose
 /// other end has just gone counts as delivered.
 pub(crate) fn nobody_is_answered(stage: &Stage) {
-    let is_open = |seen: &Seen| seen.fate == Fate::Open;
+    let is_open = |seen: &RecordedRequest| seen.outcome == RequestOutcome::Open;
     until("nobody is answered", || !stage.requests().iter().any(is_open));
 }

@@ -5,29 +5,29 @@ use serde_json::json;
 use super::*;
 use crate::model::reply::Failure;
 
-fn user(text: &str) -> Said {
-    Said::new(Role::User, text)
+fn user(text: &str) -> ConversationItem {
+    ConversationItem::new(Role::User, text)
 }
 
-fn assistant(text: &str) -> Said {
-    Said::new(Role::Assistant, text)
+fn assistant(text: &str) -> ConversationItem {
+    ConversationItem::new(Role::Assistant, text)
 }
 
-fn call() -> Said {
-    Said::new(Role::Call, "Bash {}")
+fn call() -> ConversationItem {
+    ConversationItem::new(Role::Call, "Bash {}")
 }
 
-fn outcome() -> Said {
-    Said::new(Role::Outcome, "done")
+fn outcome() -> ConversationItem {
+    ConversationItem::new(Role::Outcome, "done")
 }
 
-fn speaks(blocks: Vec<Block>, stop: Stop, usage: Usage) -> Reply {
+fn speaks(blocks: Vec<Block>, stop: StopReason, usage: Usage) -> Reply {
     let message = Message { blocks, stop, usage, cut: None };
-    Reply { pauses: Vec::new(), act: Act::Speak(message) }
+    Reply { pauses: Vec::new(), action: Action::Send(message) }
 }
 
 fn says(text: &str) -> Reply {
-    speaks(vec![Block::Text(text.to_owned())], Stop::Ended, USUAL)
+    speaks(vec![Block::Text(text.to_owned())], StopReason::Ended, DEFAULT_USAGE)
 }
 
 fn tool() -> Block {
@@ -35,34 +35,34 @@ fn tool() -> Block {
 }
 
 #[track_caller]
-fn check(conversation: &[Said], expected: Reply) {
+fn check(conversation: &[ConversationItem], expected: Reply) {
     assert_eq!(reply(conversation), Ok(expected), "{conversation:?}");
 }
 
 #[test]
 fn a_message_is_told_by_the_lines_of_its_prompt() {
-    let fails = |failure| Reply { pauses: Vec::new(), act: Act::Fail(failure) };
+    let fails = |failure| Reply { pauses: Vec::new(), action: Action::Fail(failure) };
     check(&[], says("ok"));
     check(&[user("do it")], says("ok"));
     check(&[user("do it\nmodel: say <goto>A</goto>")], says("<goto>A</goto>"));
     check(&[user("  model:   say a\\nb  \nmodel: say c")], says("a\nb"));
     check(
         &[user("model: tool Bash {\"command\": \"ls\"}")],
-        speaks(vec![tool()], Stop::Tool, USUAL),
+        speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE),
     );
     check(
         &[user("model: think hm\nmodel: text so\nmodel: tool Bash {\"command\":\"ls\"}")],
         speaks(
             vec![Block::Thinking("hm".to_owned()), Block::Text("so".to_owned()), tool()],
-            Stop::Tool,
-            USUAL,
+            StopReason::Tool,
+            DEFAULT_USAGE,
         ),
     );
     check(
         &[user("model: usage input=1 output=2 cache_read=3 cache_write=4\nmodel: refuse")],
         speaks(
             Vec::new(),
-            Stop::Refused,
+            StopReason::Refused,
             Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
         ),
     );
@@ -71,15 +71,15 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
         &[user("model: error 429 type=t retry-after=3 header:x-y=z message=no more = no")],
         fails(
             Failure::new(429)
-                .of_kind("t")
-                .with("retry-after", "3")
-                .with("x-y", "z")
-                .saying("no more = no"),
+                .with_kind("t")
+                .with_header("retry-after", "3")
+                .with_header("x-y", "z")
+                .with_message("no more = no"),
         ),
     );
-    let act = |act| Reply { pauses: Vec::new(), act };
-    check(&[user("model: drop")], act(Act::Drop));
-    check(&[user("model: hang")], act(Act::Hang));
+    let action = |action| Reply { pauses: Vec::new(), action };
+    check(&[user("model: drop")], action(Action::Drop));
+    check(&[user("model: hang")], action(Action::Hang));
     let pauses = vec![
         Pause::Latency(Duration::from_millis(300)),
         Pause::Latency(Duration::from_secs(2)),
@@ -87,9 +87,9 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
     ];
     check(
         &[user("model: latency 300ms\nmodel: latency 2s\nmodel: wait gate\nmodel: hang")],
-        Reply { pauses, act: Act::Hang },
+        Reply { pauses, action: Action::Hang },
     );
-    let Ok(Reply { act: Act::Speak(cut), .. }) = reply(&[user("model: cut 3\nmodel: say a")])
+    let Ok(Reply { action: Action::Send(cut), .. }) = reply(&[user("model: cut 3\nmodel: say a")])
     else {
         panic!("a cut message is a message");
     };
@@ -103,17 +103,28 @@ fn the_message_that_is_due_is_told_by_how_often_the_model_has_spoken() {
         model: usage input=7
         model: say a",
     );
-    let a = speaks(vec![Block::Text("a".to_owned())], Stop::Ended, Usage { input: 7, ..USUAL });
-    let ok = speaks(vec![Block::Text("ok".to_owned())], Stop::Ended, Usage { input: 7, ..USUAL });
-    check(std::slice::from_ref(&script), speaks(vec![tool()], Stop::Tool, USUAL));
+    let a = speaks(
+        vec![Block::Text("a".to_owned())],
+        StopReason::Ended,
+        Usage { input: 7, ..DEFAULT_USAGE },
+    );
+    let ok = speaks(
+        vec![Block::Text("ok".to_owned())],
+        StopReason::Ended,
+        Usage { input: 7, ..DEFAULT_USAGE },
+    );
+    check(std::slice::from_ref(&script), speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
     check(&[script.clone(), call(), outcome()], a.clone());
     check(&[script.clone(), assistant("so"), call(), call(), outcome(), outcome()], a);
     check(&[script.clone(), call(), outcome(), assistant("x"), call(), outcome()], ok);
     let earlier =
         [user("model: say early"), assistant("early"), user("no script"), assistant("ok")];
     let again = [earlier.as_slice(), std::slice::from_ref(&script)].concat();
-    check(&again, speaks(vec![tool()], Stop::Tool, USUAL));
-    check(&[script.clone(), call(), outcome(), script], speaks(vec![tool()], Stop::Tool, USUAL));
+    check(&again, speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
+    check(
+        &[script.clone(), call(), outcome(), script],
+        speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE),
+    );
 }
 
 #[test]
@@ -123,7 +134,7 @@ fn what_stands_after_then_answers_prompts_without_a_script() {
     );
     let reminded = [script.clone(), assistant("a"), user("a tag is missing")];
     check(std::slice::from_ref(&script), says("a"));
-    check(&reminded, speaks(vec![tool()], Stop::Tool, USUAL));
+    check(&reminded, speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
     check(&[reminded.as_slice(), &[call(), outcome()]].concat(), says("b"));
     let twice = [reminded.as_slice(), &[assistant("b"), user("still missing")]].concat();
     check(&twice, says("c"));
@@ -136,8 +147,8 @@ fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
     let lines =
         "model: say a\nmodel: again\nmodel: usage input=7\nmodel: say b\nmodel: then\nmodel: say c";
     let (first, again) = (user(lines), user(&format!("go on\n\n{lines}")));
-    let cheap = Usage { input: 7, ..USUAL };
-    let cheaply = |text: &str| speaks(vec![Block::Text(text.to_owned())], Stop::Ended, cheap);
+    let cheap = Usage { input: 7, ..DEFAULT_USAGE };
+    let cheaply = |text: &str| speaks(vec![Block::Text(text.to_owned())], StopReason::Ended, cheap);
     check(std::slice::from_ref(&first), says("a"));
     check(&[first.clone(), again.clone()], cheaply("b"));
     check(

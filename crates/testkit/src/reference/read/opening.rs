@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use raymond_core::protocol::{Source, TagName};
 
 /// The longest target, `return`, `next`, `cd` or `model`, in bytes.
-pub(super) const LONGEST_NAME: usize = 4096;
+pub(super) const MAX_NAME_BYTES: usize = 4096;
 
 /// What a `fork` may not use as a template variable.
 const RESERVED: [&str; 10] = [
@@ -178,7 +178,7 @@ fn is_word(name: TagName, attribute: &str) -> bool {
 }
 
 fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
-    let unusable = value.is_empty() || value.len() > LONGEST_NAME;
+    let unusable = value.is_empty() || value.len() > MAX_NAME_BYTES;
     (is_word(name, attribute) && unusable)
         || (name == TagName::Reset && attribute == "stack" && value != "clear")
         || (name == TagName::Fork && RESERVED.contains(&attribute))

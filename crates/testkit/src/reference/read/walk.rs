@@ -3,14 +3,14 @@
 use raymond_core::protocol::{Source, TagName};
 
 use super::Tag;
-use super::opening::{self, Broken, LONGEST_NAME, Meaning};
+use super::opening::{self, Broken, MAX_NAME_BYTES, Meaning};
 
 /// A tag in the text: where it ends, and where reading goes on.
 pub(super) struct Found {
     end: usize,
     /// Where its opening ends.
     open: usize,
-    go_on: usize,
+    resume_at: usize,
     /// The tag with its unknown attributes; none when it is malformed.
     pub(super) tag: Option<(Tag, Vec<String>)>,
 }
@@ -18,12 +18,12 @@ pub(super) struct Found {
 impl Found {
     /// A malformed tag that names a state: reading goes on right after its opening.
     fn malformed(open: usize, end: usize) -> Self {
-        Self { end, open, go_on: open, tag: None }
+        Self { end, open, resume_at: open, tag: None }
     }
 
     /// A malformed result takes everything up to its end.
     fn uncertain(open: usize, end: usize) -> Self {
-        Self { end, open, go_on: end, tag: None }
+        Self { end, open, resume_at: end, tag: None }
     }
 
     /// Whether its last line holds nothing else but backticks.
@@ -52,8 +52,8 @@ pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Fo
             at += 1;
             continue;
         }
-        let tag = tag_at(text, at, name, (source, code));
-        at = tag.go_on;
+        let tag = tag_at(text, at, name, source, code);
+        at = tag.resume_at;
         found.push(tag);
     }
     (found, in_code)
@@ -61,7 +61,7 @@ pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Fo
 
 /// All tags whose first and last line hold nothing else but backticks, and whether there are
 /// others. Those are text: reading goes on right after what makes them so.
-pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
+pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<Found>, bool) {
     let code = vec![false; text.len()];
     let mut found = Vec::new();
     let mut others = false;
@@ -72,9 +72,9 @@ pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
             continue;
         };
         let begins_its_line = text[..at].rsplit('\n').next().is_none_or(is_margin);
-        let tag = tag_at(text, at, name, (source, &code));
+        let tag = tag_at(text, at, name, source, &code);
         if begins_its_line && tag.ends_its_line(text) {
-            at = tag.go_on;
+            at = tag.resume_at;
             found.push(tag);
         } else {
             others = true;
@@ -84,9 +84,9 @@ pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
     (found, others)
 }
 
-fn tag_at(text: &str, start: usize, name: TagName, around: (Source, &[bool])) -> Found {
+fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
     match name {
-        TagName::Result => result_at(text, start, around),
+        TagName::Result => result_at(text, start, source, code),
         TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
             targeted_at(text, start, name)
         }
@@ -110,20 +110,20 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
         return malformed();
     };
     let target = text[open..close].trim();
-    if target.is_empty() || target.contains(['<', '\n']) || target.len() > LONGEST_NAME {
+    if target.is_empty() || target.contains(['<', '\n']) || target.len() > MAX_NAME_BYTES {
         return malformed();
     }
     let Some(Meaning { known, unknown }) = opening::meaning(name, written) else {
         return malformed();
     };
     let tag = Tag { name, body: target.to_owned(), attributes: known };
-    Found { end, open, go_on: end, tag: Some((tag, unknown)) }
+    Found { end, open, resume_at: end, tag: Some((tag, unknown)) }
 }
 
 /// A result. Its payload is raw; a second opening in it, or a second close after it, makes
 /// everything up to that close malformed. After a close outside code, whatever stands in code is
 /// text; a close in code may have been quoted, so that any further one casts doubt on it.
-fn result_at(text: &str, start: usize, (source, code): (Source, &[bool])) -> Found {
+fn result_at(text: &str, start: usize, source: Source, code: &[bool]) -> Found {
     let name = TagName::Result;
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
@@ -151,7 +151,7 @@ fn result_at(text: &str, start: usize, (source, code): (Source, &[bool])) -> Fou
         let tag = Tag { name, body: text[open..close].to_owned(), attributes: known };
         (tag, unknown)
     });
-    Found { end, open, go_on: end, tag }
+    Found { end, open, resume_at: end, tag }
 }
 
 /// The first `</name>` from here on, with optional whitespace before its `>`: where it starts and ends.

@@ -76,7 +76,7 @@ const PIECES: [&str; 64] = [
     "\0",
 ];
 
-fn nasty() -> impl Strategy<Value = String> {
+fn random_text() -> impl Strategy<Value = String> {
     prop::collection::vec(select(&PIECES[..]), 0..24).prop_map(|pieces| pieces.concat())
 }
 
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_read_the_same_tags(text in nasty()) {
+    fn both_read_the_same_tags(text in random_text()) {
         for source in [Source::Message, Source::Script, Source::Iteration] {
             prop_assert_eq!(core(&text, source), naive(&text, source), "{:?}", source);
         }

@@ -9,7 +9,7 @@ use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Input, Settings, Step};
 
 use crate::reference::money::{Paid, charge};
-use crate::sim::bill::{REQUEST, WITHOUT_SHARE};
+use crate::sim::client_cost::{MAX_COST_WITHOUT_SHARE, MAX_REQUEST_COST};
 use crate::violation::Violation;
 
 /// The purse.
@@ -31,10 +31,10 @@ pub(super) struct Money {
 
 /// An attempt that is over, and its charge.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Landed<'a> {
+pub(super) struct EndedAttempt<'a> {
     pub(super) turn: &'a TurnId,
     pub(super) attempt: u32,
-    pub(super) told: Option<Told<'a>>,
+    pub(super) report: Option<Report<'a>>,
     pub(super) share: Option<Micros>,
     pub(super) settings: &'a Settings,
     pub(super) charge: Charge,
@@ -44,14 +44,14 @@ pub(super) struct Landed<'a> {
 
 /// What the executor of a turn said about it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct Report<'a> {
     pub(super) turn: &'a TurnId,
     attempt: u32,
     cost: Cost,
     pub(super) outcome: &'a Outcome,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Report<'a> {
     pub(super) fn of(cause: &'a Input) -> Option<Self> {
         let Input::Settled { turn, attempt, outcome } = cause else { return None };
         Some(Self { turn, attempt: *attempt, cost: outcome.cost(), outcome })
@@ -60,27 +60,27 @@ impl<'a> Told<'a> {
 
 impl Money {
     /// A turn is charged what its executor said, or what stands for it, and that covers the true cost.
-    pub(super) fn charge(&mut self, landed: &Landed<'_>) -> Result<(), Violation> {
-        let Landed { turn, attempt, share, settings, charge, truth, .. } = *landed;
-        let told = landed.told.filter(|told| told.turn == turn && told.attempt == attempt);
-        let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
-        let expected = self.expected(told, share, settings);
+    pub(super) fn charge(&mut self, ended: &EndedAttempt<'_>) -> Result<(), Violation> {
+        let EndedAttempt { turn, attempt, share, settings, charge, truth, .. } = *ended;
+        let report = ended.report.filter(|report| report.turn == turn && report.attempt == attempt);
+        let report = report.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
+        let expected = self.expected(report, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
-        let is_capped = told.outcome.is_capped();
+        let is_capped = report.outcome.is_capped();
         let charges_share = share.is_some() && (settings.strict_budget || is_capped);
-        let hidden = covers(turn, (told.cost, charge), truth, charges_share)?;
+        let hidden = covers(turn, report.cost, charge, truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
         (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
-        self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(REQUEST));
+        self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(MAX_REQUEST_COST));
         self.most_expensive = self.most_expensive.max(charge.amount);
         Ok(())
     }
 
-    fn expected(&self, told: Told<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
+    fn expected(&self, report: Report<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
         charge(Paid {
-            cost: told.cost,
+            cost: report.cost,
             share,
-            capped: told.outcome.is_capped(),
+            capped: report.outcome.is_capped(),
             strict: settings.strict_budget,
             most_expensive: self.most_expensive,
         })
@@ -90,7 +90,8 @@ impl Money {
     pub(super) fn reserve(
         &mut self,
         turn: &TurnId,
-        (cap, share): (Micros, Option<Micros>),
+        cap: Micros,
+        share: Option<Micros>,
         reserved: Micros,
     ) -> Result<(), Violation> {
         let Some(share) = share else {
@@ -112,7 +113,7 @@ impl Money {
         cap: Option<Micros>,
         shares: impl Iterator<Item = Option<Micros>>,
     ) {
-        let most = |share: Option<Micros>| share.unwrap_or(WITHOUT_SHARE);
+        let most = |share: Option<Micros>| share.unwrap_or(MAX_COST_WITHOUT_SHARE);
         let taken = shares.map(most).fold(self.spent, Micros::plus);
         self.ceiling = cap.map(|cap| cap.max(taken));
     }
@@ -162,7 +163,8 @@ impl Money {
 /// whole share is charged; anywhere else the charge says that it is a guess. Returns what may be missing.
 fn covers(
     turn: &TurnId,
-    (cost, charge): (Cost, Charge),
+    cost: Cost,
+    charge: Charge,
     truth: Micros,
     charges_share: bool,
 ) -> Result<Micros, Violation> {
@@ -172,7 +174,7 @@ fn covers(
         must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
         return Ok(truth.minus(charge.amount));
     }
-    let hidden = if charges_share { REQUEST } else { Micros::ZERO };
+    let hidden = if charges_share { MAX_REQUEST_COST } else { Micros::ZERO };
     let covered = charge.amount.plus(hidden);
     must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
     Ok(hidden)

@@ -13,11 +13,11 @@ use super::Auditor;
 use crate::violation::Violation;
 
 /// The most often that a program is tried again.
-pub(super) const MOST_RETRIES: u32 = 4;
+pub(super) const MAX_RETRIES: u32 = 4;
 
 /// What is known of the steps.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Books {
+pub(super) struct TrackedSteps {
     /// Keys whose success is recorded.
     done: BTreeSet<Key>,
     /// Keys whose failure is recorded.
@@ -33,21 +33,22 @@ impl Auditor {
         match fact {
             StepEvent::Done { key, stored } => {
                 must!(!self.steps.done.contains(key), "{key} is done twice");
-                let books = &mut self.steps;
-                (if stored.ok { &mut books.done } else { &mut books.failed }).insert(key.clone());
-                self.books(agent)?.may_move = true;
+                let tracked = &mut self.steps;
+                (if stored.ok { &mut tracked.done } else { &mut tracked.failed })
+                    .insert(key.clone());
+                self.tracked(agent)?.may_move = true;
             }
             StepEvent::Met { key } => {
                 let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
                 must!(known, "{key} is taken as done, and is not");
-                self.books(agent)?.may_move = true;
+                self.tracked(agent)?.may_move = true;
             }
             StepEvent::Fails { key, stored, contained } => {
                 if stored.is_some() {
                     self.steps.failed.insert(key.clone());
                 }
                 if *contained {
-                    self.books(agent)?.may_move = true;
+                    self.tracked(agent)?.may_move = true;
                 }
             }
             StepEvent::Asks { key, attempt, .. } => {
@@ -101,14 +102,14 @@ impl Auditor {
         let assignee = asks.assignee.as_deref().unwrap_or("main");
         let label =
             kept.map(|kept| kept.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")));
-        let anew = kept.is_some_and(|kept| kept.reset == Some(true));
-        let known = label.filter(|_| !anew).and_then(|label| self.steps.sessions.get(&label));
-        let goes_on = match &prompt.plan {
+        let is_reset = kept.is_some_and(|kept| kept.reset == Some(true));
+        let known = label.filter(|_| !is_reset).and_then(|label| self.steps.sessions.get(&label));
+        let resumed = match &prompt.plan {
             SessionPlan::Resume(session) => Some(session),
             SessionPlan::Fresh(_) => None,
             other => return Err(Violation(format!("{key} begins with {other:?}"))),
         };
-        must!(goes_on == known, "{key} goes on in {goes_on:?} instead of {known:?}");
+        must!(resumed == known, "{key} goes on in {resumed:?} instead of {known:?}");
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 
-use super::money::Told;
+use super::money::Report;
 use crate::violation::Violation;
 
 /// The longest backoff, with all of its jitter.
@@ -161,7 +161,7 @@ impl Waits {
 
 /// A usage limit, a missing login and a lost session burn no retry.
 fn is_worth_a_retry(cause: &Input) -> bool {
-    match Told::of(cause).map(|told| told.outcome) {
+    match Report::of(cause).map(|report| report.outcome) {
         Some(Outcome::Failed { failure, .. }) => {
             matches!(
                 failure,

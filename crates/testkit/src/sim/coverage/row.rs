@@ -11,21 +11,21 @@ use raymond_core::scheduler::Hold;
 pub(super) struct Row {
     pub(super) name: &'static str,
     /// Whether it follows from a text, which may be large enough to become a blob.
-    pub(super) of_text: bool,
+    pub(super) follows_text: bool,
     /// Whether its record can have effects.
-    pub(super) acts: bool,
+    pub(super) has_effects: bool,
 }
 
 const fn text(name: &'static str) -> Row {
-    Row { name, of_text: true, acts: true }
+    Row { name, follows_text: true, has_effects: true }
 }
 
 const fn other(name: &'static str) -> Row {
-    Row { name, of_text: false, acts: true }
+    Row { name, follows_text: false, has_effects: true }
 }
 
 const fn silent(name: &'static str) -> Row {
-    Row { name, of_text: false, acts: false }
+    Row { name, follows_text: false, has_effects: false }
 }
 
 /// All of them, in the order of the table.

@@ -41,7 +41,7 @@ situations! {
     /// More was spent than the cap.
     Overshoot = "overshoot",
     /// The money is gone inside a call.
-    PoorInCall = "over budget in a call",
+    OverBudgetInCall = "over budget in a call",
     /// More money, and what was kept starts at once.
     MoreMoney = "resumed with money",
     /// More money that is spent already.
@@ -65,7 +65,7 @@ situations! {
     RecalledTooLate = "recalled, but finished",
 
     /// A usage limit while three or more turns of the backend wait.
-    LimitInStorm = "limit in a storm",
+    LimitInQueue = "limit in a storm",
     /// The backend says when its limit is lifted.
     LimitUntil = "limit with a time",
     /// It does not.
@@ -73,7 +73,7 @@ situations! {
     /// A turn that was in flight meets the limit, too.
     LimitAgain = "limit met again",
     /// A missing login while other turns of the backend wait.
-    LoginInStorm = "login in a storm",
+    LoginInQueue = "login in a storm",
     /// One backend has a limit, another one no login.
     LimitAndLogin = "limit and login",
     /// A turn of another backend starts meanwhile.
@@ -156,7 +156,7 @@ situations! {
     /// A request while a backend is held.
     AskedInHold = "asked during a hold",
     /// A request to a run that nobody drives.
-    AskedNobody = "asked without an owner",
+    AskedWithoutOwner = "asked without an owner",
     /// A run that had ended is cancelled.
     CancelledAfterwards = "cancelled afterwards",
 }

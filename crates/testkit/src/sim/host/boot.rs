@@ -17,20 +17,20 @@ use raymond_engine::recovery;
 use raymond_store::disk::{Disk, DiskErrorKind};
 use raymond_store::{Journal, journal, lock};
 
-use super::super::author::HOME;
-use super::super::reality::Window;
-use super::leftovers::{Found, Survivors};
-use super::{Host, Patience, Pen, claim};
+use super::super::random_workflow::HOME;
+use super::super::world::WorldPort;
+use super::leftovers::{ClientSearch, Survivors};
+use super::{HelpLimits, Host, WatchedLog, claim};
 use crate::violation::Violation;
 
 impl Host {
     /// Creates the run, or goes on with it.
     pub fn boot(&mut self) -> Result<(), Violation> {
-        self.recovering = !self.reality.borrow().acknowledged.is_empty();
+        self.recovering = !self.world.borrow().acknowledged.is_empty();
         let booted = self.take_lock().and_then(|taken| if taken { self.open() } else { Ok(()) });
         self.recovering = false;
         if self.is_up() {
-            self.reality.borrow_mut().unwritten = None;
+            self.world.borrow_mut().unwritten = None;
             self.leave_when_ended();
         }
         booted
@@ -47,9 +47,9 @@ impl Host {
     /// Gives the lock back, which may go wrong, too.
     pub(super) fn unlock(&mut self) {
         self.lock = None;
-        let hit = self.plan.fired();
+        let hit = self.faults.take_fired();
         if hit.is_some() {
-            self.reality.borrow_mut().hit = hit;
+            self.world.borrow_mut().hit = hit;
             self.go_down();
         }
     }
@@ -85,7 +85,7 @@ impl Host {
     }
 
     fn begin(&mut self, disk: Arc<dyn Disk>) -> Result<(), Violation> {
-        let lost = self.reality.borrow().acknowledged.len();
+        let lost = self.world.borrow().acknowledged.len();
         if lost > 0 {
             return Err(Violation(format!("all {lost} acknowledged records are lost")));
         }
@@ -106,13 +106,13 @@ impl Host {
     }
 
     fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
-        let head = self.plan.aside(|| self.check_recovered(&opened))?;
+        let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
         if head.seq == 0 {
             // The journal was created, and the start never became durable.
             self.drive(head, opened.journal);
             return self.start();
         }
-        if self.is_over() && self.patience != Patience::ENDLESS {
+        if self.is_over() && self.help_limits != HelpLimits::UNLIMITED {
             self.unlock();
             return Ok(());
         }
@@ -120,7 +120,7 @@ impl Host {
             self.go_down();
             return Ok(());
         }
-        self.forget_requests();
+        self.discard_requests();
         let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
         let mut inputs = recovery::resume_inputs(reports, self.settings.clone());
         let Some(outputs) = self.outputs(&head.run)? else { return Ok(()) };
@@ -133,20 +133,20 @@ impl Host {
     /// What became of turns in flight; none when the machine went down over it.
     pub(super) fn reports(&mut self, head: &Head, survivors: Survivors) -> Option<Vec<Input>> {
         let (leftovers, power_was_cut) = (self.leftovers, self.power_was_cut);
-        let found = Found { leftovers, power_was_cut, survivors };
+        let found = ClientSearch { leftovers, power_was_cut, survivors };
         let blobs = self.blobs();
         // What an earlier recovery found and could not record may be gone.
-        self.reality.borrow_mut().found.clear();
+        self.world.borrow_mut().found.clear();
         let reports = recovery::turn_reports(&head.run, |turn| {
             let attempt = (turn.id.clone(), turn.attempt);
-            let attached = found.attach(&mut self.reality.borrow_mut(), &attempt, &blobs);
+            let attached = found.find(&mut self.world.borrow_mut(), &attempt, &blobs);
             attached.map_err(|_| attempt)
         });
         let attempt = match reports {
             Ok(reports) => return Some(reports),
             Err(attempt) => attempt,
         };
-        self.text_is_lost(&attempt);
+        self.lose_text(&attempt);
         None
     }
 
@@ -166,11 +166,11 @@ impl Host {
     }
 
     pub(super) fn drive(&mut self, head: Head, journal: Journal) {
-        let reality = Rc::clone(&self.reality);
-        let pen = Pen { journal, reality: Rc::clone(&reality) };
+        let world = Rc::clone(&self.world);
+        let log = WatchedLog { journal, world: Rc::clone(&world) };
         let definition = self.definition(&head.run).clone();
         self.clock = OwnerClock::default();
-        self.driver = Some(Driver::new(head, definition, pen, Window(reality)));
+        self.driver = Some(Driver::new(head, definition, log, WorldPort(world)));
     }
 
     /// Somebody edits the states while the run is down.
@@ -182,7 +182,7 @@ impl Host {
 
     /// Whether an edit gives a state that an agent needs to another backend.
     fn moves(&self, edited: &Definition) -> bool {
-        let run = &self.reality.borrow().last;
+        let run = &self.world.borrow().last;
         let earlier = self.definition(run);
         let backend = |definition: &Definition, state: &StateName| {
             definition.states.get(state).and_then(|state| state.front.backend.clone())
@@ -206,7 +206,7 @@ impl Host {
             });
             states.filter(|state| !definition.states.contains_key(*state)).count()
         };
-        let gone = needs(&self.reality.borrow().last);
+        let gone = needs(&self.world.borrow().last);
         let moved = self.moves(&definition);
         let edited = definition.clone();
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;

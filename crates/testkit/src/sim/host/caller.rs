@@ -12,10 +12,10 @@ use raymond_core::run::{Input, Run};
 use raymond_core::time::Timestamp;
 use serde_json::Value as Json;
 
-use super::super::bill::Bill;
+use super::super::client_cost::ClientCost;
 use super::super::clients::Client;
 use super::super::outcome::outcome;
-use super::super::speech::Place;
+use super::super::reply::TurnRequest;
 use super::{Host, Violation};
 use crate::step_trace::question_of;
 
@@ -25,11 +25,11 @@ impl Host {
     pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
         let mut call = Call::default();
         let asks: Vec<TurnId> = run.scheduler.asks.keys().cloned().collect();
-        let certain = self.reality.borrow_mut().dice.index(asks.len().max(1));
+        let certain = self.world.borrow_mut().dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             let Some((key, attempt)) = asked(run, &ask) else { continue };
             let (left_out, stale) = {
-                let dice = &mut self.reality.borrow_mut().dice;
+                let dice = &mut self.world.borrow_mut().dice;
                 (dice.percent(40), dice.percent(30))
             };
             if index != certain && left_out {
@@ -40,7 +40,7 @@ impl Host {
                 call.outputs.insert(key.to_string(), earlier);
                 call.attempts.insert(key.clone(), attempt - 1);
             }
-            self.note_question(run, &ask, (&key, attempt))?;
+            self.note_question(run, &ask, &key, attempt)?;
             let Some(output) = self.output(&ask, &key, attempt) else { return Ok(None) };
             call.outputs.insert(format!("{key}:{attempt}"), output);
         }
@@ -50,30 +50,30 @@ impl Host {
 
     /// What the caller says; none when it cannot be stored.
     fn output(&mut self, ask: &TurnId, key: &Key, attempt: u32) -> Option<Output> {
-        let place = Place {
+        let request = TurnRequest {
             agent: ask.agent.as_str(),
             state: &key.to_string(),
             count: 1,
             turn: attempt,
             // Whoever calls knows no trouble of clients.
             attempt: 2,
-            heard: 0,
+            finished: 0,
             backend: "",
             cap: None,
         };
-        let speech = self.reality.borrow().voice.speech(place, Timestamp(0));
+        let reply = self.world.borrow().replies.reply(request, Timestamp(0));
         let client = Client {
-            speech,
+            reply,
             cwd: String::new(),
             source: Source::Message,
             session: None,
-            bill: Bill::FREE,
+            client_cost: ClientCost::FREE,
             progressed: false,
             cancelled: false,
             adoptions: 0,
         };
         let Ok(Outcome::Finished(finished)) = outcome(&client, &self.blobs()) else {
-            self.text_is_lost(&(ask.clone(), attempt));
+            self.lose_text(&(ask.clone(), attempt));
             return None;
         };
         let Finished { text: value, read, verdict, .. } = *finished;
@@ -86,14 +86,15 @@ impl Host {
         &self,
         run: &Run,
         ask: &TurnId,
-        (key, attempt): (&Key, u32),
+        key: &Key,
+        attempt: u32,
     ) -> Result<(), Violation> {
         let work = self.definition(run).work.as_deref().zip(run.flow.as_deref());
         let message =
             work.and_then(|(work, flow)| work.message(flow, (&ask.agent, key), &Json::Null));
         let message = message.ok_or_else(|| Violation(format!("{ask} asks nothing")))?;
         let question = question_of(&message, attempt)?;
-        self.reality.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
+        self.world.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
         Ok(())
     }
 }

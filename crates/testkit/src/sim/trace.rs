@@ -1,0 +1,44 @@
+//! What happened in a simulation, told line by line to whoever looks for a mistake.
+
+use raymond_core::run::Record;
+use raymond_core::view::Narrator;
+
+/// Lines, kept only when somebody wants them.
+#[derive(Debug, Default)]
+pub struct Trace(Option<Recording>);
+
+#[derive(Debug, Default)]
+struct Recording {
+    narrator: Narrator,
+    lines: Vec<String>,
+}
+
+impl Trace {
+    /// Begins to listen.
+    pub fn enable(&mut self) {
+        self.0 = Some(Recording::default());
+    }
+
+    /// Something happened outside the run.
+    pub fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(recording) = &mut self.0 {
+            recording.lines.push(format!("       -- {}", line()));
+        }
+    }
+
+    /// A record became durable.
+    pub fn record(&mut self, record: &Record) {
+        let Some(Recording { narrator, lines }) = &mut self.0 else { return };
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            if let Some(line) = narrator.line(event) {
+                let whom = line.agent.as_ref().map_or("run", |agent| agent.as_str());
+                lines.push(format!("{:>6} {whom}: {}", record.seq, line.text));
+            }
+        }
+    }
+
+    /// Everything so far.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        self.0.as_mut().map(|recording| std::mem::take(&mut recording.lines)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,242 @@
+//! The world as the driver sees it: what it releases happens, unless the machine goes down over it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use raymond_core::agent::SessionPlan;
+use raymond_core::ids::StateName;
+use raymond_core::protocol::Source;
+use raymond_core::run::effect::{PromptEffect, StepEffect};
+use raymond_core::run::{Effect, Record, Run};
+use raymond_core::time::Span;
+use raymond_core::view::Ledger;
+use raymond_core::workflow::Definition;
+use raymond_engine::driver::World;
+use serde_json::Value as Json;
+
+use super::super::client_cost::ClientCost;
+use super::super::clients::{Attempt, Client};
+use super::super::outcome::IDLE;
+use super::super::reply::{Reply, TurnRequest};
+use super::SimWorld;
+use crate::step_trace::{call_of, question_of};
+use crate::violation::Violation;
+
+/// Through this the driver acts.
+#[derive(Debug, Clone)]
+pub struct WorldPort(pub Rc<RefCell<SimWorld>>);
+
+impl World for WorldPort {
+    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
+        let world = &mut *self.0.borrow_mut();
+        let verdict = world.accept(run, record);
+        world.keep_violation(verdict);
+    }
+
+    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
+        let world = &mut *self.0.borrow_mut();
+        if world.down {
+            return;
+        }
+        if world.faults.release() {
+            world.down = true;
+            // Half of the time the effect still happened, and nobody was told.
+            if world.dice.percent(50) {
+                return;
+            }
+            if let Effect::Prompt(prompt) = &effect {
+                world.unseen.insert((prompt.turn.clone(), prompt.attempt));
+            }
+        }
+        let verdict = world.auditor.effect(definition, &effect);
+        world.keep_violation(verdict);
+        let verdict = world.act(run, definition, effect);
+        world.keep_violation(verdict);
+    }
+}
+
+impl SimWorld {
+    fn start(&mut self, started: TurnStart<'_>) -> Result<(), Violation> {
+        let TurnStart { attempt, state, count, cwd, source, prompt, program } = started;
+        let turn = &attempt.0;
+        let finished = self.finished.get(&(turn.agent.clone(), state.clone()));
+        let request = TurnRequest {
+            agent: turn.agent.as_str(),
+            state: state.as_str(),
+            count,
+            turn: turn.turn,
+            attempt: 1 + self.attempts.get(turn).copied().unwrap_or(0),
+            finished: finished.copied().unwrap_or(0),
+            backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
+            cap: prompt.and_then(|prompt| prompt.cap),
+        };
+        let reply = match program {
+            Some(program) => {
+                let (key, attempt) = (request.state, request.attempt);
+                self.ran.push(format!("{key} {attempt} {}", program.call));
+                Reply::Ran(self.replies.exec(program.mode, key, attempt, &program.call))
+            }
+            None => self.replies.reply(request, self.now),
+        };
+        let delay = match reply {
+            // The executor's idle clock ends it.
+            Reply::Hangs => IDLE,
+            _ => Span(self.dice.below(5_000)),
+        };
+        self.released.insert(attempt.clone());
+        let session = prompt.and_then(|prompt| prompt.plan.session()).cloned();
+        let client_cost = match source {
+            Source::Script => ClientCost::FREE,
+            Source::Message | Source::Iteration => ClientCost::of(&mut self.dice, request, &reply),
+        };
+        let client = Client {
+            client_cost,
+            progressed: self.dice.percent(70),
+            reply,
+            cwd,
+            source,
+            session,
+            cancelled: false,
+            adoptions: 0,
+        };
+        let known = prompt.map_or(Ok(()), |prompt| self.check_conversation(prompt));
+        self.clients.start(attempt, client, self.now + delay).and(known)
+    }
+
+    /// A client knows only the conversations that clients of its kind opened.
+    fn check_conversation(&mut self, prompt: &PromptEffect) -> Result<(), Violation> {
+        let mut plan = &prompt.plan;
+        while let SessionPlan::Continue { or_else, .. } = plan {
+            plan = or_else;
+        }
+        let (old, new) = match plan {
+            SessionPlan::Fresh(new) => (None, Some(new)),
+            SessionPlan::Resume(old) => (Some(old), None),
+            SessionPlan::Branch { from, to } => (Some(from), Some(to)),
+            SessionPlan::Continue { .. } | SessionPlan::Carry => (None, None),
+        };
+        if let Some(new) = new {
+            self.conversations.entry(new.clone()).or_insert_with(|| prompt.backend.clone());
+        }
+        for session in old.into_iter().chain(new) {
+            match self.conversations.get(session) {
+                Some(holder) if *holder != prompt.backend => {
+                    let (turn, backend) = (&prompt.turn, &prompt.backend);
+                    let what = format!("{turn} asks {backend} for a conversation of {holder}");
+                    return Err(Violation(what));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The turn is ended by its owner; it may have been faster.
+    fn cancel(&mut self, attempt: &Attempt) {
+        let Some(client) = self.clients.get_mut(attempt) else { return };
+        client.cancelled = true;
+        if !self.dice.percent(20) {
+            client.reply = Reply::Hangs;
+        }
+        self.clients.reschedule(attempt, self.now + Span(10));
+    }
+
+    fn act(&mut self, run: &Run, definition: &Definition, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Prompt(prompt) => {
+                let asked = definition.work.as_ref().map(|_| asked(run, definition, &prompt));
+                self.asked.extend(asked.transpose()?);
+                self.start(TurnStart {
+                    attempt: (prompt.turn.clone(), prompt.attempt),
+                    state: &prompt.state,
+                    count: prompt.count,
+                    cwd: prompt.cwd.clone(),
+                    source: run.settings.program.messages(),
+                    prompt: Some(&prompt),
+                    program: None,
+                })
+            }
+            Effect::Script(script) => {
+                let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
+                let count = visits.and_then(|visits| visits.get(&script.state)).copied();
+                self.start(TurnStart {
+                    attempt: (script.turn, script.attempt),
+                    state: &script.state,
+                    count: count.unwrap_or(1),
+                    cwd: script.cwd,
+                    source: Source::Script,
+                    prompt: None,
+                    program: None,
+                })
+            }
+            Effect::Cancel { turn, attempt } => {
+                self.cancel(&(turn, attempt));
+                Ok(())
+            }
+            Effect::Step(step) => {
+                let program = StepCall::of(run, definition, &step)?;
+                self.start(TurnStart {
+                    attempt: (step.turn, step.attempt),
+                    state: &StateName::new(step.key.to_string()),
+                    count: 1,
+                    cwd: step.cwd,
+                    source: Source::Script,
+                    prompt: None,
+                    program: Some(program),
+                })
+            }
+            Effect::Finish => self.check_no_client_runs(),
+        }
+    }
+
+    /// Whatever was started is over when the run is.
+    pub fn check_no_client_runs(&self) -> Result<(), Violation> {
+        match self.clients.running().next() {
+            None => Ok(()),
+            Some(((turn, attempt), _)) => {
+                let what = format!("the run has ended, and attempt {attempt} of {turn} still runs");
+                Err(Violation(what))
+            }
+        }
+    }
+}
+
+/// A turn that is about to be run.
+struct TurnStart<'a> {
+    attempt: Attempt,
+    state: &'a StateName,
+    count: u32,
+    cwd: String,
+    /// What its text is read as.
+    source: Source,
+    /// What only a prompt has.
+    prompt: Option<&'a PromptEffect>,
+    /// What only the program of a step has.
+    program: Option<StepCall>,
+}
+
+/// The program of a step, filled in as it is started.
+struct StepCall {
+    mode: &'static str,
+    call: Json,
+}
+
+impl StepCall {
+    fn of(run: &Run, definition: &Definition, step: &StepEffect) -> Result<Self, Violation> {
+        let work = definition.work.as_deref().zip(run.flow.as_deref());
+        let called = work.and_then(|(work, flow)| work.call(flow, &step.turn.agent, &step.key));
+        let nothing = || Violation(format!("{} cannot be filled in, and is run", step.key));
+        let (_, exec, call) = called.ok_or_else(nothing)?;
+        Ok(Self { mode: exec.io.mode(), call: call_of(&call) })
+    }
+}
+
+/// What an agent step is asked, in the words of the reference.
+fn asked(run: &Run, definition: &Definition, prompt: &PromptEffect) -> Result<String, Violation> {
+    let (turn, key) = (&prompt.turn, prompt.state.as_str().parse().ok());
+    let work = definition.work.as_deref().zip(run.flow.as_deref()).zip(key);
+    let message =
+        work.and_then(|((work, flow), key)| work.message(flow, (&turn.agent, &key), &Json::Null));
+    let message = message.ok_or_else(|| Violation(format!("{turn} asks nothing")))?;
+    Ok(format!("{} {} {}", prompt.state, turn.turn, question_of(&message, turn.turn)?))
+}
