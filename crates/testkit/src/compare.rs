@@ -1,8 +1,9 @@
-//! Random workflows through the simulator and through the reference: the same history, line by line.
+//! Runs random workflows in the simulator and in the reference interpreter, and compares their
+//! histories line by line.
 //!
-//! Odd seeds are also disturbed: crashes, kills, full disks, stops. What depends on timing is left
-//! out, because the reference knows no time: no cap, no bound on agents that is ever reached, and in
-//! disturbed runs no budget of a visit (an interrupted attempt is charged).
+//! Odd seeds also meet faults: crashes, kills, full disks, stop requests. The reference has no
+//! clock, so the workflows avoid everything that depends on timing: caps, agent limits that a run
+//! could reach, and (with faults) budgets of visits, because an interrupted attempt is charged.
 
 use crate::sim::random_faults::RandomFaults;
 use raymond_core::budget::{Cost, Micros};
@@ -22,12 +23,12 @@ use crate::sim::random_workflow::RandomWorkflow;
 use crate::sim::reply::{Reply, ReplySource as _, TurnRequest};
 use crate::violation::Violation;
 
-/// Compares the run of a seed; how many lines were compared.
+/// Compares the run of a seed, and returns the number of compared lines.
 pub fn compare(seed: u64) -> Result<usize, Violation> {
     Comparison::new(seed).run(false).1
 }
 
-/// Compares the run of a seed, and tells what happens in it.
+/// Compares the run of a seed, and also returns a trace of it.
 pub fn compare_with_trace(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     Comparison::new(seed).run(true)
 }
@@ -115,7 +116,7 @@ impl Comparison {
     }
 }
 
-/// What the cast answers, in the words of the reference.
+/// Converts a random agent's reply to an answer of the reference.
 fn answer(random_agents: &RandomAgents, attempt: Attempt<'_>) -> Answer {
     let request = TurnRequest {
         agent: attempt.agent.as_str(),
@@ -162,10 +163,10 @@ fn failure_kind(failure: &TurnFailure) -> FailureKind {
     }
 }
 
-/// Whether two histories are the same; how many lines they have.
+/// Compares two histories, and returns the number of lines.
 ///
-/// Whoever resumes a run after a crash also revives the agents that had failed: so `found` may go
-/// on with `revive` where `expected` ends with a failure, and whatever follows is not compared.
+/// A resume after a crash also revives failed agents. So `found` may continue with `revive` where
+/// `expected` ends with a failure; later lines are not compared.
 pub fn compare_histories(expected: &History, found: &History) -> Result<usize, Violation> {
     let mut revived = false;
     for (agent, lines) in expected {
@@ -185,7 +186,7 @@ pub fn compare_histories(expected: &History, found: &History) -> Result<usize, V
         }
     }
     match found.keys().find(|agent| !expected.contains_key(*agent)) {
-        Some(agent) if !revived => Err(Violation(format!("nobody expected {agent}"))),
+        Some(agent) if !revived => Err(Violation(format!("unexpected agent {agent}"))),
         Some(_) | None => Ok(expected.values().map(Vec::len).sum()),
     }
 }

@@ -1,9 +1,9 @@
-//! A model that does what its prompts say, behind the APIs that real clients speak.
+//! A scripted model behind the APIs that real clients use.
 //!
-//! It listens on a port of this machine. What it answers depends on the request alone, so a client
-//! that was killed and resumed sees a consistent world: the script is in the prompt, as lines
-//! `model: …` of the last user text that has any, and the message that is due is told by how many
-//! assistant messages follow that text.
+//! It listens on a local port. The answer depends on the request alone, so a client that was killed
+//! and resumed sees a consistent model: the script is in the prompt, as lines `model: …` of the
+//! last user text that has any. The number of assistant messages after that text decides which
+//! message comes next.
 //!
 //! | line | what the model does |
 //! |---|---|
@@ -11,17 +11,22 @@
 //! | `tool NAME {…}` | calls a tool with this input: ends a message |
 //! | `text TEXT`, `think TEXT` | a text, a thought, before that in the same message |
 //! | `refuse` | refuses: ends a message |
-//! | `usage input=N output=N cache_read=N cache_write=N` | what the messages after this line cost (1000 in and 100 out, unless said) |
+//! | `usage input=N output=N cache_read=N cache_write=N` | token counts of the messages after this
+//! line (default: 1000 input, 100 output) |
 //! | `error STATUS [type=…] [retry-after=N] [header:NAME=VALUE …] [message=…]` | the API fails |
 //! | `drop`, `hang` | closes the connection without a byte; never answers |
-//! | `latency 300ms`, `wait FILE` | before the next message: so long; makes `FILE.waiting`, until FILE exists |
+//! | `latency 300ms`, `wait FILE` | before the next message: waits this long; creates
+//! `FILE.waiting` and waits for FILE |
 //! | `cut N` | the next message is cut after N events |
-//! | `then` | what follows answers the next user text without lines of its own, such as a reminder |
-//! | `again` | what follows is played instead when the conversation held the same lines before: a turn that is continued |
+//! | `then` | the following lines answer the next user text without lines of its own, such as a
+//! reminder |
+//! | `again` | the following lines apply if the conversation already contains the same script, as
+//! in a continued turn |
 //!
-//! The lines of an agent step stand in the `instructions` of its message. A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
-//! why. Every request is recorded ([`RecordedRequest`]); the [`NetworkState`] is not the model's, and may change at
-//! any time.
+//! An agent step has the lines in the `instructions` of its message. Without a script, and after
+//! its end, the model says `ok`. A line that cannot be parsed is answered with status 400 and the
+//! reason. Every request is recorded ([`RecordedRequest`]). Tests can add faults outside the script
+//! with [`NetworkState`].
 
 mod answer;
 mod api;
@@ -58,28 +63,27 @@ use tokio::sync::mpsc;
 use record::RequestLog;
 use server::{Change, Shared};
 
-/// How a model is served.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// 0 is any port that is free.
+    /// 0 means any free port.
     pub port: u16,
-    /// Where the files of `model: wait` are.
+    /// The directory of the files of `model: wait`.
     pub gates: PathBuf,
-    /// Gets every request as a line of JSON once it is answered.
+    /// Receives every request as a line of JSON after its reply.
     pub log: Option<File>,
 }
 
-/// A model that is served until this is dropped.
+/// A server that runs until this value is dropped.
 pub struct Model {
     address: SocketAddr,
     record: RequestLog,
-    /// None while it is dropped.
+    /// `None` during the drop.
     changes: Option<mpsc::UnboundedSender<Change>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Model {
-    /// Serves a model; it listens when this returns.
+    /// Starts a server, which accepts connections when this returns.
     pub fn start(settings: Settings) -> io::Result<Self> {
         let record = RequestLog::new(settings.log);
         let network = Mutex::new(NetworkState::Normal);
@@ -89,31 +93,30 @@ impl Model {
         Ok(Self { address, record, changes: Some(changes), thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a client takes as its base URL.
+    /// Returns the base URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Sets the weather; it holds for every request that arrives after this returns.
+    /// Sets the state of the network for every request that arrives after this returns.
     pub fn set_network(&self, network: NetworkState) -> io::Result<()> {
-        let gone = || io::Error::other("the model is not served any more");
+        let gone = || io::Error::other("the server has stopped");
         let (done, set) = std::sync::mpsc::channel();
         let changes = self.changes.as_ref().ok_or_else(gone)?;
         changes.send((network, done)).map_err(|_| gone())?;
         set.recv().map_err(|_| gone())?
     }
 
-    /// Every request so far, in the order in which they arrived.
+    /// Returns every request so far, in the order of arrival.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.record.all()
     }
 
-    /// What all replies cost that were delivered to their end, by model.
+    /// Sums the usage of all replies that were delivered completely, by model.
     pub fn usage(&self) -> BTreeMap<String, Usage> {
         let mut usage = BTreeMap::<String, Usage>::new();
         for seen in self.requests().iter().filter(|seen| seen.is_answered()) {
@@ -128,7 +131,7 @@ impl Model {
         usage
     }
 
-    /// What that is in money; none when a model has no price.
+    /// Returns the price of all complete replies; `None` if a model has no price.
     pub fn cost(&self, prices: &Prices) -> Option<Micros> {
         let each = self.usage().into_iter();
         let each = each.map(|(model, usage)| prices.estimate(&model, &usage).map(|cost| cost.0));

@@ -1,9 +1,10 @@
-//! Follows a real process from call to call of the kernel, and strikes where it is told to.
+//! Follows a real process from one system call to the next, and kills or signals it at a chosen
+//! call.
 //!
-//! The program is the one that users have: it knows of nothing. It starts stopped, is seized with
-//! `ptrace`, and stands still before and after every call by which its main thread changes a disk or
-//! another process. What a moment of a clock meets by chance is met here by name: before the rename of
-//! a request, after the sync of the journal.
+//! The traced program is the released binary, without test code. It starts stopped, is seized with
+//! `ptrace`, and stops before and after every call by which its main thread changes files or other
+//! processes. So tests can choose a point by name (before the rename of a request, after the sync
+//! of the journal) instead of hoping for the right moment. Linux only.
 
 mod syscall;
 
@@ -19,34 +20,35 @@ use nix::unistd::Pid;
 
 pub use syscall::{Call, Edge};
 
-/// What becomes of a process that stands before or after a call.
+/// The next action for a process that has stopped at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// It goes on.
+    /// Lets it continue.
     Continue,
-    /// It is killed on the spot.
+    /// Kills it.
     Kill,
-    /// It is sent this signal, and goes on; nobody follows it any more.
+    /// Sends this signal, and detaches from the process.
     Send(Signal),
 }
 
 /// How following a process ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FollowEnd {
-    /// At this call.
+    /// It was killed or signalled at this call.
     At(Call),
-    /// It came to its end before.
+    /// It exited before.
     Exited,
 }
 
-/// The words that start a program stopped: it becomes itself when it is let go.
+/// Returns a command that starts a program stopped: a shell stops itself, and executes the program
+/// when it is continued.
 pub fn stopped_command(program: &Path) -> [String; 4] {
     let words = "kill -STOP $$; exec \"$0\" \"$@\"";
     ["sh".into(), "-c".into(), words.into(), program.display().to_string()]
 }
 
-/// Follows a child of this process, which was started [`stopped`], from the moment in which it is
-/// `program`. Its end is left to whoever waits for it.
+/// Follows a child of this process, which was started with [`stopped_command`], from the moment it
+/// executes `program`. The caller still has to wait for the child's exit.
 pub fn follow(
     pid: u32,
     program: &Path,
@@ -85,14 +87,15 @@ pub fn follow(
             _ => None,
         };
         match ptrace::syscall(pid, signal_to_deliver) {
-            // Somebody killed it meanwhile.
+            // Another process killed it meanwhile.
             Ok(()) | Err(nix::Error::ESRCH) => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Waits for news of a child. The news of its end is only looked at: it belongs to somebody else.
+/// Waits for a change of a child's state. An exit is left in place (`WNOWAIT`) for the caller to
+/// collect.
 fn wait(pid: Pid, news: WaitPidFlag) -> io::Result<WaitStatus> {
     let seen = waitid(Id::Pid(pid), news | WaitPidFlag::WNOWAIT)?;
     if !matches!(seen, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
@@ -101,15 +104,13 @@ fn wait(pid: Pid, news: WaitPidFlag) -> io::Result<WaitStatus> {
     Ok(seen)
 }
 
-/// Where a process stands when it goes on: stops before and after a call take turns.
+/// Whether the process is inside a call: stops at entry and exit alternate.
 enum SyscallState {
-    /// In no call.
     Outside,
-    /// In this one, when it is worth a name.
+    /// Inside this call, if the table of calls contains it.
     Inside(Option<Call>),
 }
 
-/// A process that is followed.
 struct Tracee {
     pid: Pid,
     program: PathBuf,
@@ -118,7 +119,7 @@ struct Tracee {
 }
 
 impl Tracee {
-    /// The call before or after which it stands.
+    /// Returns the call at whose entry or exit the process has stopped.
     fn next_call(&mut self) -> Option<Call> {
         if let SyscallState::Inside(call) =
             std::mem::replace(&mut self.state, SyscallState::Outside)

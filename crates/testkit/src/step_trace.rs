@@ -11,43 +11,42 @@ use serde_json::{Value as Json, json};
 
 use crate::violation::Violation;
 
-/// How a program ends.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramResult {
-    /// Well.
     Succeeded(Json),
-    /// Badly, and another attempt may help.
+    /// It failed, and another attempt may help.
     Failed(Json),
-    /// Its inputs are not what they must be: nothing was run.
+    /// Its inputs are invalid, so it was not started.
     NotRun(Json),
 }
 
-/// What was done, by whichever interpreter.
+/// The actions and results of a run of steps, from any interpreter.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepTrace {
-    /// Programs that ran: key, attempt and call.
+    /// The programs that ran: key, attempt and call.
     pub ran: BTreeSet<String>,
-    /// Questions that were asked: key, attempt, prompt and input.
+    /// The questions: key, attempt, prompt and input.
     pub asked: BTreeSet<String>,
-    /// What steps left, by key.
+    /// The results of steps, by key.
     pub results: BTreeMap<String, Json>,
-    /// The attempt that was asked for last, by key.
+    /// The last requested attempt, by key.
     pub attempts: BTreeMap<String, u32>,
-    /// What failed, in list order: the step and the code. Nothing when all is done.
+    /// The failed steps with their error codes, in list order.
     pub failures: Vec<(String, String)>,
-    /// Whether iterations at the same time failed inside an iteration whose failure is collected: how
-    /// far the others come, and what is seen of them afterwards, is not said.
+    /// Whether parallel iterations failed inside an iteration that collects failures. Then the
+    /// rules do not define how far the other iterations get, so traces are not compared.
     pub is_indeterminate: bool,
 }
 
-/// What a run came to, beside what was run and asked.
+/// Returns the results of a run, without programs and questions.
 pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
     let (mut trace, none) = (StepTrace::default(), StepsState::default());
     let flow = run.flow.as_deref().unwrap_or(&none);
     for (key, stored) in &flow.results {
         let mut json = stored.json().cloned().unwrap_or_default();
         if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
-            // The words of a failure are free.
+            // The wording of a failure is not specified.
             result.remove("message");
             result.remove("errors");
         }
@@ -76,7 +75,7 @@ pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
     Ok(trace)
 }
 
-/// A program with everything that it is handed, in the words of the reference.
+/// Writes a call in the format of the reference.
 pub(crate) fn call_of(call: &Call) -> Json {
     let mut trace = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
     match &call.program {
@@ -92,7 +91,7 @@ pub(crate) fn call_of(call: &Call) -> Json {
     trace
 }
 
-/// The question in a message.
+/// Returns the question in a message, in the format of the reference.
 pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
     let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
     let Some(Ok(envelope)) = envelope else {
@@ -100,7 +99,7 @@ pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation
     };
     let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
     if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
-        return Err(Violation(format!("attempt {attempt} is told {envelope}")));
+        return Err(Violation(format!("attempt {attempt} gets the envelope {envelope}")));
     }
     let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
     Ok(json!([envelope["instructions"], input]))

@@ -1,8 +1,9 @@
-//! The crash sweep: small workflows, and trouble at every single port call of each.
+//! The crash sweep: small workflows, with a fault at every single call of the disk and every
+//! effect.
 //!
-//! Every workflow runs undisturbed first. Then it runs again with every trouble at every call where
-//! that can happen; and for every such crash again, with another one at every call of the recovery
-//! that follows. Whatever happens, the agents' history must be that of the undisturbed run.
+//! Every workflow runs without faults first. Then it runs once for every fault at every call where
+//! the fault is possible. For each of these crashes it runs again, with a second fault at every
+//! call of the recovery. The agents' history must always be the history of the run without faults.
 
 mod case;
 mod corpus;
@@ -20,34 +21,31 @@ use crate::violation::Violation;
 pub use case::{Case, Strictness};
 pub use corpus::corpus;
 
-/// What a sweep of one workflow did.
+/// The numbers of a sweep of one workflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
-    /// Port calls of the undisturbed run.
+    /// Calls of the run without faults.
     pub calls: usize,
-    /// Runs with one trouble.
+    /// Runs with one fault.
     pub crashes: usize,
-    /// Runs with another trouble in the recovery.
+    /// Runs with a second fault in the recovery.
     pub recoveries: usize,
 }
 
-/// A run that went wrong: what repeats it, and why.
+/// A failed run of a sweep.
 #[derive(Debug)]
 pub struct SweepFailure {
-    /// Which one.
     pub spec: RunSpec,
-    /// What must never happen.
     pub violation: Violation,
 }
 
-/// One run of a sweep.
+/// One run of a sweep; prints as the arguments that reproduce it.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSpec {
-    /// The workflow.
     pub case: &'static str,
-    /// The first trouble: at which call, and what.
+    /// The first fault, and the number of its call.
     pub first: Option<(usize, MachineFault)>,
-    /// The call of the recovery that goes wrong, too.
+    /// The call of the recovery that also fails.
     pub second: Option<usize>,
 }
 
@@ -61,7 +59,7 @@ impl fmt::Display for RunSpec {
     }
 }
 
-/// Sweeps a workflow. Of the crashes, one in `stride` is crashed again while it recovers.
+/// Sweeps a workflow. One crash in `stride` is repeated with crashes of its recovery.
 pub fn sweep(case: &Case, stride: usize) -> Result<Counts, Box<SweepFailure>> {
     let plain = RunSpec { case: case.name, first: None, second: None };
     let undisturbed =
@@ -86,7 +84,7 @@ pub fn sweep(case: &Case, stride: usize) -> Result<Counts, Box<SweepFailure>> {
     Ok(counts)
 }
 
-/// Runs a workflow undisturbed; the machine that it ran on.
+/// Runs a workflow without faults, and returns the machine.
 pub fn undisturbed(case: &Case) -> Result<Host, Violation> {
     let (mut host, mut faults) =
         begin(case, RunSpec { case: case.name, first: None, second: None })?;
@@ -94,7 +92,7 @@ pub fn undisturbed(case: &Case) -> Result<Host, Violation> {
     Ok(host)
 }
 
-/// Runs with trouble, and compares; the calls of the recovery.
+/// Runs with faults, compares the history, and returns the calls of the recovery.
 fn check(case: &Case, spec: RunSpec, expected: &History) -> Result<Vec<Point>, Box<SweepFailure>> {
     let ran = run(case, spec).and_then(|ran| {
         compare_histories(&case.comparable(expected), &case.comparable(&ran.history))?;
@@ -103,7 +101,7 @@ fn check(case: &Case, spec: RunSpec, expected: &History) -> Result<Vec<Point>, B
     ran.map_err(|violation| Box::new(SweepFailure { spec, violation }))
 }
 
-/// Runs one spot of a sweep, and tells what happens in it.
+/// Runs one run of a sweep, and also returns a trace of it.
 pub fn run_with_trace(case: &Case, spec: RunSpec) -> (Vec<String>, Result<(), Violation>) {
     let plain = match run(case, RunSpec { first: None, second: None, ..spec }) {
         Ok(plain) => plain,
@@ -152,11 +150,11 @@ fn begin(case: &Case, spec: RunSpec) -> Result<(Host, PlannedFaults), Violation>
     Ok((host, faults))
 }
 
-/// Stops the run where its case says so, and crashes its first recovery.
+/// Stops the run where its case requires it, and crashes its first recovery.
 struct PlannedFaults {
     stop: Option<usize>,
     second: Option<usize>,
-    /// The call at which the first recovery begins.
+    /// The number of the recovery's first call.
     begun: Option<usize>,
     recovery: Vec<Point>,
 }
@@ -178,7 +176,7 @@ impl FaultInjector for PlannedFaults {
         }
         self.begun = Some(host.faults.calls());
         if let Some(second) = self.second {
-            // Power cuts and kills in turn: both can happen anywhere.
+            // Power failures and kills alternate: both are possible at every call.
             let fault = if second % 2 == 0 { MachineFault::PowerCut } else { MachineFault::Kill };
             host.faults.arm(second as u64, fault);
         }
@@ -197,7 +195,7 @@ mod tests {
 
     // proves: P1, P4
     #[test]
-    fn trouble_at_any_call_changes_no_history() {
+    fn fault_at_any_call_changes_no_history() {
         for name in
             ["call", "many-forks", "large-payload", "failing-sibling", "stop", "held", "steps"]
         {
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_workflow_of_the_corpus_says_all_it_has_to_say() {
+    fn every_workflow_uses_all_its_replies() {
         for case in corpus() {
             let ran = run(case, RunSpec { case: case.name, first: None, second: None });
             assert!(ran.is_ok_and(|ran| !ran.history.is_empty()), "{}", case.name);

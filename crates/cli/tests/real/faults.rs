@@ -21,7 +21,7 @@ fn under(weather: NetworkState) -> Stage {
     stage
 }
 
-fn failing(status: u16, span: Span) -> NetworkState {
+fn failing(status: u16, span: FaultDuration) -> NetworkState {
     NetworkState::Failing(Failure::new(status), span)
 }
 

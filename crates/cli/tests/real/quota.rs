@@ -35,9 +35,9 @@ pub(crate) fn now() -> u64 {
 fn limit(reset: u64) -> Failure {
     Failure::new(429)
         .with_kind("rate_limit_error")
-        .with("anthropic-ratelimit-unified-status", "rejected")
-        .with("anthropic-ratelimit-unified-reset", &reset.to_string())
-        .with("anthropic-ratelimit-unified-representative-claim", "five_hour")
+        .with_header("anthropic-ratelimit-unified-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-reset", &reset.to_string())
+        .with_header("anthropic-ratelimit-unified-representative-claim", "five_hour")
 }
 
 pub(crate) fn status(stage: &Stage) -> Value {

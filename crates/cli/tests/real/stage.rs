@@ -157,7 +157,7 @@ impl Stage {
     /// Every request to the model, in order.
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         let requests = self.model.requests().into_iter();
-        requests.filter(|seen| seen.api.is_of_a_model()).collect()
+        requests.filter(|seen| seen.api.is_answered_by_model()).collect()
     }
 
     /// Whether the client has kept anything that was said in this session.

@@ -32,7 +32,7 @@ fn serve(port: u16, log: &str) -> io::Result<()> {
     let settings = Settings { port, gates: PathBuf::from("."), log: Some(log) };
     let model = Model::start(settings)?;
     writeln!(io::stdout(), "{}", model.url())?;
-    // Until somebody ends the process.
+    // Serves until the process is killed.
     loop {
         std::thread::park();
     }

@@ -1,5 +1,5 @@
-//! Processes that stay behind. They end by themselves when the configuration directory is gone, so
-//! that a failed test leaves nothing running.
+//! Processes that outlive the fake client. They exit when the configuration directory is removed,
+//! so a failed test leaves no process running.
 
 use std::fs;
 use std::path::Path;
@@ -15,18 +15,18 @@ use super::stream;
 const TASK_FLAG: &str = "--fake-offspring";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a process of this kind is to do, with the directory and the name to sign with.
+/// The task of such a process, with the configuration directory and the name of its pid file.
 #[derive(Clone, Copy)]
 pub(super) enum Task<'a> {
-    /// Leave the session, and stay.
+    /// Leaves the session, and keeps running.
     Leave(&'a Path, &'a str),
-    /// Leave the session, start one that stays, and end.
+    /// Leaves the session, starts a process that keeps running, and exits.
     ForkAgain(&'a Path, &'a str),
-    /// Stay.
+    /// Keeps running.
     Stay(&'a Path, &'a str),
 }
 
-/// Whether the arguments ask for such a process.
+/// Returns the task if the arguments contain one.
 pub(super) fn parse_task(words: &[String]) -> Option<Task<'_>> {
     let [TASK_FLAG, task, config, name] =
         [0, 1, 2, 3].map(|n| words.get(n).map_or("", String::as_str))
@@ -42,7 +42,6 @@ pub(super) fn parse_task(words: &[String]) -> Option<Task<'_>> {
     }
 }
 
-/// Its life.
 pub(super) fn run_task(task: Task<'_>) -> ExitCode {
     match task {
         Task::Leave(config, name) => {
@@ -59,10 +58,11 @@ pub(super) fn run_task(task: Task<'_>) -> ExitCode {
     }
 }
 
-/// Signs with its process id, and stays.
+/// Writes a pid file, and keeps running.
 fn stay(config: &Path, name: &str) -> ExitCode {
     let (signatures, drafts) = (config.join("offspring"), config.join("drafts"));
-    // Written elsewhere: a reader of the signatures must not count one that is being signed twice.
+    // A rename makes the file appear at once: a test that lists the directory must not see a
+    // partial file.
     let signed = fs::create_dir_all(&signatures)
         .and_then(|()| fs::create_dir_all(&drafts))
         .and_then(|()| fs::write(drafts.join(name), std::process::id().to_string()))
@@ -73,7 +73,7 @@ fn stay(config: &Path, name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Starts one, and waits until it has signed.
+/// Starts a process, and waits until its pid file exists.
 pub(super) fn start(kind: ChildKind, config: &Path) -> std::io::Result<Option<Child>> {
     let name = stream::uuid();
     let mut command = match kind {

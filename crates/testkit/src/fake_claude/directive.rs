@@ -1,8 +1,7 @@
-//! The lines of a prompt that say what the model does.
+//! The lines `fake: …` of a prompt, which define the model's behaviour.
 
 use super::invocation::{Message, Role};
 
-/// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Directive {
     Say(String),
@@ -10,7 +9,7 @@ pub(super) enum Directive {
     Pad(usize),
     Cost(f64),
     Cap,
-    /// Says that the cap is reached, and reports no cost.
+    /// Reports that the cap is reached, but no cost.
     ClaimCap,
     Usage {
         input: u64,
@@ -52,7 +51,7 @@ pub(super) enum Directive {
     Exit(u8),
 }
 
-/// Where nothing more ever happens.
+/// The point from which the client prints nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hang {
     Silent,
@@ -60,7 +59,7 @@ pub(super) enum Hang {
     AfterResult,
 }
 
-/// A process that stays behind.
+/// A process that outlives the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildKind {
     Grandchild,
@@ -68,7 +67,7 @@ pub(super) enum ChildKind {
     BareDaemon,
 }
 
-/// A signal that can be ignored.
+/// A signal that a script can ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CatchableSignal {
     Int,
@@ -76,7 +75,7 @@ pub(super) enum CatchableSignal {
     Hup,
 }
 
-/// When a line holds.
+/// The condition of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
@@ -86,16 +85,16 @@ enum When {
     Reminder(u32),
 }
 
-/// Which lines a message plays.
+/// The lines that a message runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PromptLines {
-    /// The lines, as they were written: they are what is counted.
+    /// The lines as written; runs of the same text are counted together.
     pub(super) lines: String,
-    /// None when the message has lines of its own; else which message without any it is, from 1.
+    /// `None` if the message has lines of its own; otherwise the number of this reminder, from 1.
     pub(super) reminder: Option<u32>,
 }
 
-/// The lines that the last message of a conversation plays.
+/// Returns the lines for the last message of a conversation.
 pub(super) fn prompt_lines(history: &[Message]) -> PromptLines {
     let asked = history.iter().rev().filter(|message| message.role == Role::User);
     for (silent, message) in (0..).zip(asked) {
@@ -113,7 +112,7 @@ fn is_directive(line: &&str) -> bool {
 }
 
 impl PromptLines {
-    /// What is played the `time`-th time; the message names a line that cannot be read.
+    /// Returns the directives of the `time`-th run; an error names the line that cannot be parsed.
     pub(super) fn script(&self, time: u32) -> Result<Vec<Directive>, String> {
         let mut script = Vec::new();
         for line in self.lines.lines() {
@@ -218,7 +217,7 @@ fn error(rest: &str) -> Option<Directive> {
     Some(Directive::Error { status, kind: kind.to_owned() })
 }
 
-/// The word that the real program has for a status.
+/// Returns the real program's name for a status.
 pub(super) const fn kind_of(status: Option<u16>) -> &'static str {
     match status {
         Some(401) => "authentication_failed",

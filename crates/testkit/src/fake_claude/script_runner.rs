@@ -1,4 +1,4 @@
-//! The script, directive by directive, to its exit code.
+//! Runs the directives of a script, one by one, and returns the exit code.
 
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,11 +15,11 @@ use super::startup::{Refusal, prepare, print_error};
 use super::stream::{self, Denied};
 use super::turn_state::{CapState, Ending, SharedTurnState, TurnState};
 
-/// What an invocation costs that does not say.
+/// The cost of an invocation without `cost`, in US dollars.
 const DEFAULT_COST_USD: f64 = 0.01;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Plays an invocation to its exit code.
+/// Runs one invocation, and returns its exit code.
 pub(super) fn run(words: &[String], state: &SharedTurnState) -> u8 {
     let Some(sessions) = Sessions::from_environment() else {
         return print_error("fake-claude needs CLAUDE_CONFIG_DIR or HOME");
@@ -48,14 +48,14 @@ pub(super) fn run(words: &[String], state: &SharedTurnState) -> u8 {
     .run(script, &arguments)
 }
 
-/// How much of the last line is written.
+/// How much of the result line is printed.
 enum ResultLine {
     Whole,
     Half,
     None,
 }
 
-/// What follows the last line.
+/// The behaviour after the result line.
 enum After {
     Exit,
     Hang,
@@ -70,7 +70,7 @@ struct ScriptRunner<'a> {
     paid: bool,
 }
 
-/// The script is over.
+/// The script has ended with this exit code.
 struct Exit(u8);
 
 impl ScriptRunner<'_> {
@@ -203,7 +203,7 @@ impl ScriptRunner<'_> {
         Exit(self.code.unwrap_or(code))
     }
 
-    /// For ever, which is as long as anybody can be interested.
+    /// Waits until the configuration directory is removed, which happens at the end of a test.
     fn hang(&self) -> u8 {
         while self.sessions.root.exists() {
             sleep(POLL_INTERVAL);
@@ -233,7 +233,7 @@ impl ScriptRunner<'_> {
     }
 }
 
-/// The lines before a result that says that the turn failed.
+/// Prints the lines that come before the result of a failed turn.
 fn fail(state: &mut TurnState, directive: Directive) -> Ending {
     let api_error = |state: &mut TurnState, status: Option<u16>, kind: &str, text: String| {
         state.error(&text, kind);
@@ -284,7 +284,7 @@ fn retry(status: u16) -> serde_json::Value {
     })
 }
 
-/// When a usage limit is lifted, as a time of the Unix clock.
+/// Builds the line that reports when a usage limit ends, in Unix seconds.
 fn rate_limit(session: &str, seconds: u64) -> serde_json::Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     json!({

@@ -1,4 +1,4 @@
-//! SIGINT ends with a result and exit code 0, SIGTERM and SIGHUP without a word.
+//! Signals: SIGINT ends with a result and exit code 0, SIGTERM and SIGHUP end without output.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::directive::CatchableSignal;
 use super::stream;
 use super::turn_state::{Ending, SharedTurnState};
 
-/// Plays on a thread of its own, so that a signal finds the scene wherever it is.
+/// Runs the script on its own thread, so that a signal can end it at any point.
 pub(super) fn run_with_signals(
     run: impl FnOnce(SharedTurnState) -> u8 + Send + 'static,
 ) -> ExitCode {
@@ -41,7 +41,7 @@ async fn run_until_exit(
     }
 }
 
-/// The exit code, unless the signal is ignored.
+/// Returns the exit code after a signal, or `None` if the script ignores the signal.
 fn exit_code_after(state: &SharedTurnState, caught: CatchableSignal) -> Option<u8> {
     let mut state = state.lock();
     if state.ignored.contains(&caught) {

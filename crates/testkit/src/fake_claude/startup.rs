@@ -1,4 +1,4 @@
-//! Everything before the model: flags, prompt, session, and what the test wants of it.
+//! The steps before the model: flags, prompt, session, and the script in the prompt.
 
 use std::io::{Read as _, Write as _};
 
@@ -11,15 +11,16 @@ use super::sessions::{Session, Sessions};
 use super::stream;
 use super::turn_state::{Ending, SharedTurnState};
 
-/// The tokens of a message that does not say; what a stream reports is partial.
+/// Tokens of a message without `usage`: input and output. The real stream reports partial output
+/// counts, so 1.
 const DEFAULT_TOKENS: (u64, u64) = (100, 1);
 const MODEL: &str = "claude-sonnet-4-5";
 
-/// Why the model never saw anything.
+/// Why an invocation was refused before the model saw anything.
 pub(super) enum Refusal {
-    /// On stderr, and that is all.
+    /// An error message on stderr, and no result.
     Stderr(String),
-    /// In a result: there is no such session.
+    /// A result with an error: the session does not exist.
     NoSession(String),
 }
 
@@ -43,7 +44,7 @@ pub(super) fn print_error(text: &str) -> u8 {
     1
 }
 
-/// Everything before the model: flags, prompt, session.
+/// Parses flags, prompt and session, and fills in `invocation` and `state`.
 pub(super) fn prepare(
     sessions: &Sessions,
     invocation: &mut Invocation,
@@ -75,7 +76,8 @@ pub(super) fn prepare(
     let part = prompt_lines(&session.messages);
     invocation.session = Some(session.id.clone());
     invocation.history.clone_from(&session.messages);
-    // Without its snapshot a session is told something else for one invocation, and keeps its own.
+    // With the snapshot off, the flag's prompt applies to this invocation only; the session keeps
+    // its own.
     invocation.system_prompt = match arguments.snapshot {
         Snapshot::On => session.system_prompt.clone(),
         Snapshot::Off => arguments.append_system_prompt.clone(),
@@ -98,7 +100,7 @@ pub(super) fn prepare(
     Ok((script, arguments))
 }
 
-/// The conversation, with the prompt as its last message.
+/// Returns the conversation, with the prompt as its last message.
 fn session(sessions: &Sessions, arguments: &Arguments, prompt: String) -> Result<Session, Refusal> {
     let mut session = match &arguments.resume {
         Some(id) => sessions.load(id).ok_or_else(|| {

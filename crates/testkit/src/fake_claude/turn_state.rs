@@ -1,4 +1,5 @@
-//! What an invocation has come to: the player adds to it, and a signal may cut it off anywhere.
+//! The state of an invocation. The script runner changes it; a signal may end the invocation at any
+//! point.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,18 +13,17 @@ use super::invocation::{Message, Role};
 use super::sessions::{Session, Sessions, Usage};
 use super::stream::{self, Block, Denied};
 
-/// A scene that a signal can reach.
+/// A turn state that the signal handler can also reach.
 #[derive(Clone, Default)]
 pub(super) struct SharedTurnState(Arc<Mutex<TurnState>>);
 
 impl SharedTurnState {
-    /// Nobody holds it while anything is waited for.
+    /// Locks the state. Callers release it before they wait, so that a signal is never blocked.
     pub(super) fn lock(&self) -> MutexGuard<'_, TurnState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What an invocation has come to.
 #[derive(Default)]
 pub(super) struct TurnState {
     pub(super) sessions: Option<Sessions>,
@@ -34,7 +34,7 @@ pub(super) struct TurnState {
     pub(super) tokens: (u64, u64),
     pub(super) ignored: Vec<CatchableSignal>,
     pub(super) children: Vec<Child>,
-    /// Held as long as the process lives.
+    /// The session lock, held for the life of the process.
     pub(super) hold: Option<File>,
     cost: f64,
     since: BTreeMap<String, Usage>,
@@ -45,7 +45,7 @@ pub(super) struct TurnState {
     task: Option<String>,
 }
 
-/// How a result says that it came about.
+/// The outcome that a result line reports.
 pub(super) enum Ending {
     Completed,
     ApiError { status: Option<u16>, text: String },
@@ -72,7 +72,7 @@ impl TurnState {
         stream::emit(&stream::system(subtype, self.id(), more));
     }
 
-    /// A new message.
+    /// Starts a new message.
     pub(super) fn say(&mut self, text: &str) {
         self.messages += 1;
         self.text.clear();
@@ -82,7 +82,7 @@ impl TurnState {
         self.more(text);
     }
 
-    /// A further block of the last message.
+    /// Adds a block to the last message.
     pub(super) fn more(&mut self, text: &str) {
         self.text.push_str(text);
         let whole = self.text.clone();
@@ -103,7 +103,7 @@ impl TurnState {
         })
     }
 
-    /// The line on which the API's error stands, as a message of the client.
+    /// Prints an API error as a message of the client.
     pub(super) fn error(&mut self, text: &str, kind: &str) {
         self.messages += 1;
         let mut line = self.block(json!({ "type": "text", "text": text }));
@@ -112,7 +112,7 @@ impl TurnState {
         stream::emit(&line);
     }
 
-    /// A tool is called, and says this.
+    /// Prints a tool call and its output.
     pub(super) fn tool(&mut self, name: &str, input: &str, output: &str, denied: Denied) {
         self.messages += 1;
         let call = format!("toolu_{}_{}", std::process::id(), self.messages);
@@ -128,7 +128,7 @@ impl TurnState {
         self.text.clear();
     }
 
-    /// Money is spent first and counted afterwards.
+    /// Adds to the cost. Like the real program, it spends first and checks the cap afterwards.
     pub(super) fn spend(&mut self, dollars: f64) -> CapState {
         let (input_tokens, output_tokens) = self.tokens;
         let spent = Usage { input_tokens, output_tokens, cost_usd: dollars };
@@ -145,12 +145,12 @@ impl TurnState {
         }
     }
 
-    /// What may still be spent.
+    /// Returns the amount below the cap.
     pub(super) fn left(&self) -> f64 {
         self.cap.map_or(0.0, |cap| cap - self.cost)
     }
 
-    /// A task goes on behind the message.
+    /// Starts a background task, which outlives the message.
     pub(super) fn start_task(&mut self) {
         let task = format!("task_{}", self.results);
         let call = format!("toolu_{task}");
@@ -166,7 +166,7 @@ impl TurnState {
         self.task = Some(task);
     }
 
-    /// The task is done; what follows belongs to a second result.
+    /// Ends the background task; later lines belong to a second result.
     pub(super) fn end_task(&mut self) {
         let task = self.task.clone().unwrap_or_default();
         let patch = json!({ "status": "completed" });
@@ -180,7 +180,7 @@ impl TurnState {
         self.text.clear();
     }
 
-    /// The line that ends a message; money is counted anew after it.
+    /// Builds the result line, and restarts the cost count for the next result.
     pub(super) fn result(&mut self, ending: Ending) -> Value {
         let total = self.session.as_ref().map(|s| s.usage.clone()).unwrap_or_default();
         let cost = total.values().fold(0.0, |sum, usage| sum + usage.cost_usd);
@@ -207,14 +207,14 @@ impl TurnState {
         line
     }
 
-    /// The session is kept no longer, and nothing that follows is.
+    /// Empties the stored session, and stops storing it.
     pub(super) fn forget(&mut self) {
         if let Some(sessions) = self.sessions.take() {
             sessions.empty(self.id());
         }
     }
 
-    /// The session that was to be branched is written, and the branch no longer.
+    /// Switches to the session that should have been branched.
     pub(super) fn stay(&mut self, from: Option<&str>) {
         if let (Some(session), Some(from)) = (&mut self.session, from) {
             from.clone_into(&mut session.id);

@@ -1,4 +1,5 @@
-//! From a request to what is sent back, before anything is sent: pure but for the weather.
+//! Computes the answer to a request, before anything is sent. Pure except for the network fault
+//! that it is given.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -14,7 +15,7 @@ use super::reply::{Action, Failure, Message, Pause, Reply};
 use super::script;
 use crate::model::event::{Event, ReplyId};
 
-/// What is sent, and after what.
+/// The pauses and the contents of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub(super) pauses: Vec<Pause>,
@@ -33,21 +34,21 @@ pub(super) enum Delivery {
         events: Vec<Event>,
         usage: Usage,
     },
-    /// The connection is closed in the middle: of the events, or of the body.
+    /// The server closes the connection in the middle of the events or of the body.
     CutStream(Vec<Event>),
     CutWhole(Value),
     Drop,
     Hang,
 }
 
-/// What the request shows, for the record, and the answer to it.
+/// Returns the entry for the request log, and the answer.
 pub(super) fn answer(request: &Request, fault: RequestFault) -> (RecordedRequest, Answer) {
     let api = Api::of(&request.method, &request.path);
     let body = serde_json::from_slice(&request.body);
     let parsed = body.as_ref().map(|body| api.read(body)).unwrap_or_default();
     let reply_id = ReplyId { id: hash_of(&request.body), model: parsed.model.clone() };
     let reply = match (&body, api) {
-        (_, Api::Unknown) => Ok(fail(Failure::new(404).with_message("there is nothing here"))),
+        (_, Api::Unknown) => Ok(fail(Failure::new(404).with_message("unknown path"))),
         (Err(error), _) => Err(format!("the body is not JSON: {error}")),
         (Ok(_), _) => script::reply(&parsed.conversation),
     };
@@ -61,7 +62,7 @@ fn fail(failure: Failure) -> Reply {
     Reply { pauses: Vec::new(), action: Action::Fail(failure) }
 }
 
-/// The weather comes before the model.
+/// Replaces or truncates the reply, because a network fault comes before the model.
 fn apply_fault(fault: RequestFault, mut reply: Reply) -> Reply {
     match fault {
         RequestFault::None => reply,

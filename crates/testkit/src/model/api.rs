@@ -1,4 +1,4 @@
-//! The APIs that the server speaks. Each has a file of its own; this is the table.
+//! Table of the supported APIs; each has its own file.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,22 +8,22 @@ use super::event::{Event, ReplyId};
 use super::reply::{Failure, Message};
 use super::{messages, responses};
 
-/// What a request asks for.
+/// The endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// Anthropic: a message.
+    /// Anthropic: create a message.
     Messages,
-    /// Anthropic: how many tokens a message would have.
+    /// Anthropic: count the tokens of a message.
     CountTokens,
-    /// `OpenAI`: a response.
+    /// `OpenAI`: create a response.
     Responses,
-    /// Something that is not here.
+    /// Any other path.
     Unknown,
 }
 
 impl Api {
-    /// By method and path; the query does not matter.
+    /// Finds the endpoint by method and path, without the query.
     pub(super) fn of(method: &str, path: &str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         match (method, path) {
@@ -34,7 +34,7 @@ impl Api {
         }
     }
 
-    /// Whether a model answers it.
+    /// Returns whether a model answers this endpoint.
     pub const fn is_answered_by_model(self) -> bool {
         match self {
             Self::Messages | Self::Responses => true,

@@ -1,5 +1,7 @@
-//! As much of HTTP/1.1 as clients of a model use: requests with a length or in chunks, whole replies,
-//! and replies in chunks. Connections are kept. Everything that is read is bounded.
+//! The part of HTTP/1.1 that clients of a model use: requests with a length or in chunks, whole
+//! replies, and replies in chunks.
+//!
+//! Connections are kept alive. Heads and bodies have size limits.
 
 use std::fmt::Write as _;
 use std::io;
@@ -11,7 +13,6 @@ use tokio::net::TcpStream;
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -28,7 +29,7 @@ impl Request {
     }
 }
 
-/// A connection, and what was read from it too early.
+/// A connection, and the bytes that were read beyond the last request.
 pub(super) struct Connection {
     stream: TcpStream,
     ahead: Vec<u8>,
@@ -39,7 +40,7 @@ impl Connection {
         Self { stream, ahead: Vec::new() }
     }
 
-    /// The next request; none when the client has gone.
+    /// Reads the next request; `None` if the client closed the connection.
     pub(super) async fn request(&mut self) -> io::Result<Option<Request>> {
         let end = loop {
             if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
@@ -63,7 +64,7 @@ impl Connection {
             self.chunks().await?
         } else {
             let length = request.header("content-length").map_or(Ok(0), str::parse);
-            self.bytes(length.map_err(|_| malformed("a length that is no number"))?).await?
+            self.bytes(length.map_err(|_| malformed("a length that is not a number"))?).await?
         };
         Ok(Some(request))
     }
@@ -72,12 +73,12 @@ impl Connection {
     pub(super) async fn closed(&self) {
         match self.stream.peek(&mut [0]).await {
             Ok(0) | Err(_) => {}
-            // The next request is there already: whoever sent it waits.
+            // The next request has arrived early; the client waits for the current reply.
             Ok(_) => std::future::pending().await,
         }
     }
 
-    /// A reply with a body of a known length.
+    /// Sends a reply with a known length.
     pub(super) async fn whole(&mut self, reply: &WholeReply<'_>) -> io::Result<()> {
         let body = reply.body.to_string();
         let mut head = format!("HTTP/1.1 {} -\r\n", reply.status);
@@ -98,7 +99,7 @@ impl Connection {
         self.stream.write_all(sent).await
     }
 
-    /// The head of a reply whose body comes in chunks.
+    /// Sends the head of a reply in chunks.
     pub(super) async fn begin_chunks(&mut self) -> io::Result<()> {
         let head = "HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\n\
                     cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -171,14 +172,14 @@ pub(super) struct WholeReply<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentPart {
     All,
-    /// To `MAX_HEAD_BYTES`.
+    /// Reply to `HEAD`.
     Head,
-    /// The connection breaks in the middle.
+    /// The connection closes in the middle.
     Half,
 }
 
 fn parse(head: &[u8]) -> io::Result<Request> {
-    let head = std::str::from_utf8(head).map_err(|_| malformed("a head that is no text"))?;
+    let head = std::str::from_utf8(head).map_err(|_| malformed("a head that is not UTF-8"))?;
     let mut lines = head.trim_end().lines();
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(path), Some(version)) = (words.next(), words.next(), words.next())

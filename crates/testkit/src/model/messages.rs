@@ -1,4 +1,4 @@
-//! Anthropic's Messages API: requests read, messages written whole or as events.
+//! Anthropic's Messages API: parses requests, and builds messages as one value or as events.
 
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use super::conversation::{ConversationItem, Form, ParsedRequest, Role, without_r
 use super::reply::{Block, Failure, Message, StopReason};
 use crate::model::event::{Event, ReplyId};
 
-/// The longest text of one delta, in characters.
+/// The longest text in one delta, in characters. Short, so that large replies arrive in several
+/// events.
 const MAX_DELTA_CHARS: usize = 2048;
 
 pub(super) fn read(body: &Value) -> ParsedRequest {
@@ -51,7 +52,7 @@ fn items_of(message: &Value) -> Vec<ConversationItem> {
     }
 }
 
-/// The text of a content: a string, or text blocks.
+/// Returns the text of a content, which is a string or text blocks.
 fn plain(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -165,7 +166,7 @@ fn content(block: &Block, index: usize, reply_id: &ReplyId) -> Value {
     content
 }
 
-/// Clients send it back without looking into it.
+/// Any base64 text will do: clients send it back unread.
 const SIGNATURE: &str = "c2lnbmVkIGJ5IHRoZSBzY3JpcHQ=";
 
 fn opening(block: &Block, index: usize, reply_id: &ReplyId) -> Value {
@@ -197,7 +198,7 @@ fn deltas(block: &Block) -> Vec<Value> {
     }
 }
 
-/// At least two where there are two characters, so that a cut may leave half a text.
+/// Splits a text into at least two pieces, if possible, so that a cut can leave half a text.
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let length = characters.len().div_ceil(2).clamp(1, MAX_DELTA_CHARS);

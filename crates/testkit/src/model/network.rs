@@ -1,32 +1,32 @@
-//! What happens to requests whatever the script says: it is not the model that fails, but the way to it.
+//! Faults between client and model, independent of the script.
 
 use super::reply::Failure;
 
-/// The condition of the server.
+/// The state of the network and the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetworkState {
-    /// Every request is answered as the script says.
+    /// The script decides every reply.
     Normal,
     /// Requests fail with this error.
     Failing(Failure, FaultDuration),
-    /// Connections are closed without a byte when a request has arrived.
+    /// The server closes the connection after a request, without a byte.
     Dropping(FaultDuration),
-    /// Replies are cut after so many events.
+    /// Replies end after this many events.
     Cutting(usize, FaultDuration),
-    /// Nothing listens any more. The port stays reserved.
+    /// The server does not listen, but keeps the port reserved.
     Refusing,
 }
 
-/// How long it lasts.
+/// How long a fault lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultDuration {
-    /// Until another weather is set.
+    /// Until another state is set.
     UntilChanged,
-    /// For so many requests, then it is calm.
+    /// For this many requests, then the network is normal again.
     NextRequests(u32),
 }
 
-/// What the weather does to one request.
+/// The fault of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestFault {
     None,
@@ -36,11 +36,11 @@ pub(super) enum RequestFault {
 }
 
 impl NetworkState {
-    /// What happens to the request that has arrived.
+    /// Returns the fault of the request that has arrived, and counts it.
     pub(super) fn next_fault(&mut self) -> RequestFault {
         let (fault, duration) = match self {
             Self::Normal => return RequestFault::None,
-            // The connection is older than the weather.
+            // The connection was opened before the server stopped to listen.
             Self::Refusing => return RequestFault::Drop,
             Self::Failing(failure, duration) => (RequestFault::Fail(failure.clone()), duration),
             Self::Dropping(duration) => (RequestFault::Drop, duration),

@@ -1,4 +1,4 @@
-//! Every request that arrived, and what became of it.
+//! The log of all requests and their outcomes.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,55 +11,50 @@ use serde_json::Value;
 use super::api::Api;
 use super::conversation::ConversationItem;
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecordedRequest {
-    /// Its place among all requests, from 0.
+    /// The number of the request, from 0.
     pub index: usize,
-    /// What was asked for.
     pub api: Api,
-    /// Its method: `POST`, …
+    /// The method, such as `POST`.
     pub method: String,
-    /// Its path, with the query.
+    /// The path with the query.
     pub path: String,
-    /// Its headers; names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body; null when that is empty or no JSON.
+    /// The body; null if it is empty or not JSON.
     pub body: Value,
-    /// The model that is to answer.
     pub model: String,
-    /// What the client tells the model about itself and its surroundings.
+    /// The client's system prompt.
     pub system: String,
-    /// What the model was shown.
+    /// The conversation that the model saw.
     pub conversation: Vec<ConversationItem>,
-    /// The tools that the model may call.
     pub tools: Vec<String>,
-    /// How it was answered.
     pub outcome: RequestOutcome,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// It is being answered.
+    /// The reply is not complete yet.
     Open,
-    /// A message was delivered to its end, and cost this.
+    /// A message was delivered completely, with this usage.
     Answered(Usage),
-    /// An error, or something else than a message, with this status.
+    /// An error or another reply without a message, with this status.
     Status(u16),
-    /// The connection was closed before the end, by either side.
+    /// Either side closed the connection before the end.
     Broken,
 }
 
 impl RecordedRequest {
-    /// A header, by its name in lower case.
+    /// Returns a header by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// What the reply cost; nothing when there was none.
+    /// Returns the usage of the reply; zero without a complete reply.
     pub fn usage(&self) -> Usage {
         match self.outcome {
             RequestOutcome::Answered(usage) => usage,
@@ -69,13 +64,13 @@ impl RecordedRequest {
         }
     }
 
-    /// Whether a message was delivered to its end.
+    /// Returns whether a message was delivered completely.
     pub const fn is_answered(&self) -> bool {
         matches!(self.outcome, RequestOutcome::Answered(_))
     }
 }
 
-/// The list, and a file that gets every request once it is answered.
+/// All requests, and an optional file that receives each one after its reply.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RequestLog {
     seen: Arc<Mutex<Vec<RecordedRequest>>>,
@@ -91,7 +86,8 @@ impl RequestLog {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps a request; whatever holds the entry must say what became of it.
+    /// Adds a request. The entry must be settled; if it is dropped first, the request counts as
+    /// broken.
     pub(super) fn enter(&self, mut seen: RecordedRequest) -> Entry {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let index = all.len();
@@ -114,7 +110,7 @@ impl RequestLog {
     }
 }
 
-/// A request that is being answered. Dropped without a word, its connection broke.
+/// A request without a complete reply yet. If it is dropped unsettled, its connection broke.
 #[derive(Debug)]
 pub(super) struct Entry {
     record: RequestLog,
@@ -123,7 +119,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Says what becomes of the request. A client that has its reply must find this done.
+    /// Sets the outcome. Called before the last byte is sent, so that a client with a complete
+    /// reply finds it recorded.
     pub(super) fn settle(&mut self, outcome: RequestOutcome) {
         self.outcome = outcome;
         self.record.set(self.index, outcome);

@@ -1,7 +1,7 @@
-//! The Responses API of `OpenAI`: requests read, responses written as events or whole.
+//! The Responses API of `OpenAI`: parses requests, and builds responses as events or as one value.
 //!
-//! What the client tells on its own account is left out of the conversation: instructions come as
-//! developer messages, the surroundings as user messages in a tag.
+//! Text that the client adds by itself is left out of the conversation: instructions arrive as
+//! developer messages, the environment as user messages inside a tag.
 
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::conversation::{ConversationItem, Form, ParsedRequest, Role};
 use super::reply::{Block, Failure, Message, StopReason};
 use crate::model::event::{Event, ReplyId};
 
-/// The tags of what the client adds as a user.
+/// The tags around text that the client adds in the role of the user.
 const CLIENT_TAGS: [&str; 4] =
     ["<environment_context>", "<turn_aborted>", "<subagent_notification>", "<user_instructions>"];
 
@@ -55,13 +55,12 @@ fn call(item: &Value, input: &str) -> ConversationItem {
     )
 }
 
-/// What a command printed; the client says how it went before that.
+/// Returns the output of a command, without the status that the client puts before it.
 fn outcome(output: &Value) -> String {
     let text = string_of(output);
     text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, printed)| printed).to_owned()
 }
 
-/// The texts of a message.
 fn texts(item: &Value) -> Vec<String> {
     let parts = item["content"].as_array().into_iter().flatten();
     parts.map(|part| string_of(&part["text"])).filter(|text| !text.is_empty()).collect()
@@ -163,7 +162,7 @@ fn item(block: &Block, id: &str) -> Value {
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
         Block::Tool { name, input } => {
-            // A tool of a group is named `GROUP/TOOL`.
+            // A tool in a group is named `GROUP/TOOL`.
             let (group, name) =
                 name.split_once('/').map_or((None, name.as_str()), |(g, n)| (Some(g), n));
             let mut call = json!({
@@ -181,7 +180,7 @@ fn item(block: &Block, id: &str) -> Value {
     }
 }
 
-/// What is read from the cache, or put there, is part of the input.
+/// Builds the usage object; `OpenAI` counts cache reads and writes as input.
 fn usage(usage: &Usage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_write;
     json!({
@@ -196,7 +195,7 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// Two, where there are two characters, so that a cut may leave half a text.
+/// Splits a text into two halves, if possible, so that a cut can leave half a text.
 fn halves(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let length = characters.len().div_ceil(2).max(1);

@@ -1,9 +1,9 @@
-//! What a model does, read from the conversation that it is shown.
+//! Finds the script in a conversation, and the reply that is next.
 //!
-//! The last prompt that has directives is the script. Its messages are taken one by one: the one that
-//! is due is told by how often the model has spoken since. So a request that is sent again, or after
-//! a crash, gets the same answer. Prompts without directives (reminders) play what stands after
-//! `model: then`; a script that was given before (a continuation) what stands after `model: again`.
+//! The last prompt with directives is the script. The number of model replies since then decides
+//! which message is next, so a request that is repeated, even after a crash, gets the same answer.
+//! Prompts without directives (reminders) use the lines after `model: then`. A script that the
+//! conversation already contains (a continued turn) uses the lines after `model: again`.
 
 use raymond_core::prices::Usage;
 
@@ -11,7 +11,7 @@ use super::conversation::{ConversationItem, Role};
 use super::directive::{Directive, directives};
 use super::reply::{Action, Block, DEFAULT_USAGE, Message, Pause, Reply, StopReason};
 
-/// The answer to a conversation; the message says what is wrong with its script.
+/// Returns the reply to a conversation; an error says what is wrong with its script.
 pub(super) fn reply(conversation: &[ConversationItem]) -> Result<Reply, String> {
     let Some((before, script, since)) = last_script(conversation)? else {
         return Ok(default_reply(DEFAULT_USAGE));
@@ -25,7 +25,7 @@ pub(super) fn reply(conversation: &[ConversationItem]) -> Result<Reply, String> 
     Ok(due.unwrap_or_else(|| default_reply(run.usage)))
 }
 
-/// What was said before, the directives, and what was said since.
+/// The items before the script, its directives, and the items after it.
 type FoundScript<'a> = (&'a [ConversationItem], Vec<Directive>, &'a [ConversationItem]);
 
 fn last_script(conversation: &[ConversationItem]) -> Result<Option<FoundScript<'_>>, String> {
@@ -40,13 +40,13 @@ fn last_script(conversation: &[ConversationItem]) -> Result<Option<FoundScript<'
     Ok(None)
 }
 
-/// How often the same script was given before.
+/// Counts how often the same script was given before.
 fn count_earlier(before: &[ConversationItem], script: &[Directive]) -> usize {
     let prompts = before.iter().filter(|item| item.role == Role::User);
     prompts.filter(|item| directives(&item.text).is_ok_and(|other| other == script)).count()
 }
 
-/// How often the model has spoken since the last prompt. A message may have several entries.
+/// Counts the model's replies since the last prompt; a reply may have several items.
 fn replies_since_last_prompt(item: &[ConversationItem]) -> usize {
     let start = item.iter().rposition(|item| item.role == Role::User).map_or(0, |last| last + 1);
     item[start..]
@@ -55,27 +55,27 @@ fn replies_since_last_prompt(item: &[ConversationItem]) -> usize {
         .count()
 }
 
-/// What a model says that was told nothing.
+/// Returns the reply of a model without directives.
 fn default_reply(usage: Usage) -> Reply {
     let blocks = vec![Block::Text("ok".to_owned())];
     let message = Message { blocks, stop: StopReason::Ended, usage, cut: None };
     Reply { pauses: Vec::new(), action: Action::Send(message) }
 }
 
-/// What is played the first time, the second time, … that a script is given.
+/// The runs of a script: the first time it is given, the second time, and so on.
 struct ScriptRuns {
     runs: Vec<ScriptRun>,
     open: OpenMessage,
 }
 
-/// The replies to a prompt, and to the prompts without directives that follow it.
+/// The replies to a prompt, and to the prompts without directives after it.
 struct ScriptRun {
     parts: Vec<Vec<Reply>>,
-    /// Of the messages from here on.
+    /// Usage of the next messages.
     usage: Usage,
 }
 
-/// A message that is not complete.
+/// A message whose last line has not been read yet.
 #[derive(Default)]
 struct OpenMessage {
     pauses: Vec<Pause>,
@@ -94,7 +94,7 @@ impl ScriptRuns {
         Ok(runs)
     }
 
-    /// The last one is for every further time.
+    /// Returns the run for this repetition; the last run covers all further ones.
     fn run_for(&mut self, earlier: usize) -> ScriptRun {
         self.runs.swap_remove(earlier.min(self.runs.len() - 1))
     }

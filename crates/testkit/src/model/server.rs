@@ -1,7 +1,7 @@
-//! The listener, and a task for every connection.
+//! The listener, and one task for each connection.
 //!
-//! Connections are bounded; whoever comes when all are taken waits. The port is reserved by a socket
-//! that never listens, so that nobody else gets it while connections are refused.
+//! The number of connections is limited; further clients wait. A socket that never listens reserves
+//! the port, so that no other process takes it while connections are refused.
 
 use std::fs;
 use std::io;
@@ -24,30 +24,29 @@ use crate::model::event::Event;
 
 const MAX_CONNECTIONS: usize = 128;
 const BACKLOG: u32 = 256;
-/// How often a gate is looked at.
+/// How often the server looks for the file of `model: wait`.
 const GATE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What all connections share.
 pub(super) struct Shared {
     pub(super) network: Mutex<NetworkState>,
     pub(super) record: RequestLog,
-    /// Where the files of `model: wait` are.
+    /// The directory of the files of `model: wait`.
     pub(super) gates: PathBuf,
 }
 
-/// A weather that is to be set, and who wants to know that it is.
+/// A new network state, and the channel that confirms it.
 pub(super) type Change = (NetworkState, std::sync::mpsc::Sender<io::Result<()>>);
 
 pub(super) struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Keeps the port.
+    /// Reserves the port.
     _reserved: TcpSocket,
     listener: Option<TcpListener>,
 }
 
 impl Server {
-    /// Listens on a port of this machine; 0 is any that is free.
+    /// Listens on a local port; 0 means any free port.
     pub(super) fn open(port: u16, shared: Arc<Shared>) -> io::Result<Self> {
         let reserved = socket(SocketAddr::from(([127, 0, 0, 1], port)))?;
         let address = reserved.local_addr()?;
@@ -59,7 +58,7 @@ impl Server {
         self.address
     }
 
-    /// Serves until the other end of `changes` is gone.
+    /// Serves until the sender of `changes` is dropped.
     pub(super) async fn run(mut self, mut changes: mpsc::UnboundedReceiver<Change>) {
         let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
@@ -67,7 +66,7 @@ impl Server {
             tokio::select! {
                 change = changes.recv() => match change {
                     Some((network, done)) => {
-                        // Nobody may wait for it any more.
+                        // The caller may have stopped waiting for the confirmation.
                         done.send(self.set(network)).ok();
                     }
                     None => return,
@@ -77,7 +76,7 @@ impl Server {
                     let (shared, free) = (self.shared.clone(), free.clone());
                     connections.spawn(async move {
                         let Ok(_place) = free.acquire().await else { return };
-                        // A connection that broke is no trouble of the server's.
+                        // A broken connection ends only its own task.
                         serve(stream, &shared).await.ok();
                     });
                 }
@@ -115,7 +114,6 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     }
 }
 
-/// Whether another request may follow.
 #[derive(PartialEq, Eq)]
 enum Next {
     Keep,
@@ -148,7 +146,7 @@ async fn pause(pauses: &[Pause], shared: &Shared) {
             Pause::Latency(time) => sleep(*time).await,
             Pause::Gate(name) => {
                 let gate = shared.gates.join(name);
-                // A test that waits for the file sees that it is missing.
+                // If the write fails, the test that waits for the file times out and reports it.
                 fs::write(shared.gates.join(format!("{name}.waiting")), "").ok();
                 while !gate.exists() {
                     sleep(GATE_POLL_INTERVAL).await;
@@ -214,7 +212,7 @@ async fn stream(connection: &mut Connection, events: &[Event]) -> io::Result<()>
     Ok(())
 }
 
-/// A server in a thread of its own, from its opening to the end of `changes`.
+/// Starts a server on its own thread, which runs until the sender of `changes` is dropped.
 pub(super) fn start(
     port: u16,
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The server as a client meets it: bytes on a connection.
+//! Tests of the server as a client sees it: bytes on a connection.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A model, and where its gates are.
+/// Starts a model, and returns the directory of its gates.
 fn model() -> (Model, TempDir) {
     let gates = tempfile::tempdir().unwrap();
     let settings = Settings { gates: gates.path().to_owned(), ..Settings::default() };
     (Model::start(settings).unwrap(), gates)
 }
 
-/// What a client got back.
+/// The reply that a client received.
 #[derive(Debug, PartialEq)]
 struct Got {
     status: u16,
@@ -27,9 +27,9 @@ struct Got {
 
 #[derive(Debug, PartialEq)]
 enum End {
-    /// As HTTP says.
+    /// Ended as HTTP requires.
     Proper,
-    /// The connection was closed before.
+    /// The connection closed early.
     Cut,
 }
 
@@ -38,7 +38,6 @@ impl Got {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The names of the events.
     fn events(&self) -> Vec<&str> {
         self.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
     }
@@ -60,19 +59,19 @@ fn streamed(text: &str) -> Value {
     body
 }
 
-/// Sends a request. A connection that is closed meanwhile is told by the reply that never comes.
+/// Sends a request. If the connection closes meanwhile, the missing reply shows it.
 fn post(stream: &mut TcpStream, body: &Value) {
     let body = body.to_string();
     let head = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: x";
     write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok();
 }
 
-/// The reply; none when the connection was closed without a byte.
+/// Reads the reply; `None` if the connection was closed without a byte.
 fn reply(stream: &mut TcpStream) -> Option<Got> {
     let mut reader = BufReader::new(stream);
     let mut line = || {
         let mut line = String::new();
-        // One that is reset holds no line either.
+        // A connection that was reset has no line either.
         reader.read_line(&mut line).ok();
         line.trim_end().to_owned()
     };
@@ -143,7 +142,7 @@ const TWO: [&str; 7] = [
 ];
 
 #[test]
-fn a_message_comes_whole_or_as_events() {
+fn message_is_one_value_or_events() {
     let (model, _gates) = model();
     let whole = ask(&model, &prompt("model: say hello")).unwrap();
     assert_eq!((whole.status, &whole.end), (200, &End::Proper));
@@ -167,7 +166,7 @@ fn the_same_request_gets_the_same_reply() {
 }
 
 #[test]
-fn a_connection_is_kept_and_takes_chunks() {
+fn connection_stays_open_and_accepts_chunks() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: say one"));
@@ -180,7 +179,7 @@ fn a_connection_is_kept_and_takes_chunks() {
 }
 
 #[test]
-fn what_is_not_there_is_a_404_and_tokens_are_counted() {
+fn unknown_paths_are_404_and_tokens_are_counted() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     let mut get = |head: &str| {
@@ -220,13 +219,13 @@ fn errors_have_their_status_and_headers() {
     let got = ask(&model, &streamed("model: sing")).unwrap();
     assert_eq!(
         (got.status, &got.json()["error"]["message"]),
-        (400, &json!("model: sing: there is no such directive"))
+        (400, &json!("model: sing: unknown directive"))
     );
     assert_eq!(fates(&model), [RequestOutcome::Status(429), RequestOutcome::Status(400)]);
 }
 
 #[test]
-fn a_stream_is_cut_and_a_connection_dropped() {
+fn stream_is_cut_and_connection_dropped() {
     let (model, _gates) = model();
     let got = ask(&model, &streamed("model: cut 3\nmodel: say hello")).unwrap();
     assert_eq!((got.events(), &got.end), (TWO[..3].to_vec(), &End::Cut));
@@ -237,7 +236,7 @@ fn a_stream_is_cut_and_a_connection_dropped() {
 }
 
 #[test]
-fn a_model_that_hangs_is_left_by_its_client() {
+fn client_can_leave_a_hanging_model() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: hang"));
@@ -249,7 +248,7 @@ fn a_model_that_hangs_is_left_by_its_client() {
 }
 
 #[test]
-fn a_reply_takes_its_time() {
+fn reply_waits_for_its_latency() {
     let (model, _gates) = model();
     let start = Instant::now();
     ask(&model, &streamed("model: latency 30ms\nmodel: say a")).unwrap();
@@ -257,7 +256,7 @@ fn a_reply_takes_its_time() {
 }
 
 #[test]
-fn replies_wait_for_their_gates_at_the_same_time() {
+fn replies_wait_for_gates_in_parallel() {
     let (model, gates) = model();
     let mut streams: Vec<TcpStream> = (0..4).map(|_| connect(&model)).collect();
     for (index, stream) in streams.iter_mut().enumerate() {
@@ -277,7 +276,7 @@ fn replies_wait_for_their_gates_at_the_same_time() {
 }
 
 #[test]
-fn the_weather_comes_before_the_script() {
+fn network_faults_come_before_the_script() {
     let (model, _gates) = model();
     let hello = streamed("model: say hello");
     let ask = || ask(&model, &hello);
@@ -297,7 +296,7 @@ fn the_weather_comes_before_the_script() {
 }
 
 #[test]
-fn a_port_that_refuses_is_opened_again() {
+fn refusing_port_can_listen_again() {
     let (model, _gates) = model();
     let mut kept = connect(&model);
     model.set_network(NetworkState::Refusing).unwrap();
@@ -310,7 +309,7 @@ fn a_port_that_refuses_is_opened_again() {
 }
 
 #[test]
-fn what_was_asked_and_what_it_cost_is_recorded() {
+fn requests_and_usage_are_recorded() {
     let (model, _gates) = model();
     ask(&model, &streamed("START\nmodel: usage input=1000000 output=100000\nmodel: say hello"));
     ask(&model, &streamed("model: error 500"));
@@ -344,7 +343,7 @@ fn requests_are_logged() {
 }
 
 #[test]
-fn nothing_is_left_of_a_model_that_is_dropped() {
+fn dropped_model_stops_serving() {
     let (model, _gates) = model();
     let address = model.address();
     let mut waiting = connect(&model);

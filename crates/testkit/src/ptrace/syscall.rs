@@ -1,4 +1,4 @@
-//! The calls of the kernel that are worth a name: those that change a disk or another process.
+//! The system calls that tests can name: calls that change files or other processes.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
@@ -8,23 +8,22 @@ use std::path::Path;
 use nix::libc;
 use nix::unistd::Pid;
 
-/// A call, and on which side of it a process stands.
+/// A system call, and the side of it at which a process has stopped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
-    /// What is done: `fdatasync`.
+    /// The operation, such as `fdatasync`.
     pub verb: &'static str,
-    /// To which file of `.raymond/`: `runs/r/journal.jsonl`; empty where it is another process.
+    /// The file inside `.raymond/`, such as `runs/r/journal.jsonl`; empty for calls about
+    /// processes.
     pub path: String,
-    /// Before or after.
     pub edge: Edge,
 }
 
-/// A side of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
-    /// It has not happened yet.
+    /// The call has not happened yet.
     Before,
-    /// It has.
+    /// The call has happened.
     After,
 }
 
@@ -44,29 +43,27 @@ impl Display for Call {
     }
 }
 
-/// What a call is about.
+/// The object of a call.
 enum Target {
-    /// An open file, the first argument.
+    /// An open file, in the first argument.
     OpenFile,
-    /// The path at this argument.
+    /// The path in this argument.
     Path(usize),
-    /// A file that may be made: the path is argument 1, how is argument 2.
+    /// A file that may be created: the path is in argument 1, the flags are in argument 2.
     Create,
-    /// Another process.
     Process,
-    /// A new process, or a thread of this one, which is not worth a name.
+    /// A new process; new threads are skipped.
     Clone(Flags),
 }
 
-/// Where the flags of a clone are.
+/// The location of a clone's flags.
 enum Flags {
-    /// In argument 0.
     Argument,
-    /// In the first word of the memory that argument 0 points to.
+    /// In the first word of the memory at argument 0.
     Memory,
 }
 
-/// What these numbers mean; the kernel of another processor may lack some.
+/// Names and objects of the calls by number. Other architectures lack some of the numbers.
 const CALLS: &[(libc::c_long, &str, Target)] = &[
     (libc::SYS_write, "write", Target::OpenFile),
     (libc::SYS_pwrite64, "write", Target::OpenFile),
@@ -97,7 +94,7 @@ const CALLS: &[(libc::c_long, &str, Target)] = &[
     (libc::SYS_vfork, "spawn", Target::Process),
 ];
 
-/// The call that a stopped process is about to make, when it is worth a name.
+/// Returns the call that a stopped process is about to make, if the table contains it.
 pub(super) fn current_call(pid: Pid) -> Option<Call> {
     let line = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let mut words = line.split_ascii_whitespace();
@@ -121,7 +118,7 @@ pub(super) fn current_call(pid: Pid) -> Option<Call> {
     path_in_project(&path).map(|path| Call { verb, path, edge: Edge::Before })
 }
 
-/// Whether a clone makes a thread.
+/// Returns whether a clone creates a thread.
 fn is_thread(pid: Pid, flags: &Flags, argument: u64) -> Option<bool> {
     let flags = match flags {
         Flags::Argument => argument,
@@ -135,7 +132,7 @@ fn is_thread(pid: Pid, flags: &Flags, argument: u64) -> Option<bool> {
     Some(flags & u64::from(libc::CLONE_THREAD.cast_unsigned()) != 0)
 }
 
-/// The text at an address of another process.
+/// Reads a text at an address of another process.
 fn read_text(pid: Pid, address: u64) -> Option<String> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
     let mut bytes = [0; 512];
@@ -144,8 +141,8 @@ fn read_text(pid: Pid, address: u64) -> Option<String> {
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
-/// A path as it stands in `.raymond/`, with what differs from run to run taken out. Elsewhere nothing
-/// is written that a run depends on.
+/// Returns the path inside `.raymond/`, with random parts replaced by `*`; `None` for other paths,
+/// because a run depends on no other file.
 fn path_in_project(path: &Path) -> Option<String> {
     let path = path.to_str()?;
     let (_, inside) = path.split_once("/.raymond")?;

@@ -1,4 +1,4 @@
-//! An agent, and what a transition does to it.
+//! An agent, and the effect of each transition on it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
 use super::names;
 use super::workflow::{Settings, State, Workflow};
 
-/// The conversation that an agent carries.
 #[derive(Debug, Clone)]
 pub(super) enum Session {
     Fresh,
@@ -18,7 +17,7 @@ pub(super) enum Session {
     BranchOf(Conversation),
 }
 
-/// A conversation: the turn that opened it, and who answered that turn.
+/// A conversation, named by the turn that opened it, with the backend of that turn.
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
     opened: TurnName,
@@ -27,12 +26,12 @@ pub(super) struct Conversation {
 
 /// Why a transition is not taken.
 pub(super) enum Rejection {
-    /// The agent is told, where it may be.
+    /// The agent gets a reminder, if any is left.
     Fault(Fault),
     Fails(Failure),
 }
 
-/// What a caller gets back.
+/// The state of a caller, restored by its callee's result.
 #[derive(Debug)]
 struct Frame {
     state: StateName,
@@ -48,37 +47,36 @@ struct Model {
     scope: ModelScope,
 }
 
-/// Whom a model is for.
+/// The states that a model applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ModelScope {
-    /// Whoever is asked first.
+    /// Not decided yet: the next prompt's backend.
     FirstBackend,
-    /// The backend of the first prompt that was entered with it, which may name none.
+    /// Prompts of the backend of the first prompt that was entered with the model; `None` is the
+    /// default backend.
     Backend(Option<String>),
 }
 
-/// A thread of control.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) id: AgentId,
-    /// The state it is at, or about to enter, and what it is handed there.
+    /// The current or next state, and its input.
     pub(super) state: StateName,
     pub(super) input: Option<String>,
     pub(super) cwd: String,
     session: Session,
     stack: Vec<Frame>,
-    /// Of the innermost call or function that named one.
+    /// The model of the innermost call or function that named one.
     model: Option<Model>,
     counts: BTreeMap<StateName, u32>,
     visits: u32,
     forks: u32,
 }
 
-/// What becomes of an agent whose visit is over.
+/// The next step of an agent at the end of a visit.
 pub(super) enum Next {
-    /// It enters another state; these workers begin.
+    /// Enters another state, and starts these workers.
     Enters(Vec<Agent>),
-    /// It is over.
     Over,
 }
 
@@ -102,7 +100,7 @@ impl Agent {
         VisitName { agent: self.id.clone(), number: self.visits }
     }
 
-    /// How often it has entered the state it is at.
+    /// Returns how often the agent has entered its current state.
     pub(super) fn count(&self) -> u32 {
         self.entered(&self.state)
     }
@@ -111,7 +109,7 @@ impl Agent {
         self.counts.get(state).copied().unwrap_or(0)
     }
 
-    /// Begins the visit of its state.
+    /// Starts a visit of the agent's state.
     pub(super) fn enter(&mut self, workflow: &Workflow, settings: &Settings) -> Line {
         self.visits += 1;
         *self.counts.entry(self.state.clone()).or_insert(0) += 1;
@@ -134,7 +132,7 @@ impl Agent {
         }
     }
 
-    /// Begins a turn: what it opens is the agent's conversation from now on.
+    /// Starts a turn. A conversation that it opens becomes the agent's own.
     pub(super) fn begin(&mut self, turn: &TurnName, state: &State) -> Plan {
         if *state == State::Script {
             return Plan::Carry;
@@ -150,8 +148,8 @@ impl Agent {
         }
     }
 
-    /// Whether a transition can be taken: every prompt that goes on in a conversation must be
-    /// answered by whoever answered the turn that opened it.
+    /// Checks that a transition can be taken: a prompt that continues a conversation must have the
+    /// backend that opened it.
     pub(super) fn check(
         &self,
         transition: &Transition,
@@ -177,7 +175,8 @@ impl Agent {
         if !session.can_continue_at(&workflow.states[to]) {
             return refused;
         }
-        // The agent named a state that it could have gone to.
+        // The agent named a valid state; `max_visits` led it elsewhere. So a reminder would not
+        // help.
         if !session.can_continue_at(&workflow.states[&instead]) {
             return Err(Rejection::Fails(Failure::OtherBackend));
         }
@@ -187,7 +186,7 @@ impl Agent {
         }
     }
 
-    /// Takes a transition, or says why it cannot: then nothing of it happens.
+    /// Takes a transition. On failure nothing has changed.
     pub(super) fn take(
         &mut self,
         transition: Transition,
@@ -239,7 +238,7 @@ impl Agent {
         Ok((vec![line], Next::Enters(Vec::new())))
     }
 
-    /// Goes to the state, or to its `then` when it was visited often enough.
+    /// Moves to the state, or to its `then` if `max_visits` is reached.
     fn move_to(
         &mut self,
         tag: TagName,
@@ -300,7 +299,7 @@ impl Agent {
         self.input = with.input;
     }
 
-    /// Names the workers, which counts them.
+    /// Names the workers, and counts them as forks.
     fn name_workers(
         &mut self,
         workers: Vec<Worker>,
@@ -339,7 +338,7 @@ impl Agent {
 }
 
 impl Model {
-    /// Its name, for states of the backend that it is for.
+    /// Returns the model's name if it applies to this backend.
     fn name_for(&mut self, backend: Option<&String>) -> Option<String> {
         let asked = ModelScope::Backend(backend.cloned());
         if self.scope == ModelScope::FirstBackend {
@@ -350,7 +349,7 @@ impl Model {
 }
 
 impl Session {
-    /// Whether it can go on at a state. Scripts only carry it.
+    /// Returns whether the session can continue at a state. Scripts only carry it.
     fn can_continue_at(&self, state: &State) -> bool {
         match (self, state) {
             (Self::Fresh, _) | (_, State::Script) => true,
@@ -360,7 +359,7 @@ impl Session {
         }
     }
 
-    /// What a callee gets: it never writes into its caller's conversation.
+    /// Returns the session of a callee, which never writes into its caller's conversation.
     fn branch_for_callee(&self) -> Self {
         match self {
             Self::Fresh => Self::Fresh,

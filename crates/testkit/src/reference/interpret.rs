@@ -1,8 +1,8 @@
-//! The interpreter: one agent after the other, each to its end, in the order of their creation.
+//! The interpreter: runs one agent after the other to its end, in the order of creation.
 //!
-//! Agents do not influence each other after a fork, so their order changes nothing. What does
-//! depend on timing is left out: a cap on money, agents held until others end, and the hold that a
-//! login needed by one agent puts on the others.
+//! Agents do not influence each other after a fork, so the order changes nothing. Rules that depend
+//! on timing are left out: a cap on money, agents that wait for others to end, and the hold of a
+//! whole backend for a login.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use super::workflow::{Answer, Attempt, FailureKind, Outcome, Settings, State, Wo
 #[error("the workflow did not end within {0} attempts")]
 pub struct AttemptLimit(pub u32);
 
-/// What the workflow does when the oracle answers for its clients and scripts.
+/// Interprets a workflow; the oracle answers for its clients and scripts.
 pub fn interpret(
     workflow: &Workflow,
     settings: &Settings,
@@ -52,7 +52,7 @@ struct Interpreter<'a> {
     history: History,
 }
 
-/// What is counted per visit.
+/// Counters of one visit.
 #[derive(Default)]
 struct VisitCounters {
     turns: u32,
@@ -61,7 +61,7 @@ struct VisitCounters {
     spent: u64,
 }
 
-/// How a visit ends without a transition.
+/// A visit that ends without a transition.
 enum VisitEnd {
     Fails(Failure),
     Waits(FailureKind),
@@ -89,7 +89,7 @@ impl Interpreter<'_> {
         Ok(Next::Over)
     }
 
-    /// Turns and reminders until there is a transition.
+    /// Runs turns and reminders until one gives a transition.
     fn turns(&mut self, agent: &mut Agent) -> Result<Next, VisitEnd> {
         let workflow = self.workflow;
         let state = &workflow.states[&agent.state];
@@ -129,7 +129,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// One turn, attempt after attempt, until there is a text.
+    /// Runs one turn, attempt after attempt, until one gives a text.
     fn turn(
         &mut self,
         agent: &mut Agent,
@@ -157,7 +157,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether a failed turn is tried again.
+    /// Counts a retry, or returns the reason why the failed turn is not repeated.
     fn check_retry(
         &self,
         kind: FailureKind,
@@ -208,7 +208,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Whether the visit may not have another turn.
+/// Returns whether the visit's budget allows no further turn.
 fn budget_is_spent(state: &State, counters: &VisitCounters) -> bool {
     match state {
         State::Prompt(prompt) => prompt.budget.is_some_and(|Micros(cap)| counters.spent >= cap),

@@ -1,4 +1,4 @@
-//! The rules of the specification, row by row.
+//! The rules of the specification, one row each.
 
 mod agreement;
 mod failures;

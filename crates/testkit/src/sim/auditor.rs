@@ -1,9 +1,9 @@
-//! Watches every record and every effect, and knows what must never happen.
+//! Checks every record and every effect against rules that must always hold.
 //!
-//! It keeps books of its own, from events alone, and compares them with what the run says of
-//! itself. It shares no code with the fold that it checks.
+//! The auditor builds its own state from events alone, and compares it with the run. It shares no
+//! code with the `apply` function that it checks.
 
-/// Unless the condition holds, something happened that must never happen.
+/// Returns a violation unless the condition holds.
 macro_rules! must {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -34,16 +34,15 @@ use agents::TrackedAgent;
 use money::{EndedAttempt, Money, Report};
 use waits::{Moment, Waits};
 
-/// An attempt in flight.
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
     attempt: u32,
     share: Option<Micros>,
-    /// Whether it asks a model.
+    /// Whether it uses a model, and so costs money.
     paid: bool,
 }
 
-/// Books on one run.
+/// The auditor's state of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Auditor {
     settings: Settings,
@@ -51,28 +50,28 @@ pub struct Auditor {
     names: BTreeSet<AgentId>,
     live: BTreeMap<AgentId, TrackedAgent>,
     failed: BTreeSet<AgentId>,
-    /// Turns with an outcome that ended them.
+    /// Turns that have a final outcome.
     settled: BTreeSet<TurnId>,
-    /// The last attempt at each turn.
+    /// The number of the last attempt of each turn.
     attempts: BTreeMap<TurnId, u32>,
-    /// Turns whose session is gone, so that the next attempt opens one.
+    /// Turns that lost their session, so that the next attempt may open one.
     lost: BTreeSet<TurnId>,
-    /// Turns in flight.
     in_flight: BTreeMap<TurnId, InFlight>,
-    /// Turns in flight whose clients are being ended, because their shares do not fit the cap.
+    /// Turns in flight whose clients are being ended, because their budget shares exceed a lowered
+    /// cap.
     recalled: BTreeSet<TurnId>,
-    /// Attempts that were charged.
     charged: BTreeSet<Attempt>,
     money: Money,
     waits: Waits,
-    /// Books on failed agents.
+    /// The state of failed agents, which a resume may revive.
     parked: BTreeMap<AgentId, TrackedAgent>,
     stopped: bool,
     steps: steps::TrackedSteps,
 }
 
 impl Auditor {
-    /// Checks a durable record against the books, and the run against both. `uptime` is that of the machine.
+    /// Checks a durable record against the auditor's state, and the run against both. `uptime` is
+    /// the machine's.
     pub fn record(
         &mut self,
         run: &Run,
@@ -100,7 +99,7 @@ impl Auditor {
         self.compare(run)
     }
 
-    /// Checks an effect: what it starts must be in flight, and not settled.
+    /// Checks an effect: the turn that it starts must be in flight and not settled.
     pub fn effect(&self, definition: &Definition, effect: &Effect) -> Result<(), Violation> {
         let (turn, attempt) = match effect {
             Effect::Prompt(prompt) => (&prompt.turn, prompt.attempt),
@@ -126,7 +125,8 @@ impl Auditor {
         }
     }
 
-    /// All turns of a visit, reminders and retries included, live on its budget.
+    /// Checks that all turns of a visit, with reminders and retries, stay within the visit's
+    /// budget.
     fn within_visit(
         &self,
         definition: &Definition,
@@ -177,7 +177,8 @@ impl Auditor {
             tracked.compare(agent)?;
         }
         for owner in [Owner::Alive, Owner::Gone] {
-            // Exhaustive by its type: a status without a way out does not compile.
+            // The match in `next_command` is exhaustive, so a status without a next command does
+            // not compile.
             let _command = next_command(status(run, owner));
         }
         Ok(())
@@ -234,7 +235,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// After a resume the shares of all clients that continue fit the cap, whatever it was before.
+    /// Checks that after a resume the shares of all continuing clients fit the new cap.
     fn within_cap(&self) -> Result<(), Violation> {
         let Some(cap) = self.settings.budget else { return Ok(()) };
         let continuing = self.in_flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
@@ -274,7 +275,7 @@ impl Auditor {
         must!(attempt == last + 1, "attempt {attempt} of {turn} follows {last}");
         let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
         let may_open = attempt == 1 || self.lost.remove(turn);
-        must!(may_open || !opens, "attempt {attempt} of {turn} does not go on in its session");
+        must!(may_open || !opens, "attempt {attempt} of {turn} does not continue in its session");
         if let Some(cap) = self.settings.budget.filter(|_| *plan != SessionPlan::Carry) {
             self.money.reserve(turn, cap, share, self.reserved())?;
         }
@@ -321,7 +322,7 @@ impl Auditor {
     }
 }
 
-/// A callee never writes into a session that one of its callers goes back to.
+/// Checks that a callee does not write into a session that one of its callers returns to.
 fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<(), Violation> {
     let theirs = |frame: &Frame| match &frame.session {
         Session::At(id) => id == written,

@@ -1,9 +1,10 @@
 //! The true cost of simulated clients, which no client reports and no journal contains.
 //!
-//! A client makes one request after the other. It learns the cost of a request when its answer arrives,
-//! and stops once it has spent its share, so it exceeds the share by at most one request. A client that is
-//! interrupted has a request in flight, which costs money although nobody sees its answer. What a client
-//! reports may be less than it spent, or nothing at all; the auditor compares the charge with the truth.
+//! A client makes one request after the other. It learns the cost of a request from the answer, and
+//! stops once it has spent its share, so it exceeds the share by at most one request. An
+//! interrupted client has a request in flight, which costs money although its answer is lost. The
+//! reported cost may be lower than the true cost, or missing. The auditor compares the charge with
+//! the true cost.
 
 use raymond_core::budget::{Cost, Micros};
 
@@ -11,36 +12,35 @@ use crate::dice::Dice;
 
 use super::reply::{Reply, TurnRequest};
 
-/// The most that one request costs.
+/// The highest cost of one request, in millionths of a dollar.
 pub const MAX_REQUEST_COST: Micros = Micros(15_000);
 
-/// What a client without a share spends at most.
+/// The highest cost of a client without a share, in millionths of a dollar.
 pub const MAX_COST_WITHOUT_SHARE: Micros = Micros(60_000);
 
-/// The money that one client spends.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientCost {
-    /// The true cost of all its requests, if it comes to its end.
+    /// The true cost of all its requests, if it finishes.
     pub whole: Micros,
-    /// The true cost of its requests if it is interrupted, with the one in flight.
+    /// The true cost if it is interrupted, with the request in flight.
     pub interrupted: Micros,
-    /// What its transcript tells about that.
+    /// The cost in its transcript if it is interrupted.
     pub known: Cost,
 }
 
 impl ClientCost {
-    /// A client that asks no model.
+    /// The cost of a client that uses no model.
     pub const FREE: Self =
         Self { whole: Micros::ZERO, interrupted: Micros::ZERO, known: Cost::Free };
 
-    /// Draws the bill of a client that reports what `reply` says.
+    /// Draws the costs of a client that reports the cost in `reply`.
     pub fn of(dice: &mut Dice, request: TurnRequest<'_>, reply: &Reply) -> Self {
         let (known, interrupted) = interrupted(dice, request.cap);
         Self { whole: whole(dice, request.cap, reply), interrupted, known }
     }
 }
 
-/// The true cost behind the cost that a client reports at its end.
+/// Draws the true cost behind the reported cost.
 fn whole(dice: &mut Dice, share: Option<Micros>, reply: &Reply) -> Micros {
     let most = most(share);
     let (Reply::Says(_, told)
@@ -55,26 +55,26 @@ fn whole(dice: &mut Dice, share: Option<Micros>, reply: &Reply) -> Micros {
     let truth = match told {
         Cost::Free => Micros::ZERO,
         Cost::Reported(amount) => *amount,
-        // An estimate is rounded up.
+        // Raymond rounds estimates up.
         Cost::Estimated(amount) => amount.minus(Micros(dice.below(1 + amount.0 / 4))),
         Cost::AtLeast(known) => known.plus(Micros(dice.below(1 + most))),
         Cost::Unknown => Micros(dice.below(1 + most)),
     };
     match (reply, share) {
-        // A capped client has spent its share, whatever it reports.
+        // A capped client has spent its share, even if it reports less.
         (Reply::Capped(_) | Reply::SaysCapped(..), Some(share)) if truth < share => {
             share.plus(Micros(dice.below(MAX_REQUEST_COST.0)))
         }
-        // Whatever a client reports, it stops one request beyond its share.
+        // A client stops at most one request beyond its share, even if it reports more.
         (_, Some(_)) => truth.min(Micros(most)),
         (_, None) => truth,
     }
 }
 
-/// What is known of a client that is interrupted, and what it really spent.
+/// Draws the known and the true cost of an interrupted client.
 ///
-/// The request in flight is charged like the most expensive one before it; a simulated request is not more
-/// expensive than that. Without an answer nothing is known.
+/// The request in flight is charged like the most expensive one before it, and no simulated request
+/// costs more. Without any answer nothing is known.
 fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
     let mut answered = Micros::ZERO;
     let mut largest = Micros::ZERO;

@@ -1,4 +1,4 @@
-//! Drives a run to its end, one thing after the other, and helps it when it needs help.
+//! Drives a run to its end, and acts as the user when the run needs help.
 
 use raymond_core::budget::Micros;
 use raymond_core::run::{Ending, Input, Phase};
@@ -7,22 +7,20 @@ use raymond_core::time::Span;
 use super::host::{Host, Ticked};
 use crate::violation::Violation;
 
-/// More steps than any of these runs takes.
+/// More steps than any of these runs needs; a run that takes more does not end.
 const MAX_STEPS: u32 = 4_000;
 
-/// Whoever interferes with a passage.
+/// A source of faults and stop requests during a drive.
 pub trait FaultInjector {
-    /// The run goes on; whether something else happened than the next thing.
+    /// Called before each step. Returns whether it acted itself, so that the step is skipped.
     fn inject(&mut self, host: &mut Host) -> Result<bool, Violation>;
 
-    /// The machine is about to boot.
     fn before_boot(&mut self, host: &mut Host);
 
-    /// The machine has booted, or tried to.
+    /// Called after a boot, even if the boot failed.
     fn after_boot(&mut self, host: &mut Host);
 }
 
-/// Drives a run until it is over.
 pub fn drive(host: &mut Host, injector: &mut dyn FaultInjector) -> Result<(), Violation> {
     for _ in 0..MAX_STEPS {
         if !host.is_up() {
@@ -40,7 +38,7 @@ pub fn drive(host: &mut Host, injector: &mut dyn FaultInjector) -> Result<(), Vi
     Err(Violation(format!("the run does not end: {:?}", host.phase())))
 }
 
-/// What a person does before a run is resumed.
+/// Does what a user does before a resume.
 fn help(host: &mut Host) {
     match host.phase() {
         Phase::Ended(Ending::OverBudget) => {

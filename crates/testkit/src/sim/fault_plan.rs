@@ -1,4 +1,4 @@
-//! Where the machine goes wrong: one counter over every call of every port.
+//! The plan of machine faults: counts every call of disk and effects, and lets a chosen one fail.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,25 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use raymond_store::disk::memory::{Call, Fault, Operation};
 
-/// A place at which something can go wrong.
+/// A call that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Point {
-    /// A call of the disk.
     Disk(RunFile, Operation),
-    /// An effect is released.
+    /// The release of an effect.
     Release,
 }
 
-/// The part of a run's directory that a call is about.
+/// The file of a run that a call is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunFile {
-    /// The journal.
     Journal,
-    /// A blob, or one in the making.
+    /// A blob, finished or not.
     Blobs,
-    /// The lock.
     Lock,
-    /// Directories, and what is kept beside the journal.
+    /// Directories and all other files.
     Other,
 }
 
@@ -44,27 +41,23 @@ impl RunFile {
     }
 }
 
-/// What is planned to go wrong.
+/// A fault of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MachineFault {
-    /// The power is cut.
+    /// The power fails; unsynced data may be lost.
     PowerCut,
-    /// The process is killed; what it wrote stays.
+    /// The process is killed; everything it wrote stays.
     Kill,
-    /// A write is cut short.
     ShortWrite,
-    /// The disk is full.
     Full,
-    /// A sync fails.
     LostSync,
 }
 
 impl MachineFault {
-    /// All of them.
     pub const ALL: [Self; 5] =
         [Self::PowerCut, Self::Kill, Self::ShortWrite, Self::Full, Self::LostSync];
 
-    /// The word for it on a command line.
+    /// Returns the name that the command line uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PowerCut => "power-cut",
@@ -75,12 +68,11 @@ impl MachineFault {
         }
     }
 
-    /// The trouble of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.name() == name)
     }
 
-    /// Whether it can happen there.
+    /// Returns whether the fault can happen at this point.
     pub fn applies_to(self, point: Point) -> bool {
         match point {
             Point::Disk(_, operation) => self.disk_fault().applies_to(operation),
@@ -99,12 +91,12 @@ impl MachineFault {
     }
 }
 
-/// Where a trouble waits.
+/// The call that a planned fault waits for.
 #[derive(Debug, Clone, Copy)]
 enum Trigger {
-    /// At the first call from this number on that can go wrong.
+    /// The first suitable call from this number on.
     Call(u64),
-    /// At a call of this kind, when so many of them were let pass.
+    /// The call at this point, after this many others of its kind.
     Next(Point, u32),
 }
 
@@ -113,35 +105,34 @@ struct State {
     points: Vec<Point>,
     armed: Option<(Trigger, MachineFault)>,
     paused: bool,
-    /// The process was killed: none of its calls does anything any more.
+    /// Whether the process was killed: then every further call fails.
     killed: bool,
     fired: Option<(MachineFault, Point)>,
     counts: BTreeMap<MachineFault, u64>,
 }
 
-/// Counts calls, and makes the planned one go wrong.
+/// Counts calls, and lets the planned one fail. Clones share one plan.
 #[derive(Debug, Clone, Default)]
 pub struct FaultPlan(Arc<Mutex<State>>);
 
 impl FaultPlan {
-    /// The first call from number `call` on, counted from now, that can go wrong this way does.
+    /// Plans a fault for the first suitable call, from `call` calls after now.
     pub fn arm(&self, call: u64, fault: MachineFault) {
         let mut state = self.lock();
         let first = state.points.len() as u64 + call;
         state.armed = Some((Trigger::Call(first), fault));
     }
 
-    /// The next call at this point goes wrong, after `passed` others of its kind.
+    /// Plans a fault for the next call at this point, after `passed` others of its kind.
     pub fn arm_at(&self, point: Point, passed: u32, fault: MachineFault) {
         self.lock().armed = Some((Trigger::Next(point, passed), fault));
     }
 
-    /// Nothing goes wrong any more.
     pub fn disarm(&self) {
         self.lock().armed = None;
     }
 
-    /// Another process takes over, and nothing is planned for it.
+    /// Clears the plan for a new process.
     pub fn restart(&self) {
         let mut state = self.lock();
         state.armed = None;
@@ -149,17 +140,17 @@ impl FaultPlan {
         state.fired = None;
     }
 
-    /// What went wrong since the last question.
+    /// Returns the fault since the last call of this function.
     pub fn take_fired(&self) -> Option<(MachineFault, Point)> {
         self.lock().fired.take()
     }
 
-    /// How often anything went wrong so far.
+    /// Returns the number of faults so far, by kind.
     pub fn counts(&self) -> BTreeMap<MachineFault, u64> {
         self.lock().counts.clone()
     }
 
-    /// Looks at the disk without counting, and without any trouble.
+    /// Runs `look` without counting its calls, and without faults.
     pub fn without_faults<T>(&self, look: impl FnOnce() -> T) -> T {
         let before = std::mem::replace(&mut self.lock().paused, true);
         let seen = look();
@@ -167,17 +158,17 @@ impl FaultPlan {
         seen
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls so far.
     pub fn calls(&self) -> usize {
         self.lock().points.len()
     }
 
-    /// What they were, from number `from` on.
+    /// Returns the points of all calls from number `from` on.
     pub fn points(&self, from: usize) -> Vec<Point> {
         self.lock().points[from..].to_vec()
     }
 
-    /// A call of the disk is about to happen.
+    /// Counts a call of the disk, and returns its fault.
     pub fn disk_call(&self, call: &Call) -> Option<Fault> {
         let point = Point::Disk(RunFile::of(&call.path), call.operation);
         let mut state = self.lock();
@@ -187,7 +178,7 @@ impl FaultPlan {
         state.next(point).map(MachineFault::disk_fault)
     }
 
-    /// An effect is about to be released; whether the machine goes down instead.
+    /// Counts the release of an effect, and returns whether the machine goes down instead.
     pub fn release(&self) -> bool {
         self.lock().next(Point::Release).is_some()
     }
@@ -198,7 +189,7 @@ impl FaultPlan {
 }
 
 impl State {
-    /// Counts a call; the trouble that happens to it.
+    /// Counts a call, and returns its fault.
     fn next(&mut self, point: Point) -> Option<MachineFault> {
         if self.paused {
             return None;

@@ -1,7 +1,7 @@
-//! What every agent did, as lines in the words of [`crate::reference`], built from records.
+//! Builds the history of every agent from records, in the line format of [`crate::reference`].
 //!
-//! The lines do not say when something happened: interruptions, shares and holds leave no line. A
-//! run that went through any number of crashes has the same history as one that was left alone.
+//! The lines contain no times: interruptions, shares and holds leave no line. So a run with any
+//! number of crashes has the same history as a run without.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use raymond_core::workflow::Definition;
 
 use crate::reference::{Failure, FailureKind, Fault, Line, Plan, TurnName, VisitName};
 
-/// What each agent did, in its own order.
+/// The lines of each agent, in its own order.
 pub type History = BTreeMap<AgentId, Vec<String>>;
 
-/// The history that records tell. `text` reads a value, which may be a blob.
+/// Builds the history of records. `text` reads a value, which may be a blob.
 pub fn history(
     records: &[Record],
     definition: &Definition,
@@ -55,15 +55,15 @@ struct HistoryBuilder<'a> {
     definition: &'a Definition,
     text: &'a dyn Fn(&Value) -> String,
     run: Run,
-    /// Which turn opened a session.
+    /// The turn that opened each session.
     sessions: BTreeMap<SessionId, TurnName>,
-    /// How many attempts at a turn failed.
+    /// The number of failed attempts of each turn.
     failures: BTreeMap<TurnId, u32>,
-    /// Transitions whose destination is still to come.
+    /// Transitions whose destination is not recorded yet.
     moving: BTreeMap<AgentId, (VisitName, TagName, Option<StateName>)>,
-    /// Agents that wait for a login or for room, unless they fail for another reason.
+    /// Agents that wait for a login or for disk space.
     waiting: BTreeMap<AgentId, FailureKind>,
-    /// Workers whose first state is still to come.
+    /// Workers whose first state is not recorded yet.
     spawned: BTreeMap<AgentId, Line>,
     history: History,
 }
@@ -129,7 +129,7 @@ impl HistoryBuilder<'_> {
         }
     }
 
-    /// What is done is told with what it left, and what is asked for with its attempt.
+    /// Writes finished steps with their results, and requests with their attempts.
     fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) {
         match fact {
             StepEvent::Asks { key, attempt, .. } => {
@@ -171,7 +171,7 @@ impl HistoryBuilder<'_> {
                 cwd,
                 attributes,
             };
-            // The parent has entered its next state already; its forks come before that.
+            // The parent has already entered its next state; the line of a fork goes before that.
             let lines = self.history.entry(parent).or_default();
             let place = lines.len() - usize::from(!lines.is_empty());
             lines.insert(place, line.to_string());
@@ -212,7 +212,7 @@ impl HistoryBuilder<'_> {
                 self.sessions.insert(to.clone(), name.clone());
                 Plan::Branch(self.opener(from))
             }
-            // A revived agent goes on in what its failed turn may have opened.
+            // A revived agent continues in the session that its failed turn may have opened.
             SessionPlan::Resume(id) | SessionPlan::Continue { session: id, .. } => {
                 Plan::Resume(self.opener(id))
             }
@@ -221,7 +221,8 @@ impl HistoryBuilder<'_> {
         self.push_line(&turn.agent, Line::Turn { turn: name, plan }.to_string());
     }
 
-    /// The turn that opened a session; a session that nobody opened is named so that it is seen.
+    /// Returns the turn that opened a session. An unknown session gets a visible name, so that the
+    /// comparison fails.
     fn opener(&self, session: &SessionId) -> TurnName {
         let visit = VisitName { agent: AgentId::new(format!("?{session}")), number: 0 };
         self.sessions.get(session).cloned().unwrap_or(TurnName { visit, number: 0 })
@@ -292,7 +293,7 @@ fn fault_of(fault: &protocol::Fault) -> Option<Fault> {
     })
 }
 
-/// Faults that the reference does not know of.
+/// Returns the name of a fault that the reference does not have.
 fn extra_fault_name(fault: &protocol::Fault) -> &'static str {
     if matches!(fault, protocol::Fault::NoBranch { .. }) { "no_branch" } else { "denied" }
 }

@@ -1,4 +1,4 @@
-//! A simulated machine: boots, drives a run, goes wrong as planned, boots again.
+//! A simulated machine: it boots, drives a run, fails as planned, and boots again.
 
 mod boot;
 mod caller;
@@ -39,73 +39,65 @@ use crate::violation::Violation;
 
 type Verdicts = Vec<Result<(), Refusal>>;
 
-/// A machine with a disk.
 pub struct Host {
     seeds: Seeds,
     disk: Memory,
     paths: RunPaths,
-    /// Where things go wrong.
     pub faults: FaultPlan,
-    /// The world outside.
+    /// Everything outside the machine.
     pub world: Rc<RefCell<SimWorld>>,
     /// Every definition that the run may use, by its manifest.
     definitions: BTreeMap<Value, Definition>,
-    /// What somebody made of the states, to be adopted when a failed run is resumed.
+    /// An edit of the states, which the next resume of a failed run adopts.
     edit: Option<Value>,
-    /// What governs the run from its next resume on.
+    /// The settings of the next start or resume.
     pub settings: Settings,
-    /// Whether clients outlive their owner, and how much of a turn a crash leaves.
+    /// The state in which a crash leaves clients and their turns.
     pub leftovers: Leftovers,
     driver: Option<Driver<WatchedLog, WorldPort>>,
-    /// The clock of that driver.
     clock: OwnerClock,
     lock: Option<Lock>,
     recovering: bool,
     power_was_cut: bool,
-    /// How often the machine went down.
+    /// How often the machine or its process went down.
     pub downs: u32,
-    /// When a run that has ended is left alone.
     pub help_limits: HelpLimits,
 }
 
-/// How often a run that needs help gets it. What counts is what the journal says, not what its
-/// owner remembers.
+/// How often a run that needs help gets it. The counts come from the journal, because a new owner
+/// remembers nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelpLimits {
-    /// So many failed ends are resumed.
+    /// How often a failed run is resumed.
     pub failures: usize,
-    /// So many times somebody logs in, or makes room on the disk.
+    /// How often the user logs in or frees disk space.
     pub logins: usize,
 }
 
 impl HelpLimits {
-    /// It never ends.
     pub const UNLIMITED: Self = Self { failures: usize::MAX, logins: usize::MAX };
-    /// Nobody helps.
     pub const NONE: Self = Self { failures: 0, logins: 0 };
 }
 
-/// The seeds of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeds {
-    /// Of everything outside it.
+    /// Seed of everything outside the machine.
     pub world: u64,
-    /// Of what its disk loses.
+    /// Seed of the data loss on its disk.
     pub disk: u64,
 }
 
-/// What a new owner finds of turns that were in flight.
+/// The state in which a new owner finds turns that were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
-    /// Anything.
     Any,
-    /// Every turn has come some way: no agent fails because of crashes alone.
+    /// Every turn has made progress, so that crashes alone fail no agent.
     Progress,
-    /// No turn has come any way, and no client outlives its owner.
+    /// No turn has made progress, and no client outlives its owner.
     Nothing,
 }
 
-/// The journal, with an eye on what was being written when something went wrong.
+/// A journal that reports which record was being written when a fault happened.
 struct WatchedLog {
     journal: Journal,
     world: Rc<RefCell<SimWorld>>,
@@ -134,7 +126,7 @@ impl Log for WatchedLog {
 }
 
 impl Host {
-    /// A machine that is about to run `definition` for the first time.
+    /// Creates a machine that will run `definition`.
     pub fn new(
         seeds: Seeds,
         definition: Definition,
@@ -166,7 +158,7 @@ impl Host {
         })
     }
 
-    /// Where the run stands, as far as it was acknowledged.
+    /// Returns the phase after the last acknowledged record.
     pub fn phase(&self) -> Phase {
         self.world.borrow().last.phase
     }
@@ -176,12 +168,11 @@ impl Host {
         &self.definitions
     }
 
-    /// Whether a process drives the run.
     pub fn is_up(&self) -> bool {
         self.driver.is_some()
     }
 
-    /// Whether the run is over for good, as far as its journal says.
+    /// Returns whether the run has finally ended, according to its journal.
     pub fn is_over(&self) -> bool {
         let world = self.world.borrow();
         let Phase::Ended(ending) = world.last.phase else { return false };
@@ -198,7 +189,7 @@ impl Host {
         }
     }
 
-    /// What a run of steps came to.
+    /// Returns the trace of a run of steps.
     pub fn step_trace(&self) -> Result<StepTrace, Violation> {
         let world = self.world.borrow();
         let mut run = world.last.clone();
@@ -207,7 +198,6 @@ impl Host {
         Ok(StepTrace { ran: ran.collect(), asked: asked.collect(), ..trace_of(&run)? })
     }
 
-    /// What every agent has done.
     pub fn history(&self) -> History {
         let world = self.world.borrow();
         let blobs = self.blobs();
@@ -230,7 +220,7 @@ impl Host {
         known.expect("the first definition is never removed")
     }
 
-    /// Hands inputs to the driver; whatever goes wrong with the machine takes it down.
+    /// Passes inputs to the driver. A fault takes the machine down.
     pub fn handle(&mut self, inputs: Vec<Input>) -> Result<Verdicts, Violation> {
         self.act(|driver, now| driver.handle(now, inputs))
     }
@@ -257,12 +247,12 @@ impl Host {
         }
     }
 
-    /// The machine or its process is gone; what is left of the disk is decided now.
+    /// Takes the machine or its process down, and decides what stays on the disk.
     pub fn go_down(&mut self) {
         self.go_down_by(None);
     }
 
-    /// The process is killed between two things that it does.
+    /// Kills the process between two actions.
     pub fn kill(&mut self) {
         self.go_down_by(Some(MachineFault::Kill));
     }
@@ -297,7 +287,7 @@ impl Host {
         };
     }
 
-    /// Another process tries to own the run, and must not.
+    /// Checks that another process cannot take the lock.
     pub fn try_second_owner(&self) -> Result<(), Violation> {
         if self.lock.is_none() {
             return Ok(());
@@ -308,11 +298,10 @@ impl Host {
         match taken.map_err(|error| *error) {
             Err(lock::Error::Held { owner: Some(_), .. }) => Ok(()),
             Ok(_) => Err(Violation("a second owner was admitted".to_owned())),
-            Err(other) => Err(Violation(format!("a second owner is told: {other}"))),
+            Err(other) => Err(Violation(format!("a second owner gets another error: {other}"))),
         }
     }
 
-    /// Asks the run to end.
     pub fn stop(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
         self.handle(vec![Input::Stop { mode, key: key.to_owned() }]).map(drop)
     }
@@ -327,7 +316,7 @@ fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {
     Lock::take(disk, disk, &paths.lock, claim).map_err(Box::new)
 }
 
-/// What was lost, or nearly lost, when the machine went down.
+/// Counts the record that was lost, or nearly lost, when the machine went down.
 fn note_coverage(world: &mut SimWorld, hit: Option<(MachineFault, Point)>, recovering: bool) {
     let Some((fault, point)) = hit else { return };
     let SimWorld { coverage, records, unwritten, .. } = world;
@@ -337,7 +326,7 @@ fn note_coverage(world: &mut SimWorld, hit: Option<(MachineFault, Point)>, recov
     {
         coverage.note(record, column);
     }
-    if recovering && let Some(column) = Column::of_recovery(point) {
+    if recovering && let Some(column) = Column::for_recovery(point) {
         for record in last.into_iter().chain(unwritten.as_ref()) {
             coverage.note(record, column);
         }

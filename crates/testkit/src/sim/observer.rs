@@ -1,4 +1,4 @@
-//! Recognises situations in what was recorded.
+//! Recognises situations in records.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::failure::{Failure, TurnFailure};
@@ -13,18 +13,14 @@ use super::coverage::{Coverage, Situation};
 
 /// A record, and the run before and after it.
 pub struct Observed<'a> {
-    /// The run before.
     pub before: &'a Run,
-    /// The record.
     pub record: &'a Record,
-    /// The run after.
     pub after: &'a Run,
-    /// Everything that was started.
     pub clients: &'a Clients,
 }
 
 impl Observed<'_> {
-    /// Notes everything that is worth it.
+    /// Counts every situation that the record shows.
     pub fn note(&self, coverage: &mut Coverage) {
         let mut met = |situation| coverage.note_situation(situation);
         self.money(&mut met);
@@ -236,7 +232,7 @@ impl Observed<'_> {
     }
 }
 
-/// What became of a client that was found running.
+/// Returns the situation of an adopted client that has ended.
 fn adopted(outcome: &Outcome) -> Situation {
     match outcome {
         Outcome::Finished(_) => Situation::AdoptedSays,

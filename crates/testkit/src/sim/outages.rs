@@ -1,4 +1,4 @@
-//! Usage limits and missing logins, as a backend has them: for everybody at once, for a while.
+//! Usage limits and missing logins of a backend: they affect all its turns for some time.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::{Span, Timestamp};
@@ -8,11 +8,10 @@ use crate::dice::Dice;
 use super::random_workflow::BACKENDS;
 use super::world::START_TIME;
 
-/// When which backend refuses, and why. Clear by default.
+/// The outages of all backends; none by default.
 #[derive(Debug, Clone, Default)]
 pub struct Outages(Vec<Outage>);
 
-/// A backend refuses for a while.
 #[derive(Debug, Clone, Copy)]
 struct Outage {
     backend: &'static str,
@@ -23,22 +22,21 @@ struct Outage {
 
 #[derive(Debug, Clone, Copy)]
 enum OutageKind {
-    /// The usage limit is reached, and the backend says until when.
+    /// The usage limit is reached, and the backend reports until when.
     LimitUntil,
-    /// The usage limit is reached.
+    /// The usage limit is reached, without a time.
     Limit,
-    /// Nobody is logged in.
     LoggedOut,
 }
 
 impl Outages {
-    /// Up to three bad spells, the first of them soon.
+    /// Draws one to three outages. They start within 25 seconds, because most runs are short.
     pub fn random(dice: &mut Dice) -> Self {
         let outages = 1 + dice.below(3);
         Self((0..outages).map(|_| Outage::random(dice)).collect())
     }
 
-    /// Why a turn of the backend that starts now is refused.
+    /// Returns the failure of a turn that starts now, if its backend has an outage.
     pub fn failure_at(&self, backend: &str, now: Timestamp) -> Option<TurnFailure> {
         let is_active = |outage: &&Outage| {
             outage.backend == backend && (outage.from..outage.until).contains(&now)
@@ -58,7 +56,7 @@ impl Outage {
         let from = START_TIME + Span(dice.below(25_000));
         let length = Span::seconds(*dice.pick(&[20, 300, 1_300, 2_400]));
         let kind = *dice.pick(&[OutageKind::LimitUntil, OutageKind::Limit, OutageKind::LoggedOut]);
-        // The backend of most states has most of the bad weather.
+        // Most states use the first backend, so most outages should hit it.
         let backend = if dice.percent(70) { BACKENDS[0] } else { BACKENDS[1] };
         Self { backend, from, until: from + length, kind }
     }

@@ -1,4 +1,4 @@
-//! What an executor reports about a client that is over.
+//! The executor's report about a client that has ended.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::Problem;
@@ -18,10 +18,10 @@ use super::random_workflow::DIRECTORIES;
 use super::reply::{Reply, Valid};
 use crate::step_trace::ProgramResult;
 
-/// How long a client may be silent.
+/// How long a client may be silent before the executor ends it.
 pub const IDLE: Span = Span::minutes(30);
 
-/// The true cost of a client that ends as it does now.
+/// Returns the true cost of a client that ends now.
 pub fn truth(client: &Client) -> Micros {
     match client.reply {
         Reply::Hangs => client.client_cost.interrupted,
@@ -29,7 +29,7 @@ pub fn truth(client: &Client) -> Micros {
     }
 }
 
-/// What is reported. A large text is stored first.
+/// Builds the report. A large text is stored first, which may fail.
 pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
     Ok(match &client.reply {
         Reply::Says(text, cost) => {
@@ -80,7 +80,7 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
     })
 }
 
-/// What the program of a step came to.
+/// Builds the report about the program of a step.
 fn step(ran: &ProgramResult, blobs: &Blobs) -> Result<Outcome, String> {
     let (left, again) = match ran {
         ProgramResult::Succeeded(left) => {
@@ -120,7 +120,7 @@ fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Fi
     Ok(Finished { reading, directories, ..Finished::new(text, cost) })
 }
 
-/// Where `cd` leads from a directory.
+/// Resolves `cd` from a directory.
 fn absolute(cwd: &str, cd: &str) -> String {
     if cd.starts_with('/') {
         return cd.to_owned();

@@ -1,7 +1,7 @@
-//! Agents that say anything: every tag, every mistake, every failure.
+//! Agents that reply anything: every tag, every mistake, every failure.
 //!
-//! What is said depends on the place alone. Forks thin out with the depth of the agent, so that a
-//! run has dozens of agents and not thousands.
+//! A reply depends only on the request, so that a repeated turn gets the same reply. Deeper agents
+//! fork less, so that a run has dozens of agents and not thousands.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
@@ -14,33 +14,29 @@ use super::client_cost::MAX_REQUEST_COST;
 use super::outages::Outages;
 use super::reply::{Reply, ReplySource, TurnRequest};
 
-/// A cast of agents.
 #[derive(Debug, Clone)]
 pub struct RandomAgents {
-    /// Decides everything they say.
     pub seed: u64,
-    /// The states that they know of.
+    /// The states that they may name.
     pub states: Vec<String>,
     /// How often a turn fails, in percent.
     pub failures: u64,
     /// How often a message is wrong, in percent.
     pub mistakes: u64,
-    /// What they may do.
     pub behavior: Behavior,
-    /// When their backends refuse.
     pub outages: Outages,
-    /// How many workers `main` forks with its first message; none leaves it to chance.
+    /// How many workers `main` forks with its first message; 0 means a random number.
     pub first_forks: usize,
 }
 
-/// What a cast may do.
+/// The replies that agents may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behavior {
-    /// Everything.
     Full,
-    /// What the reference knows of: exact costs, and no failure that holds up other agents.
+    /// Replies that the reference can interpret: exact costs, and no failure that holds other
+    /// agents.
     Comparable,
-    /// The same without forks, and with logins and room on the disk that are missing.
+    /// Like `Comparable`, without forks, but with missing logins and full disks.
     WithoutForks,
 }
 
@@ -73,8 +69,10 @@ impl ReplySource for RandomAgents {
     }
 }
 
-/// A client looks at its cap after every request: at most one of them goes beyond it. It may have
-/// finished its answer with that one. Some clients that stop at their cap report less than they spent.
+/// Limits a reply to the cap of its turn.
+///
+/// A client checks its cap after every request, so at most one request exceeds it, and that request
+/// may complete the answer. Some clients that stop at their cap report less than they spent.
 fn limit_to_cap(dice: &mut Dice, cap: Micros, reply: Reply) -> Reply {
     match reply {
         Reply::Says(text, Cost::Reported(cost)) if cost > cap => {
@@ -142,10 +140,10 @@ impl RandomAgents {
         Reply::Fails(failure, Cost::Free)
     }
 
-    /// What is said at a place.
+    /// Returns the text of a turn.
     pub fn text(&self, request: TurnRequest<'_>) -> String {
         let mut dice = Dice::keyed(self.seed, &key(request, 0));
-        // The longer it goes on, the sooner it ends.
+        // With `first_forks`, the first message of `main` creates many agents at once.
         if self.first_forks > 0
             && request.agent == "main"
             && request.count == 1
@@ -163,7 +161,7 @@ impl RandomAgents {
         } else {
             self.tag(&mut dice, request)
         };
-        // What is rare is large more often, so that both meet.
+        // Rare texts are large more often, so that both properties occur together.
         let fork = tag.contains("<fork");
         match dice.below(28) {
             0 => large(&tag),
@@ -210,7 +208,8 @@ impl RandomAgents {
         }
     }
 
-    /// `main` forks at will, its workers now and then, theirs hardly ever.
+    /// Decides whether an agent may fork: `main` always, its workers sometimes, their workers
+    /// rarely.
     fn may_fork(&self, request: TurnRequest<'_>) -> bool {
         let digits: Vec<bool> = request.agent.bytes().map(|byte| byte.is_ascii_digit()).collect();
         let depth = digits.windows(2).filter(|pair| !pair[0] && pair[1]).count();
@@ -226,7 +225,7 @@ impl RandomAgents {
 
     fn wrong_text(&self, dice: &mut Dice) -> String {
         let (target, other) = (self.state(dice), self.state(dice));
-        // The last three fork.
+        // The last three kinds contain forks.
         let kinds = if self.behavior == Behavior::WithoutForks { 11 } else { 14 };
         match dice.below(kinds) {
             0 => "I am not sure what to do next.".to_owned(),
@@ -254,7 +253,7 @@ fn full_disk() -> TurnFailure {
     TurnFailure::Environment { why: "the disk is full".into() }
 }
 
-/// What is known of the cost when the end of a transcript could not be written.
+/// Returns the known cost if the end of a transcript could not be written.
 fn as_lower_bound(cost: Cost) -> Cost {
     match cost {
         Cost::Reported(known) => Cost::AtLeast(known),
@@ -262,7 +261,7 @@ fn as_lower_bound(cost: Cost) -> Cost {
     }
 }
 
-/// More than fits into a record.
+/// Returns a text that does not fit into a record.
 fn large(tag: &str) -> String {
     format!("{}\n\n{tag}\n", "So much to say. ".repeat(1_030))
 }

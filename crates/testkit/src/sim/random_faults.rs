@@ -1,4 +1,4 @@
-//! Faults and requests to stop, now and then.
+//! Random faults and stop requests during a drive.
 
 use raymond_core::run::stop::StopMode;
 
@@ -8,12 +8,11 @@ use super::host::Host;
 use crate::dice::Dice;
 use crate::violation::Violation;
 
-/// Makes things go wrong now and then.
 pub(crate) struct RandomFaults {
     pub(crate) dice: Dice,
-    /// How often, in percent.
+    /// The chance of a fault before each step, in percent.
     pub(crate) chance: u64,
-    /// How often the run was asked to stop.
+    /// The number of stop requests so far.
     pub(crate) stops: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Random workflows: prompts and scripts, policies of every form, limits and budgets.
 //!
-//! One description makes both the files that core parses and what the reference interprets.
+//! One value gives both the files for core and the data for the reference.
 
 mod yaml;
 
@@ -20,26 +20,23 @@ use crate::reference::{self, Allowed, Policy, Prompt, State};
 use super::reply::is_prompt;
 use crate::violation::Violation;
 
-/// The states that a random workflow draws from. `START` is always one of them.
+/// The stems of states. `START` is always present.
 const NAMES: [&str; 8] = ["START", "PLAN", "REVIEW", "FIX", "WORKER", "CHECK", "T2", "DONE"];
-/// Where `main` starts.
+/// The first directory of `main`.
 pub const HOME: &str = "/home";
-/// The backends; states that name none have the first.
+/// The backends; the first one is the default.
 pub const BACKENDS: [&str; 2] = ["scripted", "other"];
-/// The directories that exist.
 pub const DIRECTORIES: [&str; 5] = ["/home", "/home/sub", "/srv", "/srv/sub", "/home/sub/sub"];
 
-/// A workflow: its states, and what the reference does not know of them.
+/// A workflow: the states of the reference, and settings that the reference does not have.
 #[derive(Debug, Clone, Default)]
 pub struct RandomWorkflow {
-    /// By file name.
     pub states: BTreeMap<StateName, State>,
-    /// `on_denied` of a prompt.
+    /// `on_denied` of prompts.
     pub on_denied: BTreeMap<StateName, &'static str>,
 }
 
 impl RandomWorkflow {
-    /// Writes a workflow.
     pub fn random(dice: &mut Dice) -> Self {
         let count = 2 + dice.index(NAMES.len() - 2);
         let mut names: Vec<String> = Vec::new();
@@ -48,7 +45,7 @@ impl RandomWorkflow {
             names.push(format!("{stem}.{extension}"));
         }
         if count == NAMES.len() && dice.percent(30) {
-            // A stem that two states share names neither.
+            // Two states share this stem, so the stem alone names neither.
             names.push("T2.md".to_owned());
             names.push("T2.sh".to_owned());
         }
@@ -73,7 +70,7 @@ impl RandomWorkflow {
         workflow
     }
 
-    /// The same with an edit, as somebody makes it while the run is down.
+    /// Returns the workflow with a random edit, as a user makes it while the run has no owner.
     #[must_use]
     pub fn edited(&self, dice: &mut Dice) -> Self {
         let names = self.names();
@@ -97,7 +94,7 @@ impl RandomWorkflow {
         edited
     }
 
-    /// No prompt mentions this state any more.
+    /// Resets every prompt that mentions a removed state.
     fn forget(&mut self, gone: &StateName) {
         for state in self.states.values_mut() {
             let State::Prompt(prompt) = state else { continue };
@@ -116,7 +113,7 @@ impl RandomWorkflow {
         }
     }
 
-    /// No visit has a budget any more.
+    /// Removes the budgets of all visits.
     pub fn drop_budgets(&mut self) {
         for state in self.states.values_mut() {
             if let State::Prompt(prompt) = state {
@@ -125,12 +122,11 @@ impl RandomWorkflow {
         }
     }
 
-    /// The names of its states.
     pub fn names(&self) -> Vec<String> {
         self.states.keys().map(ToString::to_string).collect()
     }
 
-    /// As core knows it.
+    /// Parses the workflow with core.
     pub fn definition(&self) -> Result<Definition, Violation> {
         let files = self.states.iter().map(|(name, state)| SourceFile {
             name: name.to_string(),
@@ -142,7 +138,7 @@ impl RandomWorkflow {
         Ok(parsed.map_err(wrong)?.definition)
     }
 
-    /// As the reference knows it.
+    /// Converts the workflow for the reference.
     pub fn reference(&self) -> reference::Workflow {
         reference::Workflow {
             states: self.states.clone(),
@@ -165,7 +161,6 @@ impl RandomWorkflow {
     }
 }
 
-/// Writes a prompt.
 fn prompt(dice: &mut Dice, names: &[String]) -> Prompt {
     let mut prompt = Prompt::default();
     if dice.percent(30) {
@@ -180,7 +175,7 @@ fn prompt(dice: &mut Dice, names: &[String]) -> Prompt {
     prompt
 }
 
-/// A name as a policy writes it: the stem only where no other state has it.
+/// Returns a name for a policy: the stem only if no other state has it.
 fn name(dice: &mut Dice, names: &[String]) -> String {
     let name = dice.pick(names);
     let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);

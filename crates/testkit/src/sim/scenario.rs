@@ -1,4 +1,6 @@
-//! One random run from its first record to its last, through whatever goes wrong on the way.
+//! One random run, from its first record to its last, with random faults.
+//!
+//! [`theme`] chooses what the run is mostly about, [`fault_targets`] where faults hit.
 
 mod fault_targets;
 mod theme;
@@ -17,18 +19,18 @@ use super::random_workflow::RandomWorkflow;
 use crate::violation::Violation;
 use theme::Theme;
 
-/// More steps than any of these runs takes.
+/// More steps than any of these runs needs; a run that takes more does not end.
 const MAX_STEPS: u32 = 6_000;
-/// After so many resumes of a failed run its failures are believed.
+/// After this many resumes, a failed run counts as ended.
 const MAX_RESUMES: u32 = 2;
-/// After so many requests nobody asks any more.
+/// The number of stop requests to one run.
 const MAX_STOPS: u32 = 5;
-/// After so many jumps the clock is left alone.
+/// The number of clock jumps in one run.
 const MAX_JUMPS: u32 = 6;
-/// After so many troubles the machine is left alone.
+/// The number of faults in one run, so that every run can end.
 const MAX_FAULTS: u32 = 16;
 
-/// Simulates the run of a seed.
+/// Simulates the run of a seed, and returns its coverage.
 pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     let (mut scenario, mut host) = Scenario::new(seed)?;
     scenario.run(&mut host)?;
@@ -37,14 +39,14 @@ pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     Ok(coverage)
 }
 
-/// Simulates the run of a seed; the machine that it ran on.
+/// Simulates the run of a seed, and returns the machine.
 pub fn machine(seed: u64) -> Result<Host, Violation> {
     let (mut scenario, mut host) = Scenario::new(seed)?;
     scenario.run(&mut host)?;
     Ok(host)
 }
 
-/// Simulates the run of a seed, and tells what happens in it.
+/// Simulates the run of a seed, and also returns a trace of it.
 pub fn simulate_with_trace(seed: u64) -> (Vec<String>, Result<(), Violation>) {
     let (mut scenario, mut host) = match Scenario::new(seed) {
         Ok(ready) => ready,
@@ -91,7 +93,7 @@ impl Scenario {
         Err(Violation(format!("the run does not end: {:?}", host.phase())))
     }
 
-    /// Lets something happen; whether the run is over.
+    /// Runs one random action, and returns whether the run is over.
     fn step(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let Conditions { has_wait, is_stopping, has_adopted } = Conditions::of(host);
         let extra = if has_adopted { 10 } else { 0 };
@@ -116,7 +118,7 @@ impl Scenario {
         Ok(false)
     }
 
-    /// The clock jumps.
+    /// Lets the clock jump.
     fn jump(&mut self, host: &Host) {
         self.jumps += 1;
         if self.jumps > MAX_JUMPS {
@@ -129,8 +131,8 @@ impl Scenario {
         }
     }
 
-    /// Somebody asks the run to end, perhaps with a key that was used before. The owner may be slow
-    /// to notice.
+    /// Posts a stop request, perhaps with a key that was used before. The owner may notice it only
+    /// later.
     fn request_stop(&mut self, host: &mut Host) -> Result<(), Violation> {
         if self.stops >= MAX_STOPS {
             return Ok(());
@@ -141,7 +143,7 @@ impl Scenario {
             let chance = if mode == StopMode::Cancel { 80 } else { 50 };
             self.inject_into_record(host, chance);
             host.poll_inbox()?;
-            // Whoever waits for the answer may ask once more.
+            // A process that waits for the answer may repeat its request.
             if self.dice.percent(30) && host.is_up() {
                 host.post(mode, &key)?;
                 host.poll_inbox()?;
@@ -158,7 +160,7 @@ impl Scenario {
         (*self.dice.pick(&modes), format!("key-{number}"))
     }
 
-    /// Boots, or resumes; whether there is nothing to resume.
+    /// Boots or resumes the run, and returns whether there is nothing to resume.
     fn boot_or_resume(&mut self, host: &mut Host) -> Result<bool, Violation> {
         match host.phase() {
             Phase::Unborn => self.inject_into_boot(host, 20),
@@ -199,7 +201,7 @@ impl Scenario {
         Ok(false)
     }
 
-    /// Somebody sets a new cap, which may be one that is spent already.
+    /// Sets a new cap, which may already be spent.
     fn top_up(&mut self, host: &mut Host) {
         self.top_ups += 1;
         let spent = host.world.borrow().last.spent;
@@ -210,7 +212,7 @@ impl Scenario {
         };
     }
 
-    /// Somebody resumes the run with a lower cap, which clients that still run may exceed.
+    /// Resumes the run with a lower cap, which running clients may exceed.
     fn lower_cap(&mut self, host: &mut Host) {
         if !self.dice.percent(15) {
             return;
@@ -220,7 +222,7 @@ impl Scenario {
         host.settings.budget = Some(host.settings.budget.map_or(cap, |known| known.min(cap)));
     }
 
-    /// Whether somebody ends the run while nobody drives it.
+    /// Sometimes stops a run that has no owner, and returns whether it did.
     fn stop_without_owner(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let born = host.phase() != Phase::Unborn;
         if !born || self.stops >= MAX_STOPS || !self.dice.percent(4) {
@@ -231,7 +233,7 @@ impl Scenario {
         Ok(true)
     }
 
-    /// Somebody edits the workflow before a failed run is resumed.
+    /// Sometimes edits the workflow before a failed run is resumed.
     fn edit(&mut self, host: &mut Host) {
         if !self.dice.percent(30) {
             return;
@@ -267,7 +269,7 @@ impl Scenario {
             }
         }
         host.handle(inputs)?;
-        // The same outcome once more changes nothing.
+        // The same outcome again must be refused.
         let Some(input) = echo.filter(|_| host.is_up()) else { return Ok(()) };
         let verdicts = host.handle(vec![input])?;
         match verdicts.as_slice() {
@@ -277,13 +279,13 @@ impl Scenario {
     }
 }
 
-/// What makes a moment worth more trouble than others.
+/// Conditions that make faults more interesting now.
 struct Conditions {
     /// A retry or a hold waits for its time.
     has_wait: bool,
-    /// The run was asked to end.
+    /// A stop was requested.
     is_stopping: bool,
-    /// A client runs that another owner started.
+    /// A client of an earlier owner is running.
     has_adopted: bool,
 }
 
@@ -298,7 +300,7 @@ impl Conditions {
     }
 }
 
-/// A run that is over stays over.
+/// Checks that a run that is over stays over.
 fn check_stays_over(host: &mut Host) -> Result<(), Violation> {
     host.world.borrow().check_no_client_runs()?;
     if host.phase() == Phase::Ended(Ending::Failed) {
@@ -309,7 +311,7 @@ fn check_stays_over(host: &mut Host) -> Result<(), Violation> {
     host.boot()?;
     let after = host.world.borrow().acknowledged.len();
     if after != before || host.phase() != phase {
-        return Err(Violation("a run that was over went on".to_owned()));
+        return Err(Violation("a run that was over continued".to_owned()));
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! What happened in a simulation, told line by line to whoever looks for a mistake.
+//! A readable trace of a simulation, for debugging a seed.
 
 use raymond_core::run::Record;
 use raymond_core::view::Narrator;
 
-/// Lines, kept only when somebody wants them.
+/// The lines of a trace; empty unless it is enabled.
 #[derive(Debug, Default)]
 pub struct Trace(Option<Recording>);
 
@@ -14,19 +14,18 @@ struct Recording {
 }
 
 impl Trace {
-    /// Begins to listen.
     pub fn enable(&mut self) {
         self.0 = Some(Recording::default());
     }
 
-    /// Something happened outside the run.
+    /// Adds a line about an event outside the run.
     pub fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(recording) = &mut self.0 {
             recording.lines.push(format!("       -- {}", line()));
         }
     }
 
-    /// A record became durable.
+    /// Adds the lines of a durable record.
     pub fn record(&mut self, record: &Record) {
         let Some(Recording { narrator, lines }) = &mut self.0 else { return };
         for event in record.steps.iter().flat_map(|step| &step.events) {
@@ -37,7 +36,7 @@ impl Trace {
         }
     }
 
-    /// Everything so far.
+    /// Removes and returns all lines.
     pub fn take_lines(&mut self) -> Vec<String> {
         self.0.as_mut().map(|recording| std::mem::take(&mut recording.lines)).unwrap_or_default()
     }

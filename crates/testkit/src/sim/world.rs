@@ -1,7 +1,7 @@
-//! The world outside the driver: clients that go on when their owner dies, and a clock.
+//! The world outside the driver: a clock, and clients that outlive their owner.
 //!
-//! It survives every crash of the simulated machine, and it remembers what was really done, so that
-//! it can tell when the journal lies.
+//! It survives every crash of the simulated machine, and remembers what really happened. So it
+//! notices if the journal is wrong. The driver reaches it through [`WorldPort`].
 
 mod port;
 
@@ -29,78 +29,69 @@ use crate::violation::Violation;
 
 pub use port::WorldPort;
 
-/// When every world begins.
+/// The wall clock time at which every simulation starts, in Unix milliseconds (November 2023). Any
+/// fixed value works.
 pub const START_TIME: Timestamp = Timestamp(1_700_000_000_000);
 
-/// Everything outside.
 #[derive(Debug)]
 pub struct SimWorld {
-    /// The wall clock.
     pub now: Timestamp,
-    /// A clock that nobody sets, and that stands still while the machine sleeps.
+    /// The monotonic clock, which stops while the machine sleeps.
     pub uptime: Span,
-    /// What it showed when the last record was written, durable or not.
+    /// The monotonic time of the last write of a record, durable or not.
     pub written: Span,
-    /// What agents say.
     pub(super) replies: Box<dyn ReplySource>,
-    /// Chooses delays.
+    /// Decides delays and other chances.
     pub dice: Dice,
-    /// Where things go wrong.
     pub faults: FaultPlan,
-    /// What was started.
     pub clients: Clients,
-    /// Clients of which their owner never knew: it died as it started them.
+    /// Clients whose owner died while it started them.
     pub unseen: BTreeSet<Attempt>,
-    /// What attempts that are over really cost.
+    /// The true costs of ended attempts.
     pub truth: BTreeMap<Attempt, Micros>,
-    /// What recoveries found of clients that were over.
+    /// The outcomes of ended clients that recoveries found, until they are recorded.
     pub found: BTreeMap<Attempt, Outcome>,
-    /// Effects that were released.
+    /// The attempts whose effects were released.
     pub released: BTreeSet<Attempt>,
-    /// The books.
     pub auditor: Auditor,
-    /// The bytes of every record that counts.
+    /// The bytes of every acknowledged record.
     pub acknowledged: Vec<Box<[u8]>>,
-    /// Every record that counts.
+    /// Every acknowledged record.
     pub records: Vec<Record>,
-    /// The run as it was when the last record was acknowledged.
+    /// The run after the last acknowledged record.
     pub last: Run,
-    /// What recoveries have read so far, and nothing else.
+    /// The run that recoveries have read from the journal.
     pub read: Head,
-    /// The attempts that it says were started.
+    /// The attempts that those records start.
     pub started: BTreeSet<Attempt>,
-    /// The blobs that it names.
+    /// The blobs that those records name.
     pub blobs: BTreeSet<String>,
     /// The record that could not be written when the machine last went down.
     pub unwritten: Option<Record>,
-    /// What was met.
     pub coverage: Coverage,
-    /// Something that must never happen.
+    /// The first violation.
     pub violation: Option<Violation>,
-    /// Whether the machine is down.
     pub down: bool,
-    /// What went wrong last.
+    /// The last fault, and its point.
     pub hit: Option<(MachineFault, Point)>,
-    /// What is told of it.
     pub trace: Trace,
-    /// Texts that could not be stored at first, and where that went wrong.
+    /// Texts that could not be stored at first, with the column of the fault.
     pub unstored: BTreeMap<TurnId, Column>,
-    /// Where each agent is.
+    /// The state of each agent.
     places: BTreeMap<AgentId, StateName>,
-    /// Attempts that came to an end of their own, by turn.
+    /// The number of finished attempts of each turn.
     attempts: BTreeMap<TurnId, u32>,
-    /// And by agent and state.
+    /// The number of finished attempts by agent and state.
     finished: BTreeMap<(AgentId, StateName), usize>,
-    /// Programs of steps that were started, with what they were called with.
+    /// The started programs of steps, with their calls.
     pub ran: Vec<String>,
-    /// Questions of agent steps that were sent.
+    /// The questions of agent steps.
     pub asked: Vec<String>,
-    /// Conversations, and the backends whose clients opened them.
+    /// The backends that opened the conversations.
     conversations: BTreeMap<SessionId, BackendName>,
 }
 
 impl SimWorld {
-    /// A world at peace.
     pub fn new(replies: Box<dyn ReplySource>, seed: u64, faults: FaultPlan) -> Self {
         Self {
             now: START_TIME,
@@ -137,7 +128,7 @@ impl SimWorld {
         }
     }
 
-    /// A record counts from now on.
+    /// Audits and counts an acknowledged record.
     pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
         let audited = self.auditor.record(run, record, self.written, &self.truth);
         self.coverage.note(record, Column::Seen);
@@ -159,7 +150,7 @@ impl SimWorld {
         audited.and_then(|()| self.check_found(record))
     }
 
-    /// What a recovery found of a client that was over is what is recorded of it.
+    /// Checks that the outcome found by a recovery is the one that is recorded.
     fn check_found(&mut self, record: &Record) -> Result<(), Violation> {
         for step in &record.steps {
             let Input::Settled { turn, attempt, outcome } = &step.cause else { continue };
@@ -172,7 +163,7 @@ impl SimWorld {
         Ok(())
     }
 
-    /// How many turns came to an end of their own.
+    /// Returns the number of finished attempts.
     pub fn finished_turns(&self) -> usize {
         self.finished.values().sum()
     }
@@ -201,14 +192,14 @@ impl SimWorld {
         }
     }
 
-    /// What the executor reports about an attempt that is over.
+    /// Returns the executor's report about an ended attempt.
     pub fn outcome(&mut self, attempt: &Attempt, blobs: &Blobs) -> Result<Outcome, String> {
         let client = self.clients.get(attempt).ok_or("no such turn")?;
         self.truth.insert(attempt.clone(), outcome::truth(client));
         outcome::outcome(client, blobs)
     }
 
-    /// Counts what waits while the clock jumps.
+    /// Counts the waits during which the clock jumps.
     pub fn note_jump(&mut self, jump: Jump) {
         let (retry, hold) = match jump {
             Jump::Ahead => (Situation::SleptInRetry, Situation::SleptInHold),
@@ -225,29 +216,27 @@ impl SimWorld {
         }
     }
 
-    /// Time passes.
     pub fn pass(&mut self, span: Span) {
         self.now = self.now + span;
         self.uptime = Span(self.uptime.0.saturating_add(span.0));
     }
 
-    /// Time passes until the wall clock shows this.
+    /// Lets time pass until the wall clock shows `to`.
     pub fn pass_until(&mut self, to: Timestamp) {
         self.pass(Span(to.0.saturating_sub(self.now.0)));
     }
 
-    /// The clock says something else all of a sudden.
+    /// Sets the wall clock.
     pub fn jump(&mut self, to: Timestamp) {
         self.clients.shift(self.now, to);
         self.now = to;
     }
 }
 
-/// Where a clock jumps to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jump {
     /// The machine slept.
     Ahead,
-    /// Somebody set the clock.
+    /// The clock was set back.
     Back,
 }

@@ -1,7 +1,7 @@
-//! The tool as a host calls it, again and again, and the reference: they come to the same.
+//! Compares repeated calls of the tool by a host with the reference.
 //!
-//! Three ways to call: without any memory, everything said so far in each call; with the results of
-//! the last reply; and by a `runId`, which remembers all. Nothing here runs a program.
+//! There are three styles of calls: every call repeats all outputs, every call brings the results
+//! of the last reply, or a `runId` names a stored run. The documents run no programs.
 
 use std::collections::BTreeSet;
 
@@ -21,17 +21,17 @@ use crate::step_trace::StepTrace;
 /// More calls than any of these documents needs.
 const MAX_CALLS: usize = 120;
 
-/// More questions take too long.
+/// Documents with more questions would take too long.
 const MAX_QUESTIONS: usize = 25;
 
-/// How a host calls.
+/// How a host continues a run with its next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallStyle {
-    /// With everything that was said so far.
+    /// With all outputs so far.
     Bare,
     /// With the results and attempts of the last reply, and all outputs.
     Echo,
-    /// By the id of a run.
+    /// With the id of a stored run.
     Run,
 }
 
@@ -51,7 +51,7 @@ impl Host {
         self.tool.call(self.request.clone(), follower).await.into_json()
     }
 
-    /// What the next call brings for the requests of a reply.
+    /// Adds outputs for the requests of a reply to the next call.
     fn answer(&mut self, reply: &Json) {
         match self.style {
             CallStyle::Bare => {}
@@ -78,7 +78,7 @@ impl Host {
             let (answer, _) = self.replies.answer(key, attempt);
             let by_id = match self.style {
                 CallStyle::Bare => false,
-                // Only these can be repeated: a failure that was collected is no result to echo.
+                // Request ids only: a collected failure is not in the results of a reply.
                 CallStyle::Echo => true,
                 CallStyle::Run => self.dice.percent(50),
             };
@@ -101,7 +101,7 @@ impl Host {
     }
 }
 
-/// What a reply says, without the plain ids of steps in loops.
+/// Returns the trace of a reply, without the plain ids of steps in loops.
 fn trace_of_reply(reply: &Json, asked: BTreeSet<String>, document: &Json) -> StepTrace {
     let mut trace = StepTrace { asked, ..StepTrace::default() };
     let outside = outside_loops(&document["steps"]);
@@ -167,7 +167,7 @@ async fn compare_calls(seed: u64, style: CallStyle) -> Result<usize, String> {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn calls_come_to_what_the_reference_comes_to() {
+async fn calls_give_the_results_of_the_reference() {
     let mut questions = 0;
     for seed in 0..18 {
         let style =

@@ -1,5 +1,5 @@
-//! Random documents on a machine that goes wrong: whatever happens, a run comes to what the reference
-//! comes to, and nothing whose success was recorded is done again.
+//! Runs random documents on a simulated machine with faults. A run must end like the reference, and
+//! a step with a recorded success must never run again.
 
 use raymond_core::budget::Micros;
 use raymond_core::run::program::Answers;
@@ -16,12 +16,12 @@ use crate::sim::host::{HelpLimits, Host, Leftovers, Seeds};
 use crate::sim::random_faults::RandomFaults;
 use crate::violation::Violation;
 
-/// Takes the document of a seed through trouble; how many programs and questions there were.
+/// Runs the document of a seed with faults, and returns the number of programs and questions.
 pub fn compare_with_crashes(seed: u64) -> Result<usize, Violation> {
     run_both(seed, false).1
 }
 
-/// The same, and what happens.
+/// Runs the document of a seed with faults, and also returns a trace of it.
 pub fn compare_with_trace(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     run_both(seed, true)
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_done_is_done_again_whatever_goes_wrong() {
+    fn finished_steps_never_run_again_after_crashes() {
         let things: usize = (0..300)
             .map(|seed| match compare_with_crashes(seed) {
                 Ok(count) => count,

@@ -1,4 +1,4 @@
-//! The real core through a document, with nothing around it: what starts is settled, in any order.
+//! Runs a document in the real core, without driver and journal. Turns end in any order.
 
 use crate::step_trace::{call_of, question_of, trace_of};
 use std::collections::BTreeSet;
@@ -30,10 +30,10 @@ use crate::dice::Dice;
 use crate::step_trace::{ProgramResult, StepTrace};
 use crate::violation::Violation;
 
-/// More things than happen in any of these runs.
+/// More events than any of these runs needs; a run that takes more does not end.
 const MAX_STEPS: usize = 100_000;
 
-/// A document as it is pinned.
+/// Returns a document as a pinned file.
 pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
     let mut all = document["vars"].as_object().cloned().unwrap_or_default();
     all.extend(vars.clone());
@@ -41,13 +41,12 @@ pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
     SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false }
 }
 
-/// The definition of a document.
 pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
     let parsed = Definition::parse(vec![file(document, vars)], &Entry::Steps, Platform::Unix);
     parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
 }
 
-/// What governs a run of steps that these answer.
+/// Returns the settings of a run whose questions `answers` answers.
 pub fn settings(answers: Answers) -> Settings {
     Settings {
         budget: None,
@@ -58,7 +57,7 @@ pub fn settings(answers: Answers) -> Settings {
     }
 }
 
-/// Takes a document through the core.
+/// Runs a document in the core.
 pub fn drive(
     definition: Definition,
     replies: RandomReplies,
@@ -94,7 +93,7 @@ struct CoreDriver {
     dice: Dice,
     settings: Settings,
     run: Run,
-    /// What was started and has not ended: what it comes to is known already.
+    /// Started turns, with their predetermined outcomes.
     in_flight: Vec<(TurnId, u32, Outcome)>,
     trace: StepTrace,
 }
@@ -141,15 +140,15 @@ impl CoreDriver {
                 self.in_flight.push((prompt.turn, prompt.attempt, outcome));
             }
             Effect::Finish if self.in_flight.is_empty() => {}
-            other => return Err(Violation(format!("nobody asked for {other:?}"))),
+            other => return Err(Violation(format!("unexpected effect {other:?}"))),
         }
         Ok(())
     }
 
-    /// One of the things in flight ends.
+    /// Ends one of the turns in flight.
     fn settle(&mut self) -> Result<(), Violation> {
         if self.in_flight.is_empty() {
-            // A retry is due at once.
+            // Only a retry can be left, which is due at once.
             return self.feed(vec![Input::Due]);
         }
         let index = self.dice.index(self.in_flight.len());
@@ -157,7 +156,7 @@ impl CoreDriver {
         self.feed(vec![Input::Settled { turn, attempt, outcome }])
     }
 
-    /// The caller answers some of what it is asked, at least one, under any of the names for it.
+    /// Answers at least one of the open questions, under any of its names.
     fn call(&mut self) -> Result<(), Violation> {
         let mut call = CallInput::default();
         let asks: Vec<TurnId> = self.run.scheduler.asks.keys().cloned().collect();
@@ -221,7 +220,7 @@ impl CoreDriver {
         Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
     }
 
-    /// What whoever is asked says.
+    /// Returns the answer to a question of a step.
     fn answer_question(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.flow.as_deref();

@@ -1,23 +1,23 @@
-//! Random documents: every kind of step in every other, with expressions wherever one may stand.
+//! Random documents: every kind of step inside every other, with expressions everywhere.
 //!
-//! Most of them run to their end. Names clash on purpose: a step, a variable and a local may be called
-//! the same, and loops in loops bind the same local. Lists and bodies may be empty, paths may lead
-//! nowhere, braces may be text.
+//! Most documents succeed. Names clash on purpose: a step, a variable and a local may have the same
+//! name, and nested loops bind the same local. Lists and bodies may be empty, paths may lead
+//! nowhere, and braces may be plain text.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::random_replies;
 use crate::dice::Dice;
 
-/// The most steps that are nested in each other.
+/// The maximal nesting of steps.
 const MAX_DEPTH: usize = 4;
 
-/// A random document, which is valid.
+/// Returns a random valid document.
 pub fn document(seed: u64) -> Json {
     generate(DocumentGenerator::new(seed))
 }
 
-/// A random document that runs no program.
+/// Returns a random document without programs.
 pub fn document_without_programs(seed: u64) -> Json {
     generate(DocumentGenerator { programs: false, ..DocumentGenerator::new(seed) })
 }
@@ -46,7 +46,7 @@ fn vars() -> Json {
     })
 }
 
-/// What a step leaves to be read.
+/// The part of a step's result that later steps can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResultKind {
     Json,
@@ -54,11 +54,11 @@ enum ResultKind {
     Text,
 }
 
-/// A local, and what is known of it.
+/// A local variable of a loop.
 #[derive(Debug, Clone)]
 struct Local {
     name: String,
-    /// Whether a step may have made it up.
+    /// Whether its value may come from a step.
     from_step: bool,
 }
 
@@ -69,7 +69,7 @@ struct DocumentGenerator {
     left: usize,
     /// Whether there are exec steps.
     programs: bool,
-    /// The steps that may have been done here.
+    /// The steps that may have finished before this point.
     known: Vec<(String, ResultKind)>,
     locals: Vec<Local>,
 }
@@ -83,7 +83,7 @@ impl DocumentGenerator {
         Self { dice, names, count: 0, left, programs: true, known, locals }
     }
 
-    /// A name that no other step has.
+    /// Returns an unused step id.
     fn id(&mut self) -> String {
         self.count += 1;
         if self.dice.percent(15) && !self.names.is_empty() {
@@ -273,7 +273,7 @@ impl DocumentGenerator {
         step
     }
 
-    /// A condition, often about one step.
+    /// Returns a condition, often about one step.
     fn condition(&mut self, about: Option<(String, ResultKind)>) -> Json {
         let path = match about {
             Some((id, kind)) if self.dice.percent(70) => {
@@ -309,7 +309,7 @@ impl DocumentGenerator {
         condition
     }
 
-    /// A text with expressions, or with what only looks like them.
+    /// Returns a text with expressions, or with text that looks like expressions.
     fn text(&mut self, place: Place) -> String {
         (0..=self.dice.below(3)).map(|_| self.piece(place)).collect()
     }
@@ -341,7 +341,7 @@ impl DocumentGenerator {
         }
     }
 
-    /// A path without its `$.`; in so many of a hundred it may well lead nowhere.
+    /// Returns a path without its `$.`; in `risk` of 100 cases it may lead nowhere.
     fn path(&mut self, place: Place, risk: u64) -> String {
         let risky = self.dice.percent(risk);
         let local = self.locals.last().cloned();
@@ -375,7 +375,7 @@ impl DocumentGenerator {
     }
 
     fn result_path(&mut self, risky: bool) -> String {
-        // The last one was most probably done here.
+        // The last step has most probably finished here.
         let index = if risky { self.dice.index(self.known.len()) } else { self.known.len() - 1 };
         let (id, kind) = self.known[index].clone();
         let ends: &[&str] = match (kind, risky) {
@@ -394,8 +394,8 @@ impl DocumentGenerator {
         known.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Steps that show what is seen of all others in the end. The words of a failure are free: only
-    /// what it is called is shown.
+    /// Returns steps that read the results of all others. The wording of a failure is not
+    /// specified, so they read only its code.
     fn probes(&self) -> Vec<Json> {
         let shows = |id: String, seen: String| {
             let run = json!({ "kind": "cmd", "cmd": "show", "args": [seen] });
@@ -417,11 +417,11 @@ impl DocumentGenerator {
     }
 }
 
-/// Where an expression stands.
+/// The position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In what is run: nothing that a step made up.
+    /// In a command: no value from a step.
     Run,
-    /// In what is handed over.
+    /// In data.
     Data,
 }

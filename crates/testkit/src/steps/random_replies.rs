@@ -1,7 +1,6 @@
-//! What programs and agents do: a function of what they are called with, and of nothing else.
+//! Random results of programs and agents, which depend only on the call and the seed.
 //!
-//! So it does not matter in which order things happen, how often a run is taken up again, or which of
-//! the interpreters asks.
+//! So the order of events, the number of resumes and the interpreter make no difference.
 
 use crate::step_trace::ProgramResult;
 
@@ -13,24 +12,21 @@ use serde_json::{Value as Json, json};
 use crate::dice::Dice;
 use crate::sim::reply::{Reply, ReplySource, TurnRequest, Valid};
 
-/// What every answer costs, in millionths of a dollar.
+/// The cost of every answer, in millionths of a dollar.
 const COST: u64 = 20_000;
 
-/// A world that is the same whenever it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomReplies {
-    /// Its seed.
     pub seed: u64,
     /// How often a program fails, in percent.
     pub failures: u64,
-    /// How often an answer is not valid, in percent.
+    /// How often an answer does not match the schema, in percent.
     pub invalid: u64,
-    /// How often something is more than fits into a record, in percent.
+    /// How often a value does not fit into a record, in percent.
     pub large: u64,
 }
 
 impl RandomReplies {
-    /// A world for a seed.
     pub fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0x0003_f0d1);
         let failures = *dice.pick(&[0, 0, 5, 20, 50]);
@@ -39,7 +35,7 @@ impl RandomReplies {
         Self { seed, failures, invalid, large }
     }
 
-    /// What a program does: `mode` is that of its step.
+    /// Returns the result of a program in this mode of its step.
     pub fn exec(&self, mode: &str, key: &str, attempt: u32, call: &Json) -> ProgramResult {
         let mut dice = Dice::keyed(self.seed, &format!("{key} {attempt} {call}"));
         let mut result = json!({ "ok": true, "mode": mode, "stderr": "", "attempts": attempt });
@@ -65,7 +61,7 @@ impl RandomReplies {
         ProgramResult::Failed(result)
     }
 
-    /// What an agent answers, and whether it is what was asked for: [`schema`] says the same.
+    /// Returns an agent's answer, and whether it matches [`schema`].
     pub fn answer(&self, key: &str, attempt: u32) -> (Json, bool) {
         let mut dice = Dice::keyed(self.seed, &format!("answer {key} {attempt}"));
         if dice.percent(self.invalid) {
@@ -75,7 +71,8 @@ impl RandomReplies {
         (self.value(&mut dice), true)
     }
 
-    /// Something to be read by later steps: lists to go through, names to look at, and things missing.
+    /// Returns a value for later steps: lists for loops, names for paths, and sometimes missing
+    /// parts.
     fn value(&self, dice: &mut Dice) -> Json {
         let items: Vec<Json> = (0..dice.below(4)).map(|_| item(dice)).collect();
         let mut value = json!({ "n": dice.below(5), "list": items });
@@ -93,7 +90,7 @@ impl RandomReplies {
 }
 
 impl ReplySource for RandomReplies {
-    /// An agent step is answered. Its first attempt may meet trouble of its client's.
+    /// Answers an agent step. The first attempt may meet a failure of the client.
     fn reply(&self, request: TurnRequest<'_>, now: Timestamp) -> Reply {
         let cost = Cost::Reported(Micros(COST));
         let mut dice =
@@ -116,7 +113,7 @@ impl ReplySource for RandomReplies {
     }
 }
 
-/// What every valid answer keeps to.
+/// Returns the schema of every valid answer.
 pub fn schema() -> Json {
     json!({
         "type": "object",
@@ -125,7 +122,7 @@ pub fn schema() -> Json {
     })
 }
 
-/// More than fits into a record.
+/// Returns a text that does not fit into a record.
 fn large_text() -> Json {
     "much ".repeat(3_500).into()
 }

@@ -1,8 +1,7 @@
-//! A small interpreter of the language, written from its rules alone.
+//! A small interpreter of the step language, written from its rules alone.
 //!
-//! Plain recursion over JSON: everything is done at once, one thing after the other, and lists, scopes
-//! and results are copied. It shares no code with the core. It does not check documents: what it is
-//! given is valid.
+//! It is plain recursion over JSON: it runs one step after the other, and copies lists, scopes and
+//! results. It shares no code with the core. It does not validate documents.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +12,23 @@ use crate::step_trace::{ProgramResult, StepTrace};
 
 mod text;
 
-/// Values by name.
 type Names = BTreeMap<String, Json>;
 
-/// What failed: steps and codes, in list order.
+/// Failed steps and their error codes, in list order.
 type Failures = Vec<(String, String)>;
 
-/// What a step can see.
+/// The names that a step can see.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     results: Names,
     locals: Names,
-    /// The loops around, as keys begin.
+    /// The enclosing loops, as the prefix of keys.
     loops: String,
-    /// Whether a loop around collects what fails.
+    /// Whether an enclosing loop collects failures.
     collected: bool,
 }
 
-/// Does a document in a world.
+/// Interprets a document.
 pub fn interpret(document: &Json, vars: &Map<String, Json>, replies: RandomReplies) -> StepTrace {
     let mut names: Names = fields(&document["vars"]);
     names.extend(vars.clone());
@@ -67,8 +65,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A step cannot be done. What it leaves is seen, where anything goes on at all; a loop leaves
-    /// nothing, unless somebody collects.
+    /// Fails a step. Its result stays visible to later steps; a failed loop has a result only if an
+    /// enclosing loop collects failures.
     fn fail(
         &mut self,
         step: &Json,
@@ -116,7 +114,7 @@ impl Interpreter<'_> {
         self.fail(step, "exec_failed", Some(left), scope)
     }
 
-    /// A program with its expressions filled in; nothing when a name is not known.
+    /// Fills in the expressions of a program; `None` if a name is unknown.
     fn call(&self, step: &Json, scope: &Scope) -> Option<Json> {
         let fill = |text: &Json| self.fill(text_of(text), scope).map(Json::String);
         let mut call = Map::new();
@@ -234,7 +232,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Entering a loop hides what its own body left earlier.
+/// Hides the earlier results of a loop's body when the loop is entered again.
 fn hide_results(body: &Json, scope: &mut Scope) {
     for step in body.as_array().into_iter().flatten() {
         scope.results.remove(text_of(&step["id"]));
@@ -244,7 +242,7 @@ fn hide_results(body: &Json, scope: &mut Scope) {
     }
 }
 
-/// JSON values are the same; 1 equals 1.0.
+/// Compares two JSON values; 1 equals 1.0.
 fn same(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),

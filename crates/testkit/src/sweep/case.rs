@@ -1,4 +1,4 @@
-//! One small workflow of the corpus, with everything that its agents say.
+//! One small workflow of the corpus, with all replies of its agents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,39 +19,35 @@ use super::replies::FixedReplies;
 use crate::steps::drive;
 use crate::steps::random_replies::RandomReplies;
 
-/// A workflow with fixed replies.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name.
     pub name: &'static str,
-    /// `AGENT STATE | TEXT` per line, in the order in which each agent says it at each state; see
-    /// [`FixedReplies`]. The states that are named here are the workflow's.
+    /// One reply per line, `AGENT STATE | TEXT`; see [`FixedReplies`]. The states in these lines
+    /// are the workflow's states.
     pub replies: &'static str,
-    /// A document of steps instead, and the world that it is done in.
+    /// A document of steps instead of states, with its replies.
     pub steps: Option<(&'static str, RandomReplies, Answers)>,
-    /// The frontmatter of prompts that have one.
+    /// The frontmatter of prompts.
     pub frontmatter: &'static [(&'static str, &'static str)],
-    /// What governs it, beside the settings of all.
+    /// Changes the default settings.
     pub settings: fn(&mut Settings),
-    /// The run is stopped when so many turns have ended, and resumed.
+    /// Stops the run after this many finished turns; then the run is resumed.
     pub stop: Option<usize>,
-    /// How often it is helped.
     pub help_limits: HelpLimits,
-    /// What of its history a crash may not change.
     pub strictness: Strictness,
 }
 
-/// What of a history a crash may not change.
+/// The part of a history that a crash may not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// Nothing.
     Everything,
-    /// Turns and reminders may differ: an interrupted attempt is charged to the visit's budget.
+    /// Everything but turns and reminders, because an interrupted attempt is charged to the visit's
+    /// budget.
     Visits,
 }
 
 impl Case {
-    /// A case with nothing special.
+    /// The defaults of all cases.
     pub const PLAIN: Self = Self {
         name: "",
         replies: "",
@@ -97,7 +93,7 @@ impl Case {
         Host::new(seeds, definition, Box::new(replies), settings)
     }
 
-    /// An undisturbed run says everything that there is to say.
+    /// Checks that a run without faults uses all replies.
     pub(super) fn check_all_replies_used(&self, finished: usize) -> Result<(), Violation> {
         let replies = FixedReplies::parse(self.replies)?.count();
         if finished == replies || self.steps.is_some() {
@@ -106,7 +102,7 @@ impl Case {
         Err(Violation(format!("{} says {finished} of {replies} replies", self.name)))
     }
 
-    /// What of a history has to be the same.
+    /// Returns the part of a history that must stay the same.
     pub(super) fn comparable(&self, history: &History) -> History {
         let mut comparable = history.clone();
         comparable.values_mut().for_each(drop_fruitless_revivals);
@@ -120,8 +116,8 @@ impl Case {
     }
 }
 
-/// Whoever resumes a run after a crash also revives what had failed. When it fails again in the same
-/// way, without a turn, nothing has happened.
+/// Removes revivals without effect. A resume after a crash also revives failed agents; if one fails
+/// again in the same way, without a turn, nothing has happened.
 fn drop_fruitless_revivals(lines: &mut Vec<String>) {
     let mut kept: Vec<String> = Vec::new();
     for line in lines.drain(..) {

@@ -1,4 +1,4 @@
-//! The workflows of the sweep: every tag, and every combination that has a rule of its own.
+//! The workflows of the sweep: every tag, and every combination that has its own rule.
 
 use raymond_core::budget::Micros;
 use raymond_core::run::program::Answers;
@@ -10,7 +10,6 @@ use crate::sim::host::HelpLimits;
 use super::case::{Case, Strictness};
 use crate::steps::random_replies::RandomReplies;
 
-/// All of them.
 pub fn corpus() -> &'static [Case] {
     CORPUS
 }
@@ -549,7 +548,7 @@ const TRIED: &str = r#"{
     ]
 }"#;
 
-/// Iterations at the same time, some of which fail.
+/// Parallel iterations that partly fail.
 const COLLECTED: &str = r#"{
     "vars": { "list": [1, 2, 3, 4] },
     "steps": [

@@ -1,9 +1,10 @@
-//! Fixed replies: what each agent says at each state, in order.
+//! Fixed replies of each agent at each state, in order.
 //!
-//! One line per reply: `AGENT STATE | TEXT`. `{large}` in a text is more than fits into a record,
-//! `{n}` a new line. A state that nobody speaks at stands alone. A text that starts with `!` is something else: `!transient`, `!timeout`,
-//! `!quota` (with a time), `!limit` (without one), `!auth`, `!environment`, `!task`, `!lost`, `!script`,
-//! `!capped`, `!denied TEXT`.
+//! One line per reply: `AGENT STATE | TEXT`. `{large}` stands for a text that does not fit into a
+//! record, `{n}` for a line break. A line with only a state defines a state without replies. A text
+//! that starts with `!` is another outcome: `!transient`, `!timeout`, `!quota` (with a time),
+//! `!limit` (without one), `!auth`, `!environment`, `!task`, `!lost`, `!script`, `!capped`,
+//! `!denied TEXT`.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +16,17 @@ use raymond_core::time::{Span, Timestamp};
 use crate::sim::reply::{Reply, ReplySource, TurnRequest};
 use crate::violation::Violation;
 
-/// What every prompt costs.
+/// The cost of every prompt.
 const COST: Cost = Cost::Reported(Micros(40_000));
 
-/// Replies by agent and state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FixedReplies(BTreeMap<(String, String), Vec<String>>);
 
 impl FixedReplies {
-    /// Reads them.
     pub(super) fn parse(text: &str) -> Result<Self, Violation> {
         let mut replies = Self::default();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let bad = || Violation(format!("{line:?} is no reply"));
+            let bad = || Violation(format!("{line:?} is not a reply"));
             let Some((place, text)) = line.split_once(" | ") else {
                 replies.0.entry((String::new(), line.to_owned())).or_default();
                 continue;
@@ -40,12 +39,10 @@ impl FixedReplies {
         Ok(replies)
     }
 
-    /// The states that are named.
     pub(super) fn states(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(|(_, state)| state.as_str())
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }

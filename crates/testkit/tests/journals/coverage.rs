@@ -1,5 +1,5 @@
-//! Every variant that can be journalled stands in a golden journal, and every field that can be
-//! absent is there in one and absent in another.
+//! Every variant that can be journalled is in a golden journal, and every optional field is present
+//! in one and absent in another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,15 @@ use serde_json::Value as Json;
 
 use crate::source::{Field, Holds, Shape, shapes};
 
-/// What was met: `Event::moved`, `Event::moved.cwd`, and `no Event::moved.cwd`.
+/// The variants and fields that were found: `Event::moved`, `Event::moved.cwd`, and `no
+/// Event::moved.cwd`.
 struct Seen {
     shapes: BTreeMap<String, Shape>,
     met: BTreeSet<String>,
 }
 
 impl Seen {
-    /// Follows a value of a type, as it is written in the source.
+    /// Follows a value of a type, as the source defines it.
     fn value(&mut self, of: &str, value: &Json) {
         if let Some(inner) = inside(of, &["Box", "Option"]) {
             if !value.is_null() {
@@ -88,7 +89,7 @@ fn inside<'t>(of: &'t str, around: &[&str]) -> Option<&'t str> {
     around.contains(&outer).then(|| inner.strip_suffix('>')).flatten()
 }
 
-/// Everything that there is, from these types on.
+/// Returns all variants and fields, from these types on.
 fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut waiting: Vec<String> = roots.map(str::to_owned).to_vec();
@@ -128,7 +129,7 @@ fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<St
     all
 }
 
-/// What no journal holds, each with its reason: `NAME | REASON`.
+/// Reads the exceptions, each with its reason: `NAME | REASON`.
 fn unwritten() -> BTreeSet<String> {
     let text = std::fs::read_to_string(directory().join("unwritten.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -137,7 +138,7 @@ fn unwritten() -> BTreeSet<String> {
 
 // proves: P7
 #[test]
-fn every_variant_and_every_field_that_can_be_absent_stands_in_a_golden_journal() {
+fn golden_journals_cover_every_variant_and_field() {
     let shapes = shapes();
     let all_there_is = everything(&shapes, ["Event", "Input"]);
     assert!(

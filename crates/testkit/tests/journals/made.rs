@@ -1,7 +1,7 @@
-//! How golden journals are made: by the crash sweep's workflows undisturbed, by simulated runs in the
-//! middle of trouble, and by plays in which somebody says what happens.
+//! Writes golden journals: from the workflows of the crash sweep without faults, from simulated
+//! runs with faults, and from recipes, which define every event.
 //!
-//! Others are made by the real binary, in its own tests.
+//! Tests of the real binary write further ones.
 
 mod builder;
 mod recipes;
@@ -26,11 +26,11 @@ use raymond_testkit::steps::drive;
 use raymond_testkit::sweep::{Case, corpus, undisturbed};
 use serde_json::Map;
 
-/// Simulated runs that meet what nothing else does.
+/// Simulated runs with events that no other golden journal contains.
 const SEEDS: &[u64] = &[11, 29, 123, 186, 226];
 
 #[test]
-fn golden_journals_are_made_once() {
+fn golden_journals_are_written_once() {
     let update = std::env::var_os("UPDATE").is_some();
     let makers = corpus().iter().map(|case| (format!("swept-{}", case.name), Maker::Case(case)));
     let seeds = SEEDS.iter().map(|seed| (format!("simulated-{seed}"), Maker::Seed(*seed)));
@@ -67,7 +67,7 @@ impl Maker {
     }
 }
 
-/// Seals what a simulated machine recorded, as if its definitions had been pinned.
+/// Writes the journal of a simulated machine, as if its definitions had been pinned.
 fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), String> {
     let pins = blobs();
     let mut manifests = BTreeMap::new();

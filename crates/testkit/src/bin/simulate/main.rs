@@ -1,4 +1,7 @@
-//! Runs the simulator, the crash sweep and the comparison with the reference.
+//! Command line of the simulator, the crash sweep and the comparisons with the reference.
+//!
+//! Every failure prints the command that reproduces it. `cargo xtask torture` runs the commands in
+//! bulk and adds up the counts.
 
 mod workers;
 
@@ -28,7 +31,7 @@ simulate sweep [NAME]                  fault at every call of every small workfl
 simulate sweep --one-in N              the same; one crash in N is crashed again while it recovers
 simulate sweep NAME K FAULT [J]        the trace of one of those runs";
 
-/// From so many runs on, every cell of the table must have been met.
+/// With this many runs or more, the coverage table must have no empty cell.
 const FULL_COVERAGE_RUNS: u64 = 10_000;
 
 fn main() -> ExitCode {
@@ -83,7 +86,8 @@ enum Command {
         first: u64,
     },
     Crashed(u64),
-    /// One crash in so many is crashed again, at every call of its recovery.
+    /// The number is a stride: one crash in so many is repeated with a second crash at every call
+    /// of its recovery.
     Sweep(Vec<&'static Case>, usize),
     RunSpec(&'static Case, RunSpec),
 }
@@ -165,7 +169,7 @@ fn runs(count: u64, first: u64) -> bool {
     complete && failed == 0
 }
 
-/// Counts for the table of the torture.
+/// Adds numbers to the table that `cargo xtask torture` prints.
 fn count_all(numbers: &[(&str, u64)], lengths: &[(&str, usize)]) {
     let lengths = lengths.iter().map(|(what, length)| (*what, *length as u64));
     for (what, number) in numbers.iter().copied().chain(lengths) {
@@ -247,7 +251,7 @@ fn print_trace<T>(traced: (Vec<String>, Result<T, Violation>)) -> bool {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a command line talks")]
+#[expect(clippy::print_stdout, reason = "a command line prints")]
 fn print_line(line: &str) {
     println!("{line}");
 }

@@ -1,4 +1,4 @@
-//! Work that is shared out among the cores, piece by piece.
+//! Runs numbered pieces of work on all cores, and collects their failures.
 
 use std::ops::Range;
 use std::panic::{UnwindSafe, catch_unwind};
@@ -9,10 +9,10 @@ use raymond_testkit::violation::Violation;
 
 use crate::print_line;
 
-/// So many failures are enough to look at.
+/// The command stops after this many failures; more would not help to find the bug.
 const MAX_FAILURES: u64 = 10;
 
-/// Counts what went wrong, and prints the line that repeats it.
+/// Counts failures, and prints the command that reproduces each one.
 #[derive(Default)]
 pub(crate) struct Failures(AtomicU64);
 
@@ -40,8 +40,9 @@ impl Failures {
     }
 }
 
-/// Does every piece of work of a range once, on all cores, until enough has failed. What each core
-/// found is left to the caller to add up.
+/// Runs `work` once for each number of the range, until too many pieces have failed.
+///
+/// Returns one result per core; the caller adds them up.
 pub(crate) fn run_on_all_cores<T: Default + Send>(
     range: Range<u64>,
     failures: &Failures,

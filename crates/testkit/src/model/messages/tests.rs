@@ -15,7 +15,7 @@ fn message() -> Message {
 }
 
 #[test]
-fn a_request_is_read() {
+fn request_is_parsed() {
     let body = json!({
         "model": "m", "stream": true, "tools": [{ "name": "Bash" }, { "name": "Edit" }],
         "system": [{ "type": "text", "text": "you are" }, { "type": "text", "text": "a test" }],
@@ -98,7 +98,7 @@ fn events_add_up_to_the_whole_message() {
 }
 
 #[test]
-fn an_error_has_the_word_of_its_status() {
+fn error_kind_follows_from_the_status() {
     let check = |failure: &Failure, kind: &str| assert_eq!(error(failure)["error"]["type"], kind);
     check(&Failure::new(400), "invalid_request_error");
     check(&Failure::new(401), "authentication_error");

@@ -11,7 +11,7 @@ fn message(blocks: Vec<Block>, stop: StopReason) -> Message {
 }
 
 #[test]
-fn a_conversation_is_what_people_models_and_tools_said() {
+fn conversation_has_users_models_and_tools() {
     let text = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
     let body = json!({
         "model": "gpt-5.5",
@@ -49,7 +49,7 @@ fn a_conversation_is_what_people_models_and_tools_said() {
 }
 
 #[test]
-fn a_script_goes_on_after_what_the_client_adds() {
+fn script_continues_after_client_additions() {
     let user = |text: &str| json!({ "role": "user", "content": [{ "text": text }] });
     let call = json!({ "type": "function_call", "name": "t", "arguments": "{}" });
     let done = json!({ "type": "function_call_output", "output": "x" });
@@ -84,7 +84,7 @@ fn a_response_is_written_item_by_item() {
 }
 
 #[test]
-fn a_call_names_its_tool_and_its_group() {
+fn call_names_tool_and_group() {
     let check = |name: &str, group: Value, tool: &str| {
         let block = Block::Tool { name: name.to_owned(), input: json!({ "a": 1 }) };
         let whole = whole(&message(vec![block], StopReason::Tool), &reply_id());
@@ -100,7 +100,7 @@ fn a_call_names_its_tool_and_its_group() {
 }
 
 #[test]
-fn a_refusal_is_a_response_that_is_not_whole() {
+fn refusal_is_an_incomplete_response() {
     let events = events(&message(Vec::new(), StopReason::Refused), &reply_id());
     let last = events.last().unwrap();
     assert_eq!(last.name, "response.incomplete");
@@ -108,7 +108,7 @@ fn a_refusal_is_a_response_that_is_not_whole() {
 }
 
 #[test]
-fn an_error_has_a_type_a_code_and_a_message() {
+fn error_has_type_code_and_message() {
     let check = |failure: Failure, kind: &str| {
         let expected = json!({ "error": { "type": kind, "code": kind, "message": "no" } });
         assert_eq!(error(&failure.with_message("no")), expected);

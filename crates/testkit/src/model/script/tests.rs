@@ -40,7 +40,7 @@ fn check(conversation: &[ConversationItem], expected: Reply) {
 }
 
 #[test]
-fn a_message_is_told_by_the_lines_of_its_prompt() {
+fn prompt_lines_define_the_message() {
     let fails = |failure| Reply { pauses: Vec::new(), action: Action::Fail(failure) };
     check(&[], says("ok"));
     check(&[user("do it")], says("ok"));
@@ -97,7 +97,7 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
 }
 
 #[test]
-fn the_message_that_is_due_is_told_by_how_often_the_model_has_spoken() {
+fn number_of_replies_selects_the_next_message() {
     let script = user(
         "model: tool Bash {\"command\":\"ls\"}
         model: usage input=7
@@ -128,7 +128,7 @@ fn the_message_that_is_due_is_told_by_how_often_the_model_has_spoken() {
 }
 
 #[test]
-fn what_stands_after_then_answers_prompts_without_a_script() {
+fn then_answers_prompts_without_a_script() {
     let script = user(
         "model: say a\nmodel: then\nmodel: tool Bash {\"command\":\"ls\"}\nmodel: say b\nmodel: then\nmodel: say c",
     );
@@ -143,7 +143,7 @@ fn what_stands_after_then_answers_prompts_without_a_script() {
 }
 
 #[test]
-fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
+fn again_answers_a_repeated_script() {
     let lines =
         "model: say a\nmodel: again\nmodel: usage input=7\nmodel: say b\nmodel: then\nmodel: say c";
     let (first, again) = (user(lines), user(&format!("go on\n\n{lines}")));
@@ -160,18 +160,18 @@ fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_named() {
+fn error_names_the_unreadable_line() {
     let check = |text: &str, why: &str| assert_eq!(reply(&[user(text)]), Err(why.to_owned()));
-    check("model: sing a", "model: sing a: there is no such directive");
+    check("model: sing a", "model: sing a: unknown directive");
     check("model: say", "model: say: a text is missing");
-    check("model: drop it", "model: drop it: nothing follows it, not \"it\"");
+    check("model: drop it", "model: drop it: unexpected text after it: \"it\"");
     check("model: tool", "model: tool: the name of a tool is missing");
     check("model: tool Bash [1]", "model: tool Bash [1]: its input is not an object");
-    check("model: cut it", "model: cut it: a number of events follows");
-    check("model: error 200", "model: error 200: a status from 400 to 599 follows");
+    check("model: cut it", "model: cut it: expected a number of events");
+    check("model: error 200", "model: error 200: expected a status from 400 to 599");
     check("model: error 500 often", "model: error 500 often: \"often\" has no =");
-    check("model: error 500 a=b", "model: error 500 a=b: there is no \"a\" of an error");
-    check("model: latency soon", "model: latency soon: a time such as 300ms or 2s follows");
+    check("model: error 500 a=b", "model: error 500 a=b: unknown field \"a\" of an error");
+    check("model: latency soon", "model: latency soon: expected a time such as 300ms or 2s");
     check(
         "model: usage input=all",
         "model: usage input=all: \"input=all\" is not a number of input, output, cache_read or \

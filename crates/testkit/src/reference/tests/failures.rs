@@ -32,7 +32,7 @@ fn after_three_reminders_the_agent_fails() {
 }
 
 #[test]
-fn a_reminder_goes_into_the_branch_and_not_into_the_caller() {
+fn reminder_goes_into_the_branch() {
     fixture(&["A.md"])
         .says("main START.md", "<call return=\"START\">A</call>")
         .says("main A.md", "no tag")
@@ -127,7 +127,7 @@ fn transient_failures_are_retried_five_times_per_visit() {
 }
 
 #[test]
-fn retries_are_counted_over_all_turns_of_a_visit() {
+fn retries_count_over_the_whole_visit() {
     let mut fixture = fixture(&[])
         .fails("main START.md", FailureKind::Transient)
         .says("main START.md", "no tag")
@@ -147,7 +147,7 @@ fn retries_are_counted_over_all_turns_of_a_visit() {
 }
 
 #[test]
-fn a_quota_burns_no_retry() {
+fn quota_failures_use_no_retry() {
     let mut fixture = fixture(&[]);
     fixture.settings.retries = 0;
     fixture
@@ -166,7 +166,7 @@ fn a_quota_burns_no_retry() {
 }
 
 #[test]
-fn task_and_lost_session_fail_at_once_and_what_a_person_ends_waits() {
+fn task_failures_end_and_login_failures_wait() {
     let check = |kind, name: &str, last: &str| {
         fixture(&[]).fails("main START.md", kind).check(&format!(
             "
@@ -184,7 +184,7 @@ fn task_and_lost_session_fail_at_once_and_what_a_person_ends_waits() {
 }
 
 #[test]
-fn one_agents_failure_ends_that_agent_only() {
+fn failure_ends_only_its_own_agent() {
     fixture(&["W.md"])
         .says("main START.md", "<fork next=\"START\">W</fork>")
         .fails("main START.md", FailureKind::Task)
@@ -207,8 +207,8 @@ fn one_agents_failure_ends_that_agent_only() {
 }
 
 #[test]
-fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed() {
-    // The first answer costs nothing and is reminded.
+fn spent_visit_budget_fails_the_next_turn() {
+    // The first answer costs nothing, and leads to a reminder.
     let with = || {
         let fixture = fixture(&[]).says("main START.md", "");
         fixture.with("START.md", |prompt| prompt.budget = Some(cents(50)))
@@ -237,7 +237,7 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             fail main visit_budget
             ",
     );
-    // A login gives no new money.
+    // A login does not raise the budget.
     with().answers("main START.md", Answer::failure(FailureKind::Auth).with_cost(cents(50))).check(
         r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -266,7 +266,7 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
 }
 
 #[test]
-fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
+fn max_visits_without_then_fails_the_agent() {
     let ends = |fixture: Fixture| {
         fixture.says("main START.md", "<fork next=\"START\">A</fork>").check(
             r"
@@ -288,7 +288,7 @@ fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
 }
 
 #[test]
-fn an_exhausted_then_is_no_way_on() {
+fn exhausted_then_fails_the_agent() {
     fixture(&["A.md"])
         .with("START.md", |prompt| {
             prompt.max_visits = Some(1);
@@ -313,7 +313,7 @@ fn an_exhausted_then_is_no_way_on() {
 }
 
 #[test]
-fn a_worker_whose_name_would_be_too_long_fails_its_parent() {
+fn too_long_worker_name_fails_the_parent() {
     let mut fixture = fixture(&[]);
     let mut name = "main".to_owned();
     let mut parents = 0;

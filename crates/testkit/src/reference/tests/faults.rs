@@ -1,17 +1,17 @@
-//! Which messages are refused, and why.
+//! Messages that are refused, and the reasons.
 
 use raymond_core::protocol::TagName::{self, Call, Fork, Function, Goto, Result as Return};
 
 use super::super::{FailureKind, Policy, Prompt};
 use super::fixture::{Fixture, allowed, fixture, transitions};
 
-/// A stage whose first state answers this, with everything that tags may name.
+/// A workflow whose first state answers this, with every state that the tags name.
 fn first_answer(text: &str) -> Fixture {
     fixture(&["A.md", "B.md", "TWO.md", "TWO.sh", "WINDOWS.bat", "a.b.md", "..md", "...md", "S.sh"])
         .says("main START.md", text)
 }
 
-/// The text is refused for this reason: one reminder, in the same session.
+/// Checks that the text is refused for this reason: one reminder, in the same session.
 #[track_caller]
 fn refused(fixture: Fixture, fault: &str) {
     fixture.says("main START.md", "<result>ok</result>").check(&format!(
@@ -25,14 +25,14 @@ fn refused(fixture: Fixture, fault: &str) {
     ));
 }
 
-/// The text is taken as this move, to `A.md` in the end.
+/// Checks that the text is taken as this move, and leads to `A.md`.
 #[track_caller]
 fn taken(fixture: Fixture, expected: &str) {
     let fixture = fixture.fails("main A.md", FailureKind::Task);
     assert_eq!(after_first_turn(fixture), expected);
 }
 
-/// The line that follows the first turn.
+/// Returns the line after the first turn.
 fn after_first_turn(mut fixture: Fixture) -> String {
     let history = fixture.run().expect("it ends");
     let line = history.lines().nth(2).expect("the first turn has an end");
@@ -90,7 +90,7 @@ fn targets_resolve_inside_the_scope_only() {
 }
 
 #[test]
-fn forks_and_their_goto_name_the_same_next_state() {
+fn forks_and_goto_share_one_next_state() {
     refused(first_answer("<fork next=\"A\">A</fork><fork next=\"B\">A</fork>"), "next_differs");
     refused(first_answer("<fork next=\"A\">A</fork><goto>B</goto>"), "next_differs");
     let same = "<fork next=\"A.md\">B</fork><fork>B</fork><goto>A</goto>";
@@ -129,7 +129,7 @@ fn a_conversation_stays_with_its_backend() {
     taken(back, "move main#1 function B.md");
     let script = with("<goto>S</goto>").says("main S.sh", "<goto>B</goto>");
     assert_eq!(last_line(script), "fail main protocol other_backend");
-    // A limit changes the destination, and the destination decides; nobody is told of that.
+    // `max_visits` changes the destination. The agent cannot know that, so there is no reminder.
     let limited = |prompt: &mut Prompt| {
         (prompt.max_visits, prompt.then) = (Some(1), Some("B".to_owned()));
     };
@@ -141,7 +141,7 @@ fn a_conversation_stays_with_its_backend() {
 }
 
 #[test]
-fn several_faults_are_named_in_the_order_of_the_list() {
+fn first_fault_of_the_list_is_reported() {
     let forbidding = |text: &str| {
         first_answer(text).with("START.md", |prompt| prompt.policy.tags = Some(vec![Return]))
     };
@@ -151,7 +151,7 @@ fn several_faults_are_named_in_the_order_of_the_list() {
     refused(forbidding("<reset>A</reset>"), "forbidden");
 }
 
-/// A policy by its three forms.
+/// Builds a policy from its three forms.
 fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)]) -> Policy {
     let mut policy = Policy::default();
     if !tags.is_empty() {
@@ -169,7 +169,7 @@ fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)
 
 // proves: S22
 #[test]
-fn a_tag_must_pass_every_form_of_the_policy() {
+fn tag_must_pass_every_form_of_policy() {
     let with = |text: &str, policy: Policy| {
         first_answer(text).with("START.md", |prompt| prompt.policy = policy)
     };
@@ -211,7 +211,7 @@ fn a_tag_must_pass_every_form_of_the_policy() {
 }
 
 #[test]
-fn every_tag_of_many_forks_must_pass_the_policy() {
+fn every_fork_must_pass_the_policy() {
     let text = "<fork>B</fork><goto>A</goto>";
     let with = |list: &[(TagName, &str)]| {
         let mut list = list.to_vec();
@@ -225,7 +225,7 @@ fn every_tag_of_many_forks_must_pass_the_policy() {
 }
 
 #[test]
-fn only_a_message_without_any_tag_is_an_implicit_transition() {
+fn only_untagged_messages_take_implicit_transitions() {
     let with = |text: &str, list: &[(TagName, &str)]| {
         first_answer(text).with("START.md", |prompt| {
             prompt.policy = transitions(list);
@@ -259,7 +259,7 @@ fn then_is_not_checked_against_the_policy() {
 
 // proves: S24
 #[test]
-fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
+fn too_many_workers_fail_the_agent() {
     let two = "<fork>A</fork><fork>A</fork><goto>A</goto>";
     let mut fixture = first_answer(two);
     fixture.settings.max_agents = 1;

@@ -1,4 +1,4 @@
-//! A small stage: states, what they answer in which order, and the history that must follow.
+//! A small workflow for tests: its states, their answers in order, and the expected history.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,11 +14,11 @@ use super::super::{
 pub(super) struct Fixture {
     pub(super) workflow: Workflow,
     pub(super) settings: Settings,
-    /// By `agent state`, in the order in which they are given.
+    /// Answers by `agent state`, in order.
     answers: BTreeMap<String, VecDeque<Answer>>,
 }
 
-/// A stage with these states beside `START.md`.
+/// Creates a workflow with these states beside `START.md`.
 pub(super) fn fixture(states: &[&str]) -> Fixture {
     let names = states.iter().copied().chain(["START.md"]);
     let states = names.map(|name| match name.strip_suffix(".md") {
@@ -39,33 +39,32 @@ pub(super) fn fixture(states: &[&str]) -> Fixture {
 }
 
 impl Fixture {
-    /// Changes the frontmatter of a prompt.
     pub(super) fn with(mut self, state: &str, change: impl FnOnce(&mut Prompt)) -> Self {
         match self.workflow.states.get_mut(&state.into()) {
             Some(State::Prompt(prompt)) => change(prompt),
-            Some(State::Script) | None => panic!("{state} is no prompt of this stage"),
+            Some(State::Script) | None => panic!("{state} is not a prompt of this workflow"),
         }
         self
     }
 
-    /// `says("main START.md", text)`: the next answer of this agent at this state.
+    /// `says("main START.md", text)` adds the next answer of this agent at this state.
     pub(super) fn says(self, place: &str, text: &str) -> Self {
         self.answers(place, Answer::text(text))
     }
 
-    /// The next answer of this agent at this state is a failure.
+    /// Adds a failure as the next answer of this agent at this state.
     pub(super) fn fails(self, place: &str, kind: FailureKind) -> Self {
         self.answers(place, Answer::failure(kind))
     }
 
-    /// The next answer of this agent at this state.
+    /// Adds the next answer of this agent at this state.
     pub(super) fn answers(mut self, place: &str, answer: Answer) -> Self {
         let answers = self.answers.entry(place.to_owned()).or_default();
         answers.push_back(answer);
         self
     }
 
-    /// Runs to the end; every answer must be asked for.
+    /// Runs to the end, and checks that every answer was used.
     #[track_caller]
     pub(super) fn check(mut self, expected: &str) {
         let history = self.run().expect("the workflow ends");
@@ -79,7 +78,7 @@ impl Fixture {
         let (history, expected) = (lines(&history), lines(expected));
         assert_eq!(history, expected, "\n{history}");
         self.answers.retain(|_, left| !left.is_empty());
-        assert_eq!(self.answers, BTreeMap::new(), "nobody asked for these");
+        assert_eq!(self.answers, BTreeMap::new(), "unused answers");
     }
 
     pub(super) fn run(&mut self) -> Result<String, AttemptLimit> {
@@ -94,19 +93,18 @@ impl Fixture {
     }
 }
 
-/// A number of cents.
 pub(super) fn cents(cents: u64) -> Micros {
     Micros(cents * 10_000)
 }
 
-/// `TARGET` or `TARGET > RETURN`; `*` is anything.
+/// `TARGET` or `TARGET > RETURN`; `*` means any.
 pub(super) fn allowed(text: &str) -> Allowed {
     let (target, then) = text.split_once(" > ").unwrap_or((text, "*"));
     let name = |name: &str| (name != "*").then(|| name.to_owned());
     Allowed { target: name(target), then: name(then) }
 }
 
-/// A policy in the form `allowed_transitions`.
+/// Builds a policy of the form `allowed_transitions`.
 pub(super) fn transitions(list: &[(TagName, &str)]) -> Policy {
     let list = list.iter().map(|(tag, text)| (*tag, allowed(text)));
     Policy { transitions: Some(list.collect()), ..Policy::default() }

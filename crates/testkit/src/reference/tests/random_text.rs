@@ -1,4 +1,4 @@
-//! Random texts made of what tags are made of.
+//! Random texts built from pieces of tags.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -68,13 +68,13 @@ proptest! {
     }
 
     #[test]
-    fn a_message_without_backticks_and_tildes_reads_like_a_script(text in random_text()) {
+    fn text_without_code_reads_like_a_script(text in random_text()) {
         let text = text.replace(['`', '~'], "");
         prop_assert_eq!(read(&text, Source::Message), read(&text, Source::Script));
     }
 
     #[test]
-    fn what_is_fenced_counts_for_nothing_beside_a_tag(text in random_text()) {
+    fn fenced_tags_do_not_count_beside_others(text in random_text()) {
         let text = text.replace(['`', '~'], "");
         let fenced = read(&format!("```\n{text}\n```\n<goto>A</goto>"), Source::Message);
         let expected = if fenced.in_code { "goto \"A\"; in_code" } else { "goto \"A\"" };

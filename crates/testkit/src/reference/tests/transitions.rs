@@ -1,4 +1,4 @@
-//! What the six tags do to sessions, stacks, directories, models and inputs.
+//! The effect of the six tags on sessions, stacks, directories, models and inputs.
 
 use raymond_core::protocol::TagName;
 
@@ -6,7 +6,7 @@ use super::super::FailureKind;
 use super::fixture::{fixture, transitions};
 
 #[test]
-fn goto_resumes_the_session_and_hands_over_its_input() {
+fn goto_resumes_the_session_with_its_input() {
     fixture(&["A.md"])
         .says("main START.md", "<goto>A</goto>")
         .says("main A.md", r#"<goto input="again">A.md</goto>"#)
@@ -27,7 +27,7 @@ fn goto_resumes_the_session_and_hands_over_its_input() {
 }
 
 #[test]
-fn the_first_state_gets_the_input_of_the_run() {
+fn first_state_gets_the_run_input() {
     let mut fixture = fixture(&[]).says("main START.md", "<result></result>");
     fixture.workflow.input = Some("go".into());
     fixture.check(
@@ -92,7 +92,7 @@ fn a_cleared_stack_drops_returns_and_inherited_models() {
 
 // proves: P3
 #[test]
-fn call_branches_and_a_callee_never_writes_into_its_caller() {
+fn callee_never_writes_into_its_caller() {
     fixture(&["A.md", "B.md", "R.md", "S.md"])
         .says("main START.md", r#"<call return="R" input="i">A</call>"#)
         .says("main A.md", r#"<call return="S">B</call>"#)
@@ -170,7 +170,7 @@ fn scripts_carry_the_session_unchanged() {
 }
 
 #[test]
-fn without_a_session_goto_call_and_return_start_fresh() {
+fn transitions_without_a_session_start_fresh() {
     let mut fixture = fixture(&["S.sh", "T.sh", "A.md", "R.md"])
         .says("main S.sh", "<goto>T</goto>")
         .says("main T.sh", r#"<call return="R">A</call>"#)
@@ -196,7 +196,7 @@ fn without_a_session_goto_call_and_return_start_fresh() {
 }
 
 #[test]
-fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
+fn model_comes_from_state_call_or_settings() {
     let mut fixture = fixture(&["A.md", "B.md", "OWN.md", "S.sh", "R.md"])
         .with("OWN.md", |prompt| prompt.model = Some("own".into()))
         .says("main START.md", r#"<call return="R" model="outer">A</call>"#)
@@ -239,7 +239,7 @@ fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
 }
 
 #[test]
-fn a_worker_starts_fresh_with_its_own_stack_model_and_variables() {
+fn worker_starts_fresh_with_its_own_variables() {
     fixture(&["A.md", "WORKER.md", "N.md"])
         .says("main START.md", r#"<function return="N" model="m">A</function>"#)
         .says("main A.md", r#"<fork next="A" input="i" item="3" b="&lt;">WORKER</fork>"#)
@@ -273,7 +273,7 @@ fn a_worker_starts_fresh_with_its_own_stack_model_and_variables() {
 }
 
 #[test]
-fn workers_are_named_after_parent_target_and_the_parents_own_counter() {
+fn worker_names_have_parent_target_and_counter() {
     fixture(&["WORKER.md", "ANALYZE.sh", "1_Über.md"])
         .says(
             "main START.md",
@@ -330,7 +330,7 @@ fn workers_are_named_after_parent_target_and_the_parents_own_counter() {
 }
 
 #[test]
-fn a_message_without_a_tag_takes_the_only_determined_transition() {
+fn untagged_message_takes_the_determined_transition() {
     fixture(&["A.md", "B.md"])
         .with("START.md", |prompt| {
             prompt.policy = transitions(&[(TagName::Call, "A > B")]);

@@ -1,4 +1,4 @@
-//! Books on agents: who lives, where each of them is, and what it may do next.
+//! The auditor's state of agents: which are live, where they are, and what they may do next.
 
 use raymond_core::agent::{Agent, Frame, Session};
 use raymond_core::budget::Micros;
@@ -10,26 +10,25 @@ use raymond_core::run::warning::Warning;
 use super::{Auditor, steps};
 use crate::violation::Violation;
 
-/// Books on one agent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackedAgent {
     pub(super) stack: Vec<Frame>,
     pub(super) session: Session,
     cwd: String,
     pub(super) visit: u32,
-    /// What the turns of the visit were charged.
+    /// The charges of the current visit.
     pub(super) spent: Micros,
     reminders: u32,
     retries: u32,
     forks: u32,
-    /// Whether a settled turn, a kept transition or a failed iteration pays for the next move.
+    /// Whether a settled turn, a kept transition or a failed iteration allows the next move.
     pub(super) may_move: bool,
 }
 
 impl TrackedAgent {
     pub(super) fn compare(&self, agent: &Agent) -> Result<(), Violation> {
         let id = &agent.id;
-        // Who holds a conversation stands in no event: it shows when a turn asks for it.
+        // No event contains the holder of a conversation; a wrong holder shows when a turn uses it.
         let report = |frame: &Frame| Frame { holder: None, ..frame.clone() };
         let stack: Vec<Frame> = agent.stack.iter().map(report).collect();
         must!(stack == self.stack, "the stack of {id} differs: {:?}", agent.stack);
@@ -66,7 +65,7 @@ impl Auditor {
             }
             Event::Warned { agent: Some(agent), warning } if ends_an_iteration(warning) => {
                 let looped = self.settings.program.ralph().is_some();
-                must!(looped, "{agent} goes on after a failure, and is no loop");
+                must!(looped, "{agent} continues after a failure outside a loop");
                 self.tracked(agent)?.may_move = true;
             }
             Event::RetryAt { turn, retry, .. } => {
@@ -135,7 +134,7 @@ impl Auditor {
     }
 }
 
-/// Whether the loop goes on without a settled turn.
+/// Returns whether the loop continues without a settled turn.
 fn ends_an_iteration(warning: &Warning) -> bool {
     matches!(warning, Warning::IterationFailed { .. } | Warning::ResultRefused { .. })
 }

@@ -1,4 +1,5 @@
-//! What was spent: every turn is charged once, by a rule that is written down here a second time.
+//! The auditor's rules about money. Every turn is charged once, by the rule of
+//! [`crate::reference::money`], and the charges cover the true costs.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +13,23 @@ use crate::reference::money::{Paid, charge};
 use crate::sim::client_cost::{MAX_COST_WITHOUT_SHARE, MAX_REQUEST_COST};
 use crate::violation::Violation;
 
-/// The purse.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Money {
     pub(super) spent: Micros,
-    /// The true cost of everything that was charged.
+    /// The true cost of all charged attempts.
     truth: Micros,
-    /// How much of it the charges may leave out: see `covers`.
+    /// The part of the true cost that charges may miss: see `covers`.
     hidden: Micros,
-    /// What everything may really cost by now, apart from what is hidden: the cap that allowed the last
-    /// turn to start, and one request for each turn that ended since. None without a cap.
+    /// The upper limit of the true cost, without the hidden part: the cap under which the last turn
+    /// started, plus one request for each turn that ended since. `None` without a cap.
     ceiling: Option<Micros>,
-    /// What the most expensive turn was charged.
+    /// The highest charge so far.
     most_expensive: Micros,
-    /// The highest threshold that was warned of, by cap.
+    /// The highest threshold that was reported, by cap.
     warned: BTreeMap<Micros, u32>,
 }
 
-/// An attempt that is over, and its charge.
+/// An attempt that has ended, and its charge.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedAttempt<'a> {
     pub(super) turn: &'a TurnId,
@@ -38,11 +38,11 @@ pub(super) struct EndedAttempt<'a> {
     pub(super) share: Option<Micros>,
     pub(super) settings: &'a Settings,
     pub(super) charge: Charge,
-    /// What it really cost; a client that was never started has spent nothing.
+    /// The true cost; zero for a client that was never started.
     pub(super) truth: Micros,
 }
 
-/// What the executor of a turn said about it.
+/// The executor's report about a turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<'a> {
     pub(super) turn: &'a TurnId,
@@ -59,11 +59,12 @@ impl<'a> Report<'a> {
 }
 
 impl Money {
-    /// A turn is charged what its executor said, or what stands for it, and that covers the true cost.
+    /// Checks that the charge follows the rule and covers the true cost.
     pub(super) fn charge(&mut self, ended: &EndedAttempt<'_>) -> Result<(), Violation> {
         let EndedAttempt { turn, attempt, share, settings, charge, truth, .. } = *ended;
         let report = ended.report.filter(|report| report.turn == turn && report.attempt == attempt);
-        let report = report.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
+        let report =
+            report.ok_or_else(|| Violation(format!("{turn} is charged without a report")))?;
         let expected = self.expected(report, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
         let is_capped = report.outcome.is_capped();
@@ -86,7 +87,7 @@ impl Money {
         })
     }
 
-    /// A share is handed out: together with everything else it stays within the cap.
+    /// Checks that a new share, with everything spent and reserved, fits the cap.
     pub(super) fn reserve(
         &mut self,
         turn: &TurnId,
@@ -106,8 +107,8 @@ impl Money {
         Ok(())
     }
 
-    /// A resume may set another cap. What clients of the old one have spent is not undone: they may use
-    /// up their shares until they are ended.
+    /// Applies the cap of a resume. Clients that started under the old cap may use up their shares
+    /// until they are ended.
     pub(super) fn resumed(
         &mut self,
         cap: Option<Micros>,
@@ -118,7 +119,7 @@ impl Money {
         self.ceiling = cap.map(|cap| cap.max(taken));
     }
 
-    /// All charges cover what all requests really cost, and the cap bounds that.
+    /// Checks that all charges cover the true cost, and that the cap limits the true cost.
     pub(super) fn covers_all(&self) -> Result<(), Violation> {
         let Self { spent, truth, hidden, ceiling, .. } = *self;
         must!(truth <= spent.plus(hidden), "really {truth}: {spent} charged, {hidden} hidden");
@@ -127,7 +128,7 @@ impl Money {
         Ok(())
     }
 
-    /// Half, four fifths and nearly all of a cap are said when they are passed, and once.
+    /// Checks that 50 %, 80 % and 95 % of a cap are each reported once, when they are reached.
     pub(super) fn thresholds(
         &mut self,
         step: &Step,
@@ -159,8 +160,10 @@ impl Money {
     }
 }
 
-/// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
-/// whole share is charged; anywhere else the charge says that it is a guess. Returns what may be missing.
+/// Checks that a charge covers the true cost, and returns the amount that may be missing.
+///
+/// If a part of the cost is unknown and at least the whole share is charged, one request may be
+/// missing. Otherwise the charge must be marked as a guess.
 fn covers(
     turn: &TurnId,
     cost: Cost,

@@ -1,4 +1,5 @@
-//! Books on a run of steps: what is done is never done again, and attempts are counted.
+//! The auditor's state of a run of steps: a finished step never runs again, and attempts are
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +13,18 @@ use raymond_core::workflow::Definition;
 use super::Auditor;
 use crate::violation::Violation;
 
-/// The most often that a program is tried again.
+/// How often a program step is retried at most: the language allows five attempts.
 pub(super) const MAX_RETRIES: u32 = 4;
 
-/// What is known of the steps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackedSteps {
-    /// Keys whose success is recorded.
+    /// Keys with a recorded success.
     done: BTreeSet<Key>,
-    /// Keys whose failure is recorded.
+    /// Keys with a recorded failure.
     failed: BTreeSet<Key>,
-    /// The attempt that was asked for last.
+    /// The number of the last requested attempt.
     attempts: BTreeMap<Key, u32>,
-    /// The conversations that steps share, by label.
+    /// The sessions that steps share, by label.
     sessions: BTreeMap<String, SessionId>,
 }
 
@@ -74,13 +74,14 @@ impl Auditor {
         Ok(())
     }
 
-    /// Nobody does, and nobody pays for, what is done.
+    /// Checks that a finished step neither runs nor costs money again.
     pub(super) fn not_done(&self, key: &Key) -> Result<(), Violation> {
         must!(!self.steps.done.contains(key), "{key} is done, and is done again");
         Ok(())
     }
 
-    /// The first question of a step goes on in the conversation of its label, and in no other.
+    /// Checks that the first question of a step continues the session of its label, and no other
+    /// session.
     pub(super) fn within_label(
         &self,
         definition: &Definition,
@@ -91,7 +92,7 @@ impl Auditor {
         };
         self.not_done(&key)?;
         let Some(asks) = work.agent(&key) else {
-            return Err(Violation(format!("{key} is asked, and is no agent step")));
+            return Err(Violation(format!("{key} is asked, but is not an agent step")));
         };
         if prompt.turn.turn > 1 || prompt.attempt > 1 {
             return Ok(());
@@ -109,7 +110,7 @@ impl Auditor {
             SessionPlan::Fresh(_) => None,
             other => return Err(Violation(format!("{key} begins with {other:?}"))),
         };
-        must!(resumed == known, "{key} goes on in {resumed:?} instead of {known:?}");
+        must!(resumed == known, "{key} continues in {resumed:?} instead of {known:?}");
         Ok(())
     }
 }

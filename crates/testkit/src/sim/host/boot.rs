@@ -1,4 +1,4 @@
-//! A machine boots: it takes the lock, opens or creates the journal, and goes on.
+//! The boot of a machine: it takes the lock, opens or creates the journal, and continues the run.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use super::{HelpLimits, Host, WatchedLog, claim};
 use crate::violation::Violation;
 
 impl Host {
-    /// Creates the run, or goes on with it.
+    /// Creates or continues the run.
     pub fn boot(&mut self) -> Result<(), Violation> {
         self.recovering = !self.world.borrow().acknowledged.is_empty();
         let booted = self.take_lock().and_then(|taken| if taken { self.open() } else { Ok(()) });
@@ -36,7 +36,7 @@ impl Host {
         booted
     }
 
-    /// The owner of a run that has ended goes away.
+    /// Releases a run that has ended.
     pub(super) fn leave_when_ended(&mut self) {
         if matches!(self.phase(), Phase::Ended(_)) && !self.recovering {
             self.driver = None;
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// Gives the lock back, which may go wrong, too.
+    /// Releases the lock, which may fail, too.
     pub(super) fn unlock(&mut self) {
         self.lock = None;
         let hit = self.faults.take_fired();
@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    /// Takes the lock; whether the machine is still up.
+    /// Takes the lock, and returns whether the machine is still up.
     pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
@@ -66,7 +66,9 @@ impl Host {
         match taken.map_err(|error| *error) {
             Ok(lock) => self.lock = Some(lock),
             Err(lock::Error::Disk(_)) => self.go_down(),
-            Err(error) => return Err(Violation(format!("nobody owns the run, and {error}"))),
+            Err(error) => {
+                return Err(Violation(format!("cannot lock a run without an owner: {error}")));
+            }
         }
         Ok(self.lock.is_some())
     }
@@ -108,7 +110,7 @@ impl Host {
     fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
         let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
         if head.seq == 0 {
-            // The journal was created, and the start never became durable.
+            // The journal was created, but the start never became durable.
             self.drive(head, opened.journal);
             return self.start();
         }
@@ -130,12 +132,12 @@ impl Host {
         self.handle(inputs).map(drop)
     }
 
-    /// What became of turns in flight; none when the machine went down over it.
+    /// Returns the outcomes of turns in flight; `None` if the machine went down.
     pub(super) fn reports(&mut self, head: &Head, survivors: Survivors) -> Option<Vec<Input>> {
         let (leftovers, power_was_cut) = (self.leftovers, self.power_was_cut);
         let found = ClientSearch { leftovers, power_was_cut, survivors };
         let blobs = self.blobs();
-        // What an earlier recovery found and could not record may be gone.
+        // Outcomes that an earlier recovery found but did not record may be lost.
         self.world.borrow_mut().found.clear();
         let reports = recovery::turn_reports(&head.run, |turn| {
             let attempt = (turn.id.clone(), turn.attempt);
@@ -173,14 +175,14 @@ impl Host {
         self.driver = Some(Driver::new(head, definition, log, WorldPort(world)));
     }
 
-    /// Somebody edits the states while the run is down.
+    /// Edits the states while the run has no owner.
     pub fn edit(&mut self, name: &str, definition: Definition) {
         let manifest = Value::from(name);
         self.definitions.insert(manifest.clone(), definition);
         self.edit = Some(manifest);
     }
 
-    /// Whether an edit gives a state that an agent needs to another backend.
+    /// Returns whether an edit gives a state in use to another backend.
     fn moves(&self, edited: &Definition) -> bool {
         let run = &self.world.borrow().last;
         let earlier = self.definition(run);
@@ -193,7 +195,8 @@ impl Host {
         needed.any(|state| backend(earlier, state) != backend(edited, state))
     }
 
-    /// Adopts the edit, which is refused only when an agent needs what is gone or given away.
+    /// Adopts the edit. It may be refused only if an agent needs a state that is removed or has
+    /// another backend.
     fn adopt(&mut self) -> Result<(), Violation> {
         let Some(manifest) = self.edit.take() else { return Ok(()) };
         if self.phase() != Phase::Ended(Ending::Failed) {
@@ -212,7 +215,8 @@ impl Host {
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
         match (verdicts.as_slice(), gone) {
             ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
-            // Who may move nevertheless is seen when its turn starts.
+            // An agent may still accept the new backend; the auditor checks that when its turn
+            // starts.
             ([Err(Refusal::OtherBackend { .. })], 0) if moved => Ok(()),
             (other, gone) => {
                 Err(Violation(format!("an edit that removes {gone} states in use: {other:?}")))

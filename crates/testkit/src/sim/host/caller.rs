@@ -1,4 +1,4 @@
-//! A caller who answers what a run of steps asks, whenever it is called again.
+//! A simulated caller, which answers the questions of a run of steps with each call.
 
 use raymond_core::agent::Agent;
 use raymond_core::crayfish::Key;
@@ -20,8 +20,8 @@ use super::{Host, Violation};
 use crate::step_trace::question_of;
 
 impl Host {
-    /// A call with outputs for some of the questions that wait, at least one. Now and then it repeats
-    /// one for an attempt that is over, which changes nothing. None when the machine went down over it.
+    /// Builds a call with outputs for at least one open question. Sometimes it repeats the output
+    /// of an earlier attempt, which must change nothing. `None` if the machine went down.
     pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
         let mut call = Call::default();
         let asks: Vec<TurnId> = run.scheduler.asks.keys().cloned().collect();
@@ -48,14 +48,14 @@ impl Host {
         Ok(Some(if nothing { Vec::new() } else { vec![Input::Call(Box::new(call))] }))
     }
 
-    /// What the caller says; none when it cannot be stored.
+    /// Returns the caller's output; `None` if it cannot be stored.
     fn output(&mut self, ask: &TurnId, key: &Key, attempt: u32) -> Option<Output> {
         let request = TurnRequest {
             agent: ask.agent.as_str(),
             state: &key.to_string(),
             count: 1,
             turn: attempt,
-            // Whoever calls knows no trouble of clients.
+            // Only first attempts meet failures of a client, and a caller has no client.
             attempt: 2,
             finished: 0,
             backend: "",
@@ -81,7 +81,6 @@ impl Host {
         Some(Output { stored, verdict: verdict.unwrap_or(Verdict::Valid) })
     }
 
-    /// Remembers what was asked.
     fn note_question(
         &self,
         run: &Run,
@@ -99,7 +98,7 @@ impl Host {
     }
 }
 
-/// The key and the attempt that a question is about.
+/// Returns the key and the attempt of a question.
 fn asked(run: &Run, ask: &TurnId) -> Option<(Key, u32)> {
     let key = run.agents.get(&ask.agent).and_then(Agent::step_key)?;
     let attempt = run.flow.as_ref()?.attempts.get(&key).copied()?;

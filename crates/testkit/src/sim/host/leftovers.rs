@@ -1,4 +1,4 @@
-//! What a new owner finds of turns that were in flight.
+//! The search for clients of turns that were in flight, by a new owner.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
@@ -14,34 +14,31 @@ use super::super::reply::Reply;
 use super::super::world::SimWorld;
 use super::Leftovers;
 
-/// What a new owner does with clients that still run.
+/// The fate of clients that still run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Survivors {
-    /// They finish their turn.
     Adopted,
-    /// They are ended.
     Ended,
 }
 
-/// What a new owner finds.
 pub(super) struct ClientSearch {
     pub(super) leftovers: Leftovers,
     pub(super) power_was_cut: bool,
     pub(super) survivors: Survivors,
 }
 
-/// What a client has come to while nobody looked.
+/// The state of a client that had no owner.
 enum ClientState {
-    /// It still runs.
     Running,
-    /// It has ended, and left a complete transcript.
+    /// It has ended with a complete transcript.
     Finished,
-    /// It was cut off.
+    /// It ended before its result.
     Interrupted,
 }
 
 impl ClientSearch {
-    /// Looks for a client. A text that cannot be stored takes the machine down.
+    /// Looks for a client. An error means that its text could not be stored, so the machine goes
+    /// down.
     pub(super) fn find(
         &self,
         world: &mut SimWorld,
@@ -83,8 +80,8 @@ impl ClientSearch {
         }
     }
 
-    /// What is known of the cost of a client that is gone, and the truth. A power cut may take the end of
-    /// a transcript with it, so what is left of it is only a part.
+    /// Returns the known and the true cost of an interrupted client. A power failure may destroy
+    /// the end of a transcript, so its cost is only a lower bound then.
     fn costs(&self, client: &Client) -> (Cost, Micros) {
         let client_cost = client.client_cost;
         if self.power_was_cut {
@@ -104,8 +101,8 @@ impl ClientSearch {
         }
     }
 
-    /// Scripts end with their owner, and everything ends with the power; a transcript that was
-    /// complete may be lost then, too. Now and then a client dies by itself.
+    /// Decides the state of a client. Scripts end with their owner, and everything ends with the
+    /// power, which may also destroy a complete transcript. Sometimes a client dies by itself.
     fn state(&self, world: &mut SimWorld, attempt: &Attempt, client: &Client) -> ClientState {
         let ends = world.clients.ends(attempt);
         let late = |ends: Timestamp| ends <= world.now;
@@ -126,7 +123,7 @@ impl ClientSearch {
     }
 }
 
-/// The next owner follows a client, with an idle clock of its own.
+/// Lets the new owner follow a client, with a new idle time limit.
 fn adopt(world: &mut SimWorld, attempt: &Attempt, unseen: bool) {
     let now = world.now;
     if world.clients.ends(attempt).is_none_or(|ends| ends <= now) {

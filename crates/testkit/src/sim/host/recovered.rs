@@ -1,4 +1,4 @@
-//! What a recovery must find: everything that was acknowledged, and nothing else.
+//! Checks that a recovery finds exactly the acknowledged records.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use raymond_store::{Blobs, journal};
 use super::{Host, Violation};
 
 impl Host {
-    /// Nothing that was acknowledged may be lost, and nothing may be invented.
+    /// Checks that no acknowledged record is lost or changed, and that no effect lacks a record.
     pub(super) fn check_recovered(&self, opened: &journal::Opened) -> Result<Head, Violation> {
         let unreadable = |error: fold::FoldError| Violation(error.to_string());
         fold::header(&opened.header).map_err(unreadable)?;
@@ -35,7 +35,7 @@ impl Host {
                 return Err(Violation(format!("record {} changed", line.seq)));
             }
             if line.seq <= world.read.seq {
-                // These very bytes were read and folded by an earlier recovery.
+                // An earlier recovery has read and folded the same bytes.
                 continue;
             }
             let record = fold::record(line.body, line.seq).map_err(unreadable)?;
@@ -49,13 +49,14 @@ impl Host {
                 note_blobs(&record, &mut world.blobs)?;
             }
             if index >= known {
-                // It became durable although nobody was told: from now on it counts.
+                // It became durable although its writer saw an error or died: from now on it
+                // counts.
                 world.acknowledged.push(line.body.into());
                 let run = world.read.run.clone();
                 world.accept(&run, &record)?;
             }
         }
-        // Only a power cut takes a blob away.
+        // Only a power failure destroys blobs.
         let mut suspects = world.blobs.iter().filter(|_| self.power_was_cut);
         if let Some(lost) = suspects.find(|hash| blobs.get(hash).is_err()) {
             return Err(Violation(format!("a record names the blob {lost}, which is lost")));
@@ -76,7 +77,7 @@ impl Host {
     }
 }
 
-/// What steps left is read before anything is decided.
+/// Reads the results of steps, which decisions need.
 pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation> {
     let Some(flow) = &mut run.flow else { return Ok(()) };
     let unread: Vec<(Key, Value)> =
@@ -94,7 +95,7 @@ pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation
     Ok(())
 }
 
-/// Remembers the blobs that a record names: they were durable before it.
+/// Collects the blobs that a record names: they were durable before it.
 fn note_blobs(record: &Record, blobs: &mut BTreeSet<String>) -> Result<(), Violation> {
     let named = serde_json::to_value(record).map_err(|error| Violation(error.to_string()))?;
     let mut waiting = vec![&named];

@@ -1,5 +1,5 @@
-//! The whole journal decided again: what was decided in the middle of trouble follows from what was
-//! recorded, and from nothing else.
+//! Replays the whole journal: every decision, even during faults, must follow from the recorded
+//! inputs alone.
 
 use raymond_core::decide::replay::{Replay, Sources};
 use raymond_core::run::Record;
@@ -8,16 +8,16 @@ use raymond_core::workflow::Definition;
 
 use super::{Host, Violation};
 
-/// One run in so many is decided again: all of them would take a quarter more time.
+/// One run in this many is replayed. Replaying all would take a quarter more time.
 const SAMPLE: u64 = 5;
 
 impl Host {
-    /// The same for one run in so many, chosen by the seed of its disk.
+    /// Replays the run if the seed of its disk selects it.
     pub fn sample_replay(&self) -> Result<(), Violation> {
         if self.seeds.disk % SAMPLE == 1 { self.check_replay() } else { Ok(()) }
     }
 
-    /// Decides every record that counts again, from the bytes that were acknowledged.
+    /// Decides every acknowledged record again, from its bytes.
     pub fn check_replay(&self) -> Result<(), Violation> {
         let world = self.world.borrow();
         let mut replay = Replay::default();
@@ -25,13 +25,13 @@ impl Host {
             let record: Record =
                 serde_json::from_slice(line).map_err(|error| Violation(error.to_string()))?;
             if let Some(difference) = replay.record(&record, self)? {
-                return Err(Violation(format!("decided again, {difference}")));
+                return Err(Violation(format!("replayed: {difference}")));
             }
         }
         if *replay.run() == world.last {
             return Ok(());
         }
-        Err(Violation("decided again, the run is another one".to_owned()))
+        Err(Violation("the replayed run differs".to_owned()))
     }
 }
 
@@ -46,6 +46,6 @@ impl Sources for Host {
 
     fn definition(&self, manifest: &Value) -> Result<Definition, Violation> {
         let known = self.definitions.get(manifest).cloned();
-        known.ok_or_else(|| Violation(format!("nobody knows the definition {manifest:?}")))
+        known.ok_or_else(|| Violation(format!("unknown definition {manifest:?}")))
     }
 }

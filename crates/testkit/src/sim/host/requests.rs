@@ -1,4 +1,4 @@
-//! Requests to a run: through the inbox of its owner, or without one.
+//! Stop requests: through the owner's inbox, or to a run without an owner.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Host, Verdicts};
 use crate::violation::Violation;
 
 impl Host {
-    /// Somebody posts a request; another process does it, and the machine stays up.
+    /// Posts a request from another process, without faults.
     pub fn post(&self, mode: StopMode, key: &str) -> Result<(), Violation> {
         let request = Input::Stop { mode, key: key.to_owned() };
         let json = serde_json::to_vec(&request).map_err(|error| Violation(error.to_string()))?;
@@ -23,7 +23,7 @@ impl Host {
         let posted = self.faults.without_faults(|| inbox.post(key, &json));
         poster.kill();
         match posted {
-            // Without room nobody posts anything, nor without power.
+            // A full disk or a power failure prevents the request, which is not a violation.
             Err(inbox::Error::Disk(error)) if error.kind() == DiskErrorKind::Full => Ok(()),
             Err(error) if !self.disk.is_down() => {
                 Err(Violation(format!("a request cannot be posted: {error}")))
@@ -32,7 +32,7 @@ impl Host {
         }
     }
 
-    /// The owner looks into its inbox and at its clock, as it does once a second.
+    /// Reads the inbox and the clock, as an owner does once a second.
     pub fn poll_inbox(&mut self) -> Result<(), Violation> {
         if !self.is_up() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Host {
         let downs = self.downs;
         self.handle(inputs)?;
         if self.downs == downs {
-            // Whatever was answered is taken away, unless the owner died before it could.
+            // Answered requests are removed, unless the owner died before.
             let inbox = self.inbox();
             for message in taken.messages {
                 inbox.remove(&message.key).ok();
@@ -64,7 +64,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whether something just went wrong; if so, the machine is down now.
+    /// Takes the machine down if a fault has just happened, and returns whether it did.
     fn went_down(&mut self) -> bool {
         let hit = self.faults.take_fired();
         if hit.is_some() {
@@ -74,7 +74,7 @@ impl Host {
         hit.is_some()
     }
 
-    /// Requests to an owner that is gone are not for this one; taking them away may fail.
+    /// Discards requests to an earlier owner; some removals fail.
     pub(super) fn discard_requests(&self) {
         let inbox = self.inbox();
         for message in inbox.take_all().unwrap_or_default().messages {
@@ -84,7 +84,7 @@ impl Host {
         }
     }
 
-    /// Somebody ends a run that nobody drives: whoever asks owns it for as long as that takes.
+    /// Stops a run without an owner: the requesting process owns the run meanwhile.
     pub fn stop_without_owner(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
         self.recovering = true;
         let stopped = self.own_and_stop(mode, key);

@@ -1,4 +1,4 @@
-//! Time passes on a machine: turns end, waits are over, and the clock jumps.
+//! The passing of time on a machine: turns end, waits end, and the clock jumps.
 
 use raymond_core::clock::Reading;
 use raymond_core::run::input::Outcome;
@@ -12,21 +12,18 @@ use super::super::world::Jump;
 use super::Host;
 use crate::step_trace::ProgramResult;
 
-/// What happened in a tick.
+/// The event of a tick.
 #[derive(Debug)]
 pub enum Ticked {
-    /// Nothing can happen by itself any more.
+    /// Nothing more can happen by itself.
     Nothing,
-    /// A durable wait is over.
     Due,
-    /// A turn ended.
     Settled(Attempt, Box<Outcome>),
-    /// The machine went down.
     Down,
 }
 
 impl Host {
-    /// Lets the next thing happen: a turn ends, or a durable wait does.
+    /// Advances to the next event: the end of a turn or of a durable wait.
     pub fn tick(&mut self) -> Ticked {
         let next = self.world.borrow().clients.next().map(|(at, _)| at);
         let due = self.until_due();
@@ -40,21 +37,22 @@ impl Host {
         }
     }
 
-    /// What the wall clock will show when the owner's next wait is over, if nobody sets it meanwhile.
+    /// Returns the wall clock time at which the owner's next wait ends, if the clock is not set
+    /// meanwhile.
     fn until_due(&mut self) -> Option<Timestamp> {
         let due = self.driver.as_ref()?.run().next_due()?;
         let wait = due.0.saturating_sub(self.owner_time().0);
         Some(self.world.borrow().now + Span(wait))
     }
 
-    /// The time as the owner of the run tells it.
+    /// Returns the time of the owner's clock.
     pub(super) fn owner_time(&mut self) -> Timestamp {
         let world = self.world.borrow();
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
         self.clock.now(Reading { wall: world.now, uptime: world.uptime }, due)
     }
 
-    /// Whether the next turn that ends has a text that does not fit into a record.
+    /// Returns whether the text of the next turn to end needs a blob.
     pub fn next_is_large(&self) -> bool {
         let world = self.world.borrow();
         let next = world.clients.next().and_then(|(_, next)| world.clients.get(next));
@@ -89,26 +87,26 @@ impl Host {
         }
     }
 
-    /// A text could not be stored: its owner cannot go on.
+    /// Takes the machine down because a text could not be stored.
     pub(super) fn lose_text(&mut self, attempt: &Attempt) {
         {
             let world = &mut *self.world.borrow_mut();
             world.hit = self.faults.take_fired();
-            if let Some(column) = world.hit.and_then(|(_, point)| Column::of_blob(point)) {
+            if let Some(column) = world.hit.and_then(|(_, point)| Column::for_blob(point)) {
                 world.unstored.insert(attempt.0.clone(), column);
             }
         }
         self.go_down();
     }
 
-    /// Time passes; clients that run go on meanwhile.
+    /// Lets time pass; running clients continue.
     pub fn wait(&self, span: Span) {
         let world = &mut *self.world.borrow_mut();
         world.pass(span);
         world.trace.note(|| format!("{span} pass"));
     }
 
-    /// The machine sleeps, and everything on it.
+    /// Suspends the machine with all its clients.
     pub fn sleep(&self, span: Span) {
         let world = &mut *self.world.borrow_mut();
         let to = world.now + span;
@@ -117,7 +115,7 @@ impl Host {
         world.trace.note(|| format!("the machine sleeps for {span}"));
     }
 
-    /// Somebody sets the clock back.
+    /// Sets the wall clock back.
     pub fn set_back(&self, span: Span) {
         let world = &mut *self.world.borrow_mut();
         let to = Timestamp(world.now.0.saturating_sub(span.0));

@@ -1,4 +1,4 @@
-//! A prompt's frontmatter as an author writes it.
+//! Writes the frontmatter of a prompt.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use raymond_core::protocol::TagName;
 
 use crate::reference::{Allowed, Prompt};
 
-/// The lines between the fences; empty when there is nothing to say.
+/// Returns the lines between the fences; empty without any setting.
 pub(super) fn front(prompt: &Prompt, on_denied: Option<&str>) -> String {
     let mut front = String::new();
     let mut line = |line: String| {

@@ -1,4 +1,4 @@
-//! Where troubles of a random run are aimed: rare things at rare points must meet, too.
+//! Chooses where faults hit, so that rare events meet rare faults often enough.
 
 use raymond_core::protocol::TagName;
 use raymond_core::run::Run;
@@ -13,13 +13,13 @@ use super::{MAX_FAULTS, Scenario};
 const WRITE: Point = Point::Disk(RunFile::Journal, Operation::Write);
 const SYNC: Point = Point::Disk(RunFile::Journal, Operation::Sync);
 
-/// What can happen to a record.
+/// The faults of a record.
 const RECORD_FAULTS: [(Point, MachineFault); 8] = [
     (WRITE, MachineFault::PowerCut),
     (WRITE, MachineFault::ShortWrite),
     (WRITE, MachineFault::Full),
     (SYNC, MachineFault::PowerCut),
-    // Twice: it takes a lucky cut to tear a line.
+    // Twice, because only few power failures tear a line.
     (SYNC, MachineFault::PowerCut),
     (SYNC, MachineFault::Kill),
     (SYNC, MachineFault::LostSync),
@@ -27,7 +27,7 @@ const RECORD_FAULTS: [(Point, MachineFault); 8] = [
 ];
 
 impl Scenario {
-    /// One of the next calls goes wrong.
+    /// Lets one of the next calls fail.
     pub(super) fn inject_anywhere(&mut self, host: &Host) {
         let fault = if self.spares_clients() {
             MachineFault::Kill
@@ -40,7 +40,7 @@ impl Scenario {
         }
     }
 
-    /// The next record meets trouble, this many times out of a hundred.
+    /// Lets the next record fail, in `chance` of 100 cases.
     pub(super) fn inject_into_record(&mut self, host: &Host, chance: u64) {
         if self.dice.percent(chance) {
             let (point, fault) = *self.dice.pick(&RECORD_FAULTS);
@@ -48,8 +48,8 @@ impl Scenario {
         }
     }
 
-    /// A record of a boot meets trouble: opening or creating a journal writes and syncs once before
-    /// the first record.
+    /// Lets a record of a boot fail. Opening or creating a journal writes and syncs once before the
+    /// first record.
     pub(super) fn inject_into_boot(&mut self, host: &Host, chance: u64) {
         if self.dice.percent(chance) {
             let (point, fault) = *self.dice.pick(&RECORD_FAULTS);
@@ -59,7 +59,7 @@ impl Scenario {
         }
     }
 
-    /// What seldom happens meets trouble often.
+    /// Lets the record of a rare outcome fail often.
     pub(super) fn inject_into_outcome(&mut self, host: &Host, outcome: &Outcome) {
         let chance = if is_held(&host.world.borrow().last, outcome) {
             70
@@ -71,7 +71,7 @@ impl Scenario {
         self.inject_into_record(host, chance);
     }
 
-    /// A text that is about to be stored meets trouble often.
+    /// Often lets the storing of a large text fail.
     pub(super) fn inject_into_blob(&mut self, host: &Host) {
         if !host.next_is_large() || !self.dice.percent(55) {
             return;
@@ -88,7 +88,7 @@ impl Scenario {
         self.arm(host, Point::Disk(RunFile::Blobs, operation), 0, fault);
     }
 
-    /// The machine goes down again while it recovers.
+    /// Lets the machine fail again during a recovery.
     pub(super) fn inject_into_recovery(&mut self, host: &Host) {
         // Only a record that was being written can be torn, and few are.
         let torn = host.world.borrow().unwritten.is_some() && self.dice.percent(75);
@@ -109,7 +109,7 @@ impl Scenario {
         self.arm(host, point, 0, fault);
     }
 
-    /// Whether the next trouble takes the owner alone.
+    /// Returns whether the next fault spares the clients, and hits only the owner.
     pub(super) fn spares_clients(&mut self) -> bool {
         self.theme == Theme::Orphans && self.dice.percent(85)
     }
@@ -120,21 +120,21 @@ impl Scenario {
         }
     }
 
-    /// Whether there was not too much trouble already.
+    /// Counts a fault, and returns whether the limit allows it.
     pub(super) fn may_arm(&mut self) -> bool {
         self.faults += 1;
         self.faults <= MAX_FAULTS
     }
 }
 
-/// Whether an outcome asks for more workers than there is room for.
+/// Returns whether an outcome asks for more workers than the limit allows.
 fn is_held(run: &Run, outcome: &Outcome) -> bool {
     let Outcome::Finished(finished) = outcome else { return false };
     let forks = finished.reading.tags.iter().filter(|tag| tag.name() == TagName::Fork).count();
     forks > 0 && run.live_workers() as usize + forks > run.settings.max_agents as usize
 }
 
-/// Whether an outcome leads to what a run seldom meets.
+/// Returns whether an outcome leads to a rare event.
 fn is_rare(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Finished(finished) => {

@@ -1,5 +1,5 @@
-//! What a random run is mostly about. Chance alone would seldom make three agents want the same
-//! five cents.
+//! The theme of a random run. Without themes, races for the last money and similar situations would
+//! be too rare.
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
@@ -13,18 +13,16 @@ use super::super::outages::Outages;
 use super::super::random_agents::{Behavior, RandomAgents};
 use super::super::random_workflow::{BACKENDS, RandomWorkflow};
 
-/// The theme of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Theme {
-    /// A little of everything.
     Anything,
     /// Many agents, and hardly any money.
     LastCents,
-    /// Usage limits and missing logins while many agents want a turn.
+    /// Usage limits and missing logins while many turns wait.
     Limits,
-    /// Owners that die, and clients that do not.
+    /// Owners that die while their clients continue.
     Orphans,
-    /// Owners that die all the time, and nothing is left of their clients.
+    /// Owners that die all the time, without clients that continue.
     Crashes,
 }
 
@@ -39,7 +37,7 @@ impl Theme {
         }
     }
 
-    /// What governs the run.
+    /// Draws the settings of the run.
     pub(super) fn settings(self, dice: &mut Dice) -> Settings {
         let cap = |dice: &mut Dice| match self {
             Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
@@ -67,7 +65,7 @@ impl Theme {
         }
     }
 
-    /// Who takes part.
+    /// Draws the agents of the run.
     pub(super) fn random_agents(
         self,
         seed: u64,
@@ -89,7 +87,7 @@ impl Theme {
         }
     }
 
-    /// What is left of turns that are cut off.
+    /// Returns the state in which crashes leave turns.
     pub(super) const fn leftovers(self) -> Leftovers {
         match self {
             Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
@@ -97,7 +95,7 @@ impl Theme {
         }
     }
 
-    /// How long the run has no owner, in milliseconds.
+    /// Returns the possible times without an owner, in milliseconds.
     pub(super) const fn downtimes(self) -> &'static [u64] {
         match self {
             Self::Orphans => &[0, 0, 300, 1_000, 2_000, 3_600_000],
@@ -107,7 +105,7 @@ impl Theme {
         }
     }
 
-    /// How often something goes wrong with the machine, in percent of all steps.
+    /// Returns the chance of a machine fault, in percent of all steps.
     pub(super) const fn fault_percent(self) -> u64 {
         match self {
             Self::Anything | Self::LastCents | Self::Limits | Self::Crashes => 5,
@@ -115,7 +113,7 @@ impl Theme {
         }
     }
 
-    /// How often the owner dies between two things that it does, in percent of all steps.
+    /// Returns the chance that the owner dies between two actions, in percent of all steps.
     pub(super) const fn kill_percent(self) -> u64 {
         match self {
             Self::Anything | Self::LastCents | Self::Limits => 0,

@@ -1,4 +1,4 @@
-//! The world as the driver sees it: what it releases happens, unless the machine goes down over it.
+//! The driver's access to the world: released effects happen, unless the machine goes down first.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,7 +22,6 @@ use super::SimWorld;
 use crate::step_trace::{call_of, question_of};
 use crate::violation::Violation;
 
-/// Through this the driver acts.
 #[derive(Debug, Clone)]
 pub struct WorldPort(pub Rc<RefCell<SimWorld>>);
 
@@ -40,7 +39,7 @@ impl World for WorldPort {
         }
         if world.faults.release() {
             world.down = true;
-            // Half of the time the effect still happened, and nobody was told.
+            // In half of the cases the effect still happened, but its owner died before it knew.
             if world.dice.percent(50) {
                 return;
             }
@@ -79,7 +78,7 @@ impl SimWorld {
             None => self.replies.reply(request, self.now),
         };
         let delay = match reply {
-            // The executor's idle clock ends it.
+            // The executor's idle limit ends the client.
             Reply::Hangs => IDLE,
             _ => Span(self.dice.below(5_000)),
         };
@@ -103,7 +102,7 @@ impl SimWorld {
         self.clients.start(attempt, client, self.now + delay).and(known)
     }
 
-    /// A client knows only the conversations that clients of its kind opened.
+    /// Checks that a client uses only conversations of its own backend.
     fn check_conversation(&mut self, prompt: &PromptEffect) -> Result<(), Violation> {
         let mut plan = &prompt.plan;
         while let SessionPlan::Continue { or_else, .. } = plan {
@@ -131,7 +130,7 @@ impl SimWorld {
         Ok(())
     }
 
-    /// The turn is ended by its owner; it may have been faster.
+    /// Ends a client; it may have finished before.
     fn cancel(&mut self, attempt: &Attempt) {
         let Some(client) = self.clients.get_mut(attempt) else { return };
         client.cancelled = true;
@@ -189,7 +188,7 @@ impl SimWorld {
         }
     }
 
-    /// Whatever was started is over when the run is.
+    /// Checks that no client runs after the end of the run.
     pub fn check_no_client_runs(&self) -> Result<(), Violation> {
         match self.clients.running().next() {
             None => Ok(()),
@@ -201,21 +200,21 @@ impl SimWorld {
     }
 }
 
-/// A turn that is about to be run.
+/// A turn that is about to start.
 struct TurnStart<'a> {
     attempt: Attempt,
     state: &'a StateName,
     count: u32,
     cwd: String,
-    /// What its text is read as.
+    /// How its text is parsed.
     source: Source,
-    /// What only a prompt has.
+    /// Present for prompts only.
     prompt: Option<&'a PromptEffect>,
-    /// What only the program of a step has.
+    /// Present for programs of steps only.
     program: Option<StepCall>,
 }
 
-/// The program of a step, filled in as it is started.
+/// The program of a step with its templates filled in.
 struct StepCall {
     mode: &'static str,
     call: Json,
@@ -231,7 +230,7 @@ impl StepCall {
     }
 }
 
-/// What an agent step is asked, in the words of the reference.
+/// Returns the question of an agent step, in the format of the reference.
 fn asked(run: &Run, definition: &Definition, prompt: &PromptEffect) -> Result<String, Violation> {
     let (turn, key) = (&prompt.turn, prompt.state.as_str().parse().ok());
     let work = definition.work.as_deref().zip(run.flow.as_deref()).zip(key);

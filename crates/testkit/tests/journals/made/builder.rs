@@ -1,4 +1,4 @@
-//! A stage: somebody says what happens to a run, and it is recorded as the driver would.
+//! Builds a journal from inputs, with the records that the driver would write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,6 @@ use raymond_store::Blobs;
 use raymond_testkit::steps::drive;
 use serde_json::{Map, Value as Json};
 
-/// A run on a stage.
 pub(crate) struct JournalBuilder {
     pub(crate) run: Run,
     pub(crate) settings: Settings,
@@ -37,11 +36,11 @@ pub(crate) struct JournalBuilder {
     stops: u32,
 }
 
-/// Files of a scope: names and texts.
+/// Names and texts of the files in a scope.
 type Files<'f> = &'f [(&'f str, &'f str)];
 
 impl JournalBuilder {
-    /// A run of these files, about to start.
+    /// Prepares a run of these files.
     pub(crate) fn of(files: Files<'_>, entry: &Entry) -> Self {
         let blobs = super::blobs();
         let (definition, manifest) = pinned(files, entry, &blobs);
@@ -57,12 +56,12 @@ impl JournalBuilder {
         }
     }
 
-    /// A run of states, which starts at the first of them.
+    /// Prepares a run of states, which starts at the first one.
     pub(crate) fn states(files: Files<'_>) -> Self {
         Self::of(files, &Entry::State(files[0].0.to_owned()))
     }
 
-    /// A run of a document, which these answer.
+    /// Prepares a run of a document, whose questions `answers` answers.
     pub(crate) fn steps(document: &Json, answers: Answers) -> Self {
         let file = drive::file(document, &Map::new());
         let text = String::from_utf8(file.bytes.to_vec()).unwrap();
@@ -70,7 +69,7 @@ impl JournalBuilder {
         builder.with(|settings| settings.program = Program::Crayfish { answers })
     }
 
-    /// Changes what governs it from its start or its next resume on.
+    /// Changes the settings of the start or the next resume.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
@@ -102,7 +101,6 @@ impl JournalBuilder {
         Input::Start(Box::new(start))
     }
 
-    /// Hands inputs to the run.
     pub(crate) fn feed(&mut self, inputs: Vec<Input>) {
         self.at = self.at + Span(1_000);
         let batch = batch(&mut self.run, &self.definition, self.at, inputs);
@@ -113,7 +111,7 @@ impl JournalBuilder {
         self.records.push(Record { seq, at: self.at, steps: batch.steps });
     }
 
-    /// The turn that an agent has in flight ends so.
+    /// Ends the turn that an agent has in flight.
     pub(crate) fn ends(&mut self, agent: &str, outcome: Outcome) {
         let input = self.settled(agent, outcome);
         self.feed(vec![input]);
@@ -128,7 +126,7 @@ impl JournalBuilder {
         self.says_with(agent, text, |_| {});
     }
 
-    /// The same, with something special about it.
+    /// Ends a turn with a text, and changes the outcome.
     pub(crate) fn says_with(
         &mut self,
         agent: &str,
@@ -153,7 +151,7 @@ impl JournalBuilder {
         self.ends(agent, Outcome::Finished(Box::new(finished)));
     }
 
-    /// The turn of a step ends, and leaves this.
+    /// Ends the turn of a step with this result.
     pub(crate) fn leaves(
         &mut self,
         agent: &str,
@@ -173,7 +171,6 @@ impl JournalBuilder {
         self.ends(agent, failed(failure));
     }
 
-    /// Time passes.
     pub(crate) fn after(&mut self, span: Span) {
         self.at = self.at + span;
         self.feed(vec![Input::Due]);
@@ -188,7 +185,7 @@ impl JournalBuilder {
         self.feed(vec![Input::Stop { mode, key: format!("key-{}", self.stops) }]);
     }
 
-    /// The owner dies, and a new one finds this of every turn in flight.
+    /// Resumes with a new owner, which finds this outcome of every turn in flight.
     pub(crate) fn recovers(&mut self, found: impl Fn() -> Outcome) {
         let flying = self.run.scheduler.in_flight.iter();
         let mut inputs: Vec<Input> =
@@ -214,7 +211,7 @@ impl JournalBuilder {
         self.feed(vec![Input::Adopt { manifest }]);
     }
 
-    /// Everything after a record is cut away.
+    /// Discards every record after `kept`.
     pub(crate) fn rewind(&mut self, kept: u64, nonce: &str) {
         let cut = self.records.split_off(usize::try_from(kept).unwrap());
         self.run = Run::default();
@@ -254,7 +251,7 @@ pub(crate) fn failed(failure: TurnFailure) -> Outcome {
     Outcome::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
-/// A turn that was cut off.
+/// Returns the outcome of an interrupted turn.
 pub(crate) fn cut(by: Interruption, cost: Cost, progressed: bool) -> Outcome {
     Outcome::Interrupted { by, cost, progressed, session: None }
 }

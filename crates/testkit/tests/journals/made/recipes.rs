@@ -1,4 +1,4 @@
-//! Plays: each is a feature, or a fact, that no other golden journal has.
+//! Recipes: each gives a feature, or an event, that no other golden journal has.
 
 mod ends;
 mod states;
@@ -6,10 +6,10 @@ mod steps;
 
 use super::builder::JournalBuilder;
 
-/// Plays it to its end.
+/// Builds the run to its end.
 pub(super) type Recipe = fn() -> JournalBuilder;
 
-/// All of them, by name.
+/// All recipes by name.
 pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("settings", states::settings),
     ("priced", states::priced),

@@ -1,4 +1,4 @@
-//! How turns, agents and runs end.
+//! Ends of turns, agents and runs.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
@@ -19,7 +19,7 @@ fn retry(builder: &mut JournalBuilder, failure: TurnFailure) {
     builder.after(Span::minutes(60));
 }
 
-/// Every way in which a turn fails.
+/// Every kind of failure of a turn.
 pub(super) fn failures() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     for clock in [Clock::FirstOutput, Clock::Idle, Clock::Wall] {
@@ -42,7 +42,7 @@ pub(super) fn failures() -> JournalBuilder {
     builder
 }
 
-/// An owner dies again and again, until that fails its agent.
+/// An owner dies repeatedly, until its agent fails.
 pub(super) fn crashes() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     let cost = Cost::Estimated(Micros(1_000));
@@ -55,7 +55,7 @@ pub(super) fn crashes() -> JournalBuilder {
     builder
 }
 
-/// A script that is not to be run twice.
+/// A script that must not run twice.
 pub(super) fn interrupted_script() -> JournalBuilder {
     let builder = JournalBuilder::states(&[("A.sh", "deploy")]);
     let mut builder =
@@ -66,7 +66,7 @@ pub(super) fn interrupted_script() -> JournalBuilder {
     builder
 }
 
-/// A turn of which nobody knows what it cost, and one that is charged like the most expensive.
+/// A turn with an unknown cost, and one that is charged like the most expensive.
 pub(super) fn unpriced() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.recovers(|| cut(Interruption::Crash, Cost::Unknown, true));
@@ -76,7 +76,7 @@ pub(super) fn unpriced() -> JournalBuilder {
     builder
 }
 
-/// A run that is stopped when its turn is over, and one that is stopped at once.
+/// A run that is stopped after its turn, and one that is stopped at once.
 pub(super) fn drained() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.stop(StopMode::AfterTurn);
@@ -89,7 +89,7 @@ pub(super) fn drained() -> JournalBuilder {
     builder
 }
 
-/// A run that is ended for good, after somebody had asked to stop it.
+/// A run that is cancelled after a stop request.
 pub(super) fn cancelled() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.stop(StopMode::AfterTurn);
@@ -98,7 +98,7 @@ pub(super) fn cancelled() -> JournalBuilder {
     builder
 }
 
-/// A run that went back to an earlier record.
+/// A run that is rewound to an earlier record.
 pub(super) fn rewound() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.says("main", r#"<call return="A">B</call>"#);
@@ -111,7 +111,7 @@ pub(super) fn rewound() -> JournalBuilder {
     builder
 }
 
-/// A run that went back to before its only paid worker, and then back to where it was.
+/// A run that is rewound to before its only paid worker, and then back again.
 pub(super) fn rewound_workers() -> JournalBuilder {
     let files = [("A.sh", "fork"), ("B.md", "Ask."), ("C.sh", "wait")];
     let mut builder = JournalBuilder::states(&files).started();
@@ -124,7 +124,7 @@ pub(super) fn rewound_workers() -> JournalBuilder {
     builder
 }
 
-/// A run that went back to before its cap was lowered.
+/// A run that is rewound to before its cap was lowered.
 pub(super) fn governed() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.fails("main", TurnFailure::Task { why: "no".to_owned() });
@@ -136,7 +136,7 @@ pub(super) fn governed() -> JournalBuilder {
     builder
 }
 
-/// One message that asks for more workers than there may be.
+/// One message that asks for more workers than `max_agents`.
 pub(super) fn too_many_agents() -> JournalBuilder {
     let mut builder =
         JournalBuilder::states(TWO).with(|settings| settings.max_agents = 2).started();
@@ -164,7 +164,7 @@ pub(super) fn too_deep() -> JournalBuilder {
     builder
 }
 
-/// Events that a journal may hold, and that nothing decides in this release.
+/// Events that a journal may contain, but that this release never decides.
 pub(super) fn unused_events() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.says("main", "<goto>B</goto>");
@@ -184,7 +184,7 @@ pub(super) fn unused_events() -> JournalBuilder {
     builder
 }
 
-/// A lower cap recalls a client that still runs; later the turn uses up its share without any output.
+/// A lower cap recalls a running client; later the turn uses up its share without output.
 pub(super) fn lower_cap() -> JournalBuilder {
     let mut builder = JournalBuilder::states(&[("A.md", "Work."), ("W.sh", "sleep 1")]).started();
     builder.says("main", &r#"<fork next="A">W</fork>"#.repeat(3));
@@ -200,7 +200,7 @@ pub(super) fn lower_cap() -> JournalBuilder {
     builder
 }
 
-/// An answer is complete when its client has used up the share.
+/// An answer is complete although its client has used up the share.
 pub(super) fn capped_answer() -> JournalBuilder {
     let mut builder = JournalBuilder::states(TWO).started();
     builder.says_with("main", "<goto>B</goto>", |finished| finished.capped = true);
@@ -209,7 +209,7 @@ pub(super) fn capped_answer() -> JournalBuilder {
     builder
 }
 
-/// A disk without room ends the run until somebody resumes it.
+/// A full disk ends the run until it is resumed.
 pub(super) fn full_disk() -> JournalBuilder {
     let mut builder = JournalBuilder::states(&[("A.md", "Work.")]).started();
     builder.fails("main", TurnFailure::Environment { why: "no room on the disk".to_owned() });

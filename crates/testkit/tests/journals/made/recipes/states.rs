@@ -27,7 +27,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Everything that can be set.
+/// Every setting.
 pub(super) fn settings() -> JournalBuilder {
     let builder = JournalBuilder::states(&[("A.md", "Look at {{input}}."), ("B.md", "Go on.")]);
     let builder = builder.with(|settings| {
@@ -78,7 +78,7 @@ pub(super) fn settings() -> JournalBuilder {
     builder
 }
 
-/// Prices of the user's own, and others on a resume.
+/// The user's own prices, and other prices on a resume.
 pub(super) fn priced() -> JournalBuilder {
     let prices = |dollars: u64| {
         let each = Micros(dollars * 1_000_000);
@@ -129,7 +129,7 @@ pub(super) fn kept_transitions() -> JournalBuilder {
     builder
 }
 
-/// A fork with everything that it may carry waits for room, beside a `goto` that names its next.
+/// A fork with every attribute waits for a free place, beside a `goto` that names its next state.
 pub(super) fn held_fork() -> JournalBuilder {
     let files = [("A.md", "Fork."), ("B.md", "Wait."), ("W.md", "Work on {{item}}.")];
     let mut builder =
@@ -156,7 +156,7 @@ pub(super) fn adopted() -> JournalBuilder {
     builder
 }
 
-/// Two backends; one of them names its sessions itself, and estimates what turns cost.
+/// Two backends; one chooses its session ids itself, and estimates costs.
 pub(super) fn client_chosen_sessions() -> JournalBuilder {
     let files = [
         ("A.md", "Ask."),
@@ -173,7 +173,7 @@ pub(super) fn client_chosen_sessions() -> JournalBuilder {
         "main",
         Outcome::Capped { cost, progressed: true, denied: denied.clone(), session: session() },
     );
-    // The share of a single agent was all of the budget.
+    // A single agent's share was the whole budget.
     builder.resume(|settings| settings.budget = settings.budget.map(|cap| Micros(2 * cap.0)));
     let failure = TurnFailure::Transient { why: "overloaded".to_owned() };
     builder.ends("main", Outcome::Failed { failure, cost, denied, session: session() });
@@ -193,7 +193,7 @@ pub(super) fn client_chosen_sessions() -> JournalBuilder {
     builder
 }
 
-/// Everything that is worth a look and stops nothing.
+/// Every warning.
 pub(super) fn warnings() -> JournalBuilder {
     let mut builder =
         JournalBuilder::states(&[("A.md", "Say {{nothing}}."), ("B.sh", "echo")]).started();
@@ -247,7 +247,7 @@ pub(super) fn faults() -> JournalBuilder {
     builder
 }
 
-/// A limit leads a return to a state that another backend answers.
+/// `max_visits` leads a return to a state of another backend.
 pub(super) fn crossing_backends() -> JournalBuilder {
     let files = [
         ("A.md", "Begin."),
@@ -262,7 +262,7 @@ pub(super) fn crossing_backends() -> JournalBuilder {
     builder
 }
 
-/// One prompt again and again, to no end.
+/// One prompt repeated without a result.
 pub(super) fn ralph_without_result() -> JournalBuilder {
     let files = [("PROMPT.md", "Do it.")];
     let builder = JournalBuilder::of(&files, &Entry::Ralph("PROMPT.md".to_owned()));

@@ -65,7 +65,7 @@ pub(super) fn brought() -> JournalBuilder {
     builder
 }
 
-/// An output with every flaw that there is, and one that is too much at last.
+/// An output with every problem, and one attempt too many.
 pub(super) fn invalid() -> JournalBuilder {
     let mut builder =
         JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Backend).started();
@@ -80,7 +80,7 @@ pub(super) fn invalid() -> JournalBuilder {
     builder
 }
 
-/// Steps that fail and are done again when the run is resumed.
+/// Steps that fail, and run again after a resume.
 pub(super) fn failed() -> JournalBuilder {
     let document = json!({ "steps": [exec("build"), agent("look")] });
     let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
@@ -99,7 +99,7 @@ pub(super) fn failed() -> JournalBuilder {
     builder
 }
 
-/// A failure in a loop that a loop around it collects.
+/// A failure in a loop, collected by an enclosing loop.
 pub(super) fn contained() -> JournalBuilder {
     let inner = json!({ "id": "inner", "kind": "forEach", "listPath": "$.vars.list",
         "itemVar": "y", "parallel": true, "body": [exec("try")] });
