@@ -20,11 +20,9 @@
 //! | `quota [SECONDS]` | a usage limit that ends after SECONDS: the end |
 //! | `fail TEXT`, `max-turns` | the turn failed: the end |
 //! | `wait FILE` | creates `FILE.waiting` and waits for FILE; both in `$CLAUDE_CONFIG_DIR` |
-//! | `hang silent\|stall\|after-result` | prints nothing more: not even a first line; from here on;
-//! after the result |
+//! | `hang silent\|stall\|after-result` | prints nothing more: not even a first line; from here on; after the result |
 //! | `flood BYTES`, `line BYTES`, `raw TEXT`, `not-json`, `stderr TEXT` | output of that kind |
-//! | `grandchild`, `daemon`, `bare-daemon` | a process that keeps running: in its own session, with
-//! stdout open; forked twice; also without an environment |
+//! | `grandchild`, `daemon`, `bare-daemon` | a process that keeps running: in its own session, with stdout open; forked twice; also without an environment |
 //! | `ignore INT\|TERM\|HUP` | that signal does nothing from here on |
 //! | `half`, `no-result`, `kill` | half a result line; none; SIGKILL here |
 //! | `forget` | the session was never stored, but its id is in use |

@@ -33,8 +33,7 @@
 //!   result, or `-`. `model` is the effective one, or `-` for none and for scripts. `depth` is the
 //!   number of pending returns.
 //! - `turn`: once per turn, for any number of attempts. PLAN is the plan of the first attempt:
-//! `fresh`,
-//! `resume(main#1.1)`, `branch(main#1.1)`, or `carry` for scripts.
+//!   `fresh`, `resume(main#1.1)`, `branch(main#1.1)`, or `carry` for scripts.
 //! - `failed`: once per failed attempt (attempts count from 1 in each turn). KIND: `transient`,
 //!   `timeout`, `quota`, `auth`, `environment`, `task`, `lost_session`, `script`.
 //! - `remind`: a reminder that is given; the turn that gives it follows. FAULT: `no_tag`,

@@ -202,7 +202,7 @@ mod tests {
             let case = corpus().iter().find(|case| case.name == name).unwrap();
             match sweep(case, 97) {
                 Ok(counts) => {
-                    assert!(counts.crashes > counts.calls && counts.recoveries > 0, "{name}")
+                    assert!(counts.crashes > counts.calls && counts.recoveries > 0, "{name}");
                 }
                 Err(failed) => panic!("simulate sweep {}: {}", failed.spec, failed.violation),
             }

@@ -127,7 +127,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-fn fates(model: &Model) -> Vec<RequestOutcome> {
+fn outcomes(model: &Model) -> Vec<RequestOutcome> {
     model.requests().iter().map(|seen| seen.outcome).collect()
 }
 
@@ -150,7 +150,7 @@ fn message_is_one_value_or_events() {
     let stream = ask(&model, &streamed("model: say hello")).unwrap();
     assert_eq!((stream.status, &stream.end, stream.events()), (200, &End::Proper, TWO.to_vec()));
     assert_eq!(
-        fates(&model),
+        outcomes(&model),
         [RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Answered(DEFAULT_USAGE)]
     );
 }
@@ -200,7 +200,7 @@ fn unknown_paths_are_404_and_tokens_are_counted() {
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     assert_eq!(reply(&mut stream).unwrap().json(), json!({ "input_tokens": 77 }));
     assert_eq!(
-        fates(&model),
+        outcomes(&model),
         [RequestOutcome::Status(404), RequestOutcome::Status(404), RequestOutcome::Status(200)]
     );
 }
@@ -221,7 +221,7 @@ fn errors_have_their_status_and_headers() {
         (got.status, &got.json()["error"]["message"]),
         (400, &json!("model: sing: unknown directive"))
     );
-    assert_eq!(fates(&model), [RequestOutcome::Status(429), RequestOutcome::Status(400)]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Status(429), RequestOutcome::Status(400)]);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn stream_is_cut_and_connection_dropped() {
     let got = ask(&model, &prompt("model: cut 3\nmodel: say hello")).unwrap();
     assert_eq!(got.end, End::Cut);
     assert_eq!(ask(&model, &streamed("model: drop")), None);
-    assert_eq!(fates(&model), [RequestOutcome::Broken; 3]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Broken; 3]);
 }
 
 #[test]
@@ -240,11 +240,11 @@ fn client_can_leave_a_hanging_model() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [RequestOutcome::Open]);
+    until("the request has arrived", || outcomes(&model) == [RequestOutcome::Open]);
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
-    until("the server has seen it", || fates(&model) == [RequestOutcome::Broken]);
+    until("the server has seen it", || outcomes(&model) == [RequestOutcome::Broken]);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn replies_wait_for_gates_in_parallel() {
     }
     let waiting = |index| gates.path().join(format!("gate{index}.waiting")).exists();
     until("all of them wait", || (0..4).all(waiting));
-    assert_eq!(fates(&model), [RequestOutcome::Open; 4]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Open; 4]);
     for (index, stream) in streams.iter_mut().enumerate().rev() {
         std::fs::write(gates.path().join(format!("gate{index}")), "").unwrap();
         assert_eq!(
@@ -272,7 +272,7 @@ fn replies_wait_for_gates_in_parallel() {
             TWO[..3].iter().chain(&TWO[4..]).copied().collect::<Vec<_>>()
         );
     }
-    assert_eq!(fates(&model), [RequestOutcome::Answered(DEFAULT_USAGE); 4]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Answered(DEFAULT_USAGE); 4]);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn network_faults_come_before_the_script() {
     let (answered, broken) = (RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Broken);
     let failed = RequestOutcome::Status(529);
     let expected = [failed, failed, answered, broken, broken, broken, answered];
-    assert_eq!(fates(&model), expected);
+    assert_eq!(outcomes(&model), expected);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn requests_are_logged() {
     drop(model);
     let line: Value = serde_json::from_str(&std::fs::read_to_string(log).unwrap()).unwrap();
     assert_eq!(line["conversation"], json!([{ "role": "user", "text": "model: say hello" }]));
-    assert_eq!(line["fate"]["answered"]["input"], 1000);
+    assert_eq!(line["outcome"]["answered"]["input"], 1000);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn dropped_model_stops_serving() {
     let address = model.address();
     let mut waiting = connect(&model);
     post(&mut waiting, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [RequestOutcome::Open]);
+    until("the request has arrived", || outcomes(&model) == [RequestOutcome::Open]);
     drop(model);
     assert_eq!(reply(&mut waiting), None);
     assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);

@@ -42,6 +42,14 @@ struct InFlight {
     paid: bool,
 }
 
+/// The facts that a charge is checked against.
+#[derive(Debug, Clone, Copy)]
+struct Evidence<'a> {
+    report: Option<Report<'a>>,
+    /// The true cost of every ended attempt.
+    true_costs: &'a BTreeMap<Attempt, Micros>,
+}
+
 /// The auditor's state of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Auditor {
@@ -77,7 +85,7 @@ impl Auditor {
         run: &Run,
         record: &Record,
         uptime: Span,
-        truth: &BTreeMap<Attempt, Micros>,
+        true_costs: &BTreeMap<Attempt, Micros>,
     ) -> Result<(), Violation> {
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
@@ -85,9 +93,9 @@ impl Auditor {
         for step in &record.steps {
             self.waits.resumed(moment, &step.cause);
             let before = self.money.spent;
-            let report = Report::of(&step.cause);
+            let evidence = Evidence { report: Report::of(&step.cause), true_costs };
             for event in &step.events {
-                self.event(report, truth, event)?;
+                self.event(evidence, event)?;
                 self.waits.event(moment, &step.cause, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
@@ -184,12 +192,7 @@ impl Auditor {
         Ok(())
     }
 
-    fn event(
-        &mut self,
-        report: Option<Report<'_>>,
-        truth: &BTreeMap<Attempt, Micros>,
-        event: &Event,
-    ) -> Result<(), Violation> {
+    fn event(&mut self, evidence: Evidence<'_>, event: &Event) -> Result<(), Violation> {
         match event {
             Event::RunStarted(start) => self.settings = start.settings.clone(),
             Event::RunResumed { settings } => {
@@ -201,26 +204,27 @@ impl Auditor {
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {
                 must!(self.in_flight.is_empty(), "the run ended with turns in flight");
-                let free = truth.keys().find(|attempt| !self.charged.contains(*attempt));
+                let free =
+                    evidence.true_costs.keys().find(|attempt| !self.charged.contains(*attempt));
                 must!(free.is_none(), "the client of {free:?} was never charged");
             }
             Event::TurnStarted { turn, attempt, share, plan } => {
                 self.started(turn, *attempt, *share, plan)?;
             }
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
-                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
                 let tracked = self.tracked(&turn.agent)?;
                 tracked.session = session.clone();
                 tracked.may_move = true;
             }
             Event::TurnContinues { turn, attempt, charge, stalls, .. } => {
-                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
                 must!(*stalls <= 5, "{turn} was capped without output {stalls} times");
             }
             Event::TurnFailed { turn, attempt, charge, .. }
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
-                self.attempt_ended(turn, *attempt, report, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
             }
             Event::TurnRecalled { turn, attempt } => self.recalled(turn, *attempt)?,
             Event::SessionLost { turn, .. } => {
@@ -293,8 +297,7 @@ impl Auditor {
         &mut self,
         turn: &TurnId,
         attempt: u32,
-        report: Option<Report<'_>>,
-        truth: &BTreeMap<Attempt, Micros>,
+        evidence: Evidence<'_>,
         charge: Charge,
     ) -> Result<(), Violation> {
         self.recalled.remove(turn);
@@ -304,7 +307,8 @@ impl Auditor {
                 "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
             )));
         };
-        let truth = truth.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
+        let Evidence { report, true_costs } = evidence;
+        let truth = true_costs.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
         let settings = &self.settings;
         self.money.charge(&EndedAttempt {
             turn,
