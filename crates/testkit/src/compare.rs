@@ -111,8 +111,13 @@ impl Comparison {
         };
         let mut oracle = |attempt: Attempt<'_>| answer(&self.random_agents, attempt);
         let history = interpret(&self.workflow.reference(), &settings, &mut oracle)?;
+        // Both histories are compared as text, so that a difference prints as a line.
         let lines = |lines: Vec<reference::Line>| lines.iter().map(ToString::to_string).collect();
-        Ok(history.agents.into_iter().map(|(agent, told)| (agent, lines(told))).collect())
+        Ok(history
+            .agents
+            .into_iter()
+            .map(|(agent, agent_lines)| (agent, lines(agent_lines)))
+            .collect())
     }
 }
 

@@ -11,6 +11,7 @@ impl Dice {
     /// Creates dice for one position in a program: the same key gives the same choices, in any
     /// order of visits.
     pub fn keyed(seed: u64, key: &str) -> Self {
+        // FNV-1a, because the hashers of the standard library may change between releases.
         let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

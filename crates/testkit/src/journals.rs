@@ -97,13 +97,13 @@ impl NewGolden<'_> {
         let unfinished = directory().join(format!(".new-{}", self.name));
         let new = Golden { name: self.name.to_owned(), directory: unfinished };
         let made = self.make(&new);
-        let made = made.and_then(|()| with_text(fs::rename(&new.directory, &golden.directory)));
+        let made = made.and_then(|()| error_text(fs::rename(&new.directory, &golden.directory)));
         fs::remove_dir_all(&new.directory).ok();
         made
     }
 
     fn make(&self, golden: &Golden) -> Result<(), String> {
-        with_text(fs::create_dir_all(&golden.directory))?;
+        error_text(fs::create_dir_all(&golden.directory))?;
         let journal = Journal::create(Arc::new(Files), &golden.journal(), &self.header);
         let mut journal = journal.map_err(|error| error.to_string())?;
         let mut named = BTreeSet::new();
@@ -113,7 +113,7 @@ impl NewGolden<'_> {
             blobs_of(&json, &mut named);
         }
         if !named.is_empty() {
-            with_text(fs::create_dir(golden.directory.join("blobs")))?;
+            error_text(fs::create_dir(golden.directory.join("blobs")))?;
         }
         for hash in named {
             let stored = golden.blobs().put(&(self.blob)(&hash)?);
@@ -123,11 +123,11 @@ impl NewGolden<'_> {
         }
         let run = serde_json::to_string_pretty(&golden.applied()?);
         let run = run.map_err(|error| error.to_string())? + "\n";
-        with_text(fs::write(golden.directory.join("run.json"), run))
+        error_text(fs::write(golden.directory.join("run.json"), run))
     }
 }
 
-fn with_text<T>(done: io::Result<T>) -> Result<T, String> {
+fn error_text<T>(done: io::Result<T>) -> Result<T, String> {
     done.map_err(|error| error.to_string())
 }
 

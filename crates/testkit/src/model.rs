@@ -100,11 +100,11 @@ impl Model {
 
     /// Sets the state of the network for every request that arrives after this returns.
     pub fn set_network(&self, network: NetworkState) -> io::Result<()> {
-        let gone = || io::Error::other("the server has stopped");
+        let stopped = || io::Error::other("the server has stopped");
         let (done, set) = std::sync::mpsc::channel();
-        let changes = self.changes.as_ref().ok_or_else(gone)?;
-        changes.send((network, done)).map_err(|_| gone())?;
-        set.recv().map_err(|_| gone())?
+        let changes = self.changes.as_ref().ok_or_else(stopped)?;
+        changes.send((network, done)).map_err(|_| stopped())?;
+        set.recv().map_err(|_| stopped())?
     }
 
     /// Returns every request so far, in the order of arrival.
@@ -115,8 +115,8 @@ impl Model {
     /// Sums the usage of all replies that were delivered completely, by model.
     pub fn usage(&self) -> BTreeMap<String, Usage> {
         let mut usage = BTreeMap::<String, Usage>::new();
-        for seen in self.requests().iter().filter(|seen| seen.is_answered()) {
-            let (sum, more) = (usage.entry(seen.model.clone()).or_default(), seen.usage());
+        for request in self.requests().iter().filter(|request| request.is_answered()) {
+            let (sum, more) = (usage.entry(request.model.clone()).or_default(), request.usage());
             *sum = Usage {
                 input: sum.input + more.input,
                 output: sum.output + more.output,

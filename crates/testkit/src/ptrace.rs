@@ -56,6 +56,7 @@ pub fn follow(
 ) -> io::Result<FollowEnd> {
     let pid = Pid::from_raw(pid.cast_signed());
     wait(pid, WaitPidFlag::WSTOPPED)?;
+    // EXITKILL ends the program if the test dies; TRACESYSGOOD marks stops at system calls.
     ptrace::seize(pid, Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL)?;
     kill(pid, Signal::SIGCONT)?;
     let mut tracee = Tracee {
@@ -96,12 +97,12 @@ pub fn follow(
 
 /// Waits for a change of a child's state. An exit is left in place (`WNOWAIT`) for the caller to
 /// collect.
-fn wait(pid: Pid, news: WaitPidFlag) -> io::Result<WaitStatus> {
-    let seen = waitid(Id::Pid(pid), news | WaitPidFlag::WNOWAIT)?;
-    if !matches!(seen, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+fn wait(pid: Pid, changes: WaitPidFlag) -> io::Result<WaitStatus> {
+    let status = waitid(Id::Pid(pid), changes | WaitPidFlag::WNOWAIT)?;
+    if !matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
         waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG)?;
     }
-    Ok(seen)
+    Ok(status)
 }
 
 /// Whether the process is inside a call: stops at entry and exit alternate.
@@ -127,6 +128,7 @@ impl Tracee {
             return call.map(|call| Call { edge: Edge::After, ..call });
         }
         if !self.is_program {
+            // Until the shell executes the program, its own calls do not count.
             let running = fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
             self.is_program = running.as_ref() == Some(&self.program);
         }

@@ -139,14 +139,20 @@ fn run(case: &Case, spec: RunSpec) -> Result<RunResult, Violation> {
 
 fn begin(case: &Case, spec: RunSpec) -> Result<(Host, PlannedFaults), Violation> {
     let (call, fault) = spec.first.unwrap_or((0, MachineFault::Kill));
+    // Each run has its own disk seed, so that power failures lose different data; the seed of the
+    // world stays the same, because the histories are compared.
     let mix = (call * 31 + fault as usize * 7 + spec.second.unwrap_or(0)) as u64;
     let mut host = case.host(Seeds { world: 7, disk: mix })?;
     if let Some((call, fault)) = spec.first {
         host.faults.arm(call as u64, fault);
     }
     host.help_limits = case.help_limits;
-    let faults =
-        PlannedFaults { stop: case.stop, second: spec.second, begun: None, recovery: Vec::new() };
+    let faults = PlannedFaults {
+        stop: case.stop,
+        second: spec.second,
+        recovery_start: None,
+        recovery: Vec::new(),
+    };
     Ok((host, faults))
 }
 
@@ -155,7 +161,7 @@ struct PlannedFaults {
     stop: Option<usize>,
     second: Option<usize>,
     /// The number of the recovery's first call.
-    begun: Option<usize>,
+    recovery_start: Option<usize>,
     recovery: Vec<Point>,
 }
 
@@ -171,10 +177,10 @@ impl FaultInjector for PlannedFaults {
     }
 
     fn before_boot(&mut self, host: &mut Host) {
-        if host.downs != 1 || self.begun.is_some() {
+        if host.downs != 1 || self.recovery_start.is_some() {
             return;
         }
-        self.begun = Some(host.faults.calls());
+        self.recovery_start = Some(host.faults.calls());
         if let Some(second) = self.second {
             // Power failures and kills alternate: both are possible at every call.
             let fault = if second % 2 == 0 { MachineFault::PowerCut } else { MachineFault::Kill };
@@ -183,8 +189,8 @@ impl FaultInjector for PlannedFaults {
     }
 
     fn after_boot(&mut self, host: &mut Host) {
-        if let Some(begun) = self.begun.filter(|_| self.recovery.is_empty()) {
-            self.recovery = host.faults.points(begun);
+        if let Some(recovery_start) = self.recovery_start.filter(|_| self.recovery.is_empty()) {
+            self.recovery = host.faults.points(recovery_start);
         }
     }
 }

@@ -100,6 +100,7 @@ impl Sessions {
         fs::create_dir_all(&played)?;
         for time in 1.. {
             let path = played.join(format!("{:016x}.{time}", hasher.finish()));
+            // `create_new` is atomic, so that clients in parallel get different numbers.
             match OpenOptions::new().write(true).create_new(true).open(path) {
                 Ok(_) => return Ok(time),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -26,8 +26,8 @@ async fn run_until_exit(
     let mut hup = signal(SignalKind::hangup())?;
     let state = SharedTurnState::default();
     let (done, mut over) = oneshot::channel();
-    let played = state.clone();
-    std::thread::spawn(move || done.send(run(played)));
+    let shared = state.clone();
+    std::thread::spawn(move || done.send(run(shared)));
     loop {
         let caught = tokio::select! {
             code = &mut over => return Ok(code.unwrap_or(70)),

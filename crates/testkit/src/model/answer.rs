@@ -54,8 +54,8 @@ pub(super) fn answer(request: &Request, fault: RequestFault) -> (RecordedRequest
     };
     let reply = reply.unwrap_or_else(|why| fail(Failure::new(400).with_message(why)));
     let answer = deliver(api, &reply_id, parsed.form, apply_fault(fault, reply));
-    let seen = recorded(request, api, parsed, body.unwrap_or_default());
-    (seen, answer)
+    let recorded = recorded(request, api, parsed, body.unwrap_or_default());
+    (recorded, answer)
 }
 
 fn fail(failure: Failure) -> Reply {

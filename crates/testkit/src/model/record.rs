@@ -73,37 +73,37 @@ impl RecordedRequest {
 /// All requests, and an optional file that receives each one after its reply.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RequestLog {
-    seen: Arc<Mutex<Vec<RecordedRequest>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     log: Option<Arc<File>>,
 }
 
 impl RequestLog {
     pub(super) fn new(log: Option<File>) -> Self {
-        Self { seen: Arc::default(), log: log.map(Arc::new) }
+        Self { requests: Arc::default(), log: log.map(Arc::new) }
     }
 
     pub(super) fn all(&self) -> Vec<RecordedRequest> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Adds a request. The entry must be settled; if it is dropped first, the request counts as
     /// broken.
-    pub(super) fn enter(&self, mut seen: RecordedRequest) -> Entry {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn enter(&self, mut request: RecordedRequest) -> Entry {
+        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let index = all.len();
-        seen.index = index;
-        all.push(seen);
+        request.index = index;
+        all.push(request);
         Entry { record: self.clone(), index, outcome: RequestOutcome::Broken }
     }
 
     fn set(&self, index: usize, outcome: RequestOutcome) {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         all[index].outcome = outcome;
     }
 
     fn log(&self, index: usize) {
         if let Some(mut log) = self.log.as_deref() {
-            let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
             // A log that cannot be written must not change what a client sees.
             serde_json::to_string(&all[index]).map(|line| writeln!(log, "{line}")).ok();
         }

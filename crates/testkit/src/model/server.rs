@@ -125,9 +125,10 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut connection = Connection::new(stream);
     while let Some(request) = connection.request().await? {
         let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
-        let (seen, answer) = answer(&request, fault);
-        let entry = shared.record.enter(seen);
+        let (recorded, answer) = answer(&request, fault);
+        let entry = shared.record.enter(recorded);
         let Answer { pauses, delivery } = answer;
+        // Polled in this order: without a pause the reply is sent even if the client is leaving.
         tokio::select! {
             biased;
             () = pause(&pauses, shared) => {}

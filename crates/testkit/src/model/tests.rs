@@ -128,7 +128,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 fn outcomes(model: &Model) -> Vec<RequestOutcome> {
-    model.requests().iter().map(|seen| seen.outcome).collect()
+    model.requests().iter().map(|request| request.outcome).collect()
 }
 
 const TWO: [&str; 7] = [

@@ -42,23 +42,23 @@ impl ClientCost {
 
 /// Draws the true cost behind the reported cost.
 fn whole(dice: &mut Dice, share: Option<Micros>, reply: &Reply) -> Micros {
-    let most = most(share);
-    let (Reply::Says(_, told)
-    | Reply::SaysCapped(_, told)
-    | Reply::Denied(_, told)
-    | Reply::Fails(_, told)
-    | Reply::Answers(_, _, told)
-    | Reply::Capped(told)) = reply
+    let limit = max_cost(share);
+    let (Reply::Says(_, reported)
+    | Reply::SaysCapped(_, reported)
+    | Reply::Denied(_, reported)
+    | Reply::Fails(_, reported)
+    | Reply::Answers(_, _, reported)
+    | Reply::Capped(reported)) = reply
     else {
         return Micros::ZERO;
     };
-    let truth = match told {
+    let truth = match reported {
         Cost::Free => Micros::ZERO,
         Cost::Reported(amount) => *amount,
         // Raymond rounds estimates up.
         Cost::Estimated(amount) => amount.minus(Micros(dice.below(1 + amount.0 / 4))),
-        Cost::AtLeast(known) => known.plus(Micros(dice.below(1 + most))),
-        Cost::Unknown => Micros(dice.below(1 + most)),
+        Cost::AtLeast(known) => known.plus(Micros(dice.below(1 + limit))),
+        Cost::Unknown => Micros(dice.below(1 + limit)),
     };
     match (reply, share) {
         // A capped client has spent its share, even if it reports less.
@@ -66,7 +66,7 @@ fn whole(dice: &mut Dice, share: Option<Micros>, reply: &Reply) -> Micros {
             share.plus(Micros(dice.below(MAX_REQUEST_COST.0)))
         }
         // A client stops at most one request beyond its share, even if it reports more.
-        (_, Some(_)) => truth.min(Micros(most)),
+        (_, Some(_)) => truth.min(Micros(limit)),
         (_, None) => truth,
     }
 }
@@ -96,7 +96,7 @@ fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
     (known, answered.plus(in_flight))
 }
 
-fn most(share: Option<Micros>) -> u64 {
+fn max_cost(share: Option<Micros>) -> u64 {
     share
         .map_or(MAX_COST_WITHOUT_SHARE, |share| {
             share.plus(MAX_REQUEST_COST).min(MAX_COST_WITHOUT_SHARE)

@@ -37,7 +37,7 @@ pub struct Client {
 pub struct Clients {
     known: BTreeMap<Attempt, Client>,
     /// Running clients, by their end and the order of their start.
-    agenda: BTreeMap<(Timestamp, u64), Attempt>,
+    ends_by_time: BTreeMap<(Timestamp, u64), Attempt>,
     order: u64,
 }
 
@@ -75,27 +75,27 @@ impl Clients {
 
     /// Returns the running clients of all owners.
     pub fn running(&self) -> impl Iterator<Item = (&Attempt, &Client)> {
-        self.agenda.values().filter_map(|attempt| Some((attempt, self.known.get(attempt)?)))
+        self.ends_by_time.values().filter_map(|attempt| Some((attempt, self.known.get(attempt)?)))
     }
 
     /// Returns the client that ends first, and its end.
     pub fn next(&self) -> Option<(Timestamp, &Attempt)> {
-        self.agenda.first_key_value().map(|((at, _), attempt)| (*at, attempt))
+        self.ends_by_time.first_key_value().map(|((at, _), attempt)| (*at, attempt))
     }
 
     /// Removes and returns the client that ends first.
     pub fn pop(&mut self) -> Option<(Timestamp, Attempt)> {
-        self.agenda.pop_first().map(|((at, _), attempt)| (at, attempt))
+        self.ends_by_time.pop_first().map(|((at, _), attempt)| (at, attempt))
     }
 
     /// Returns when a client ends; `None` if it does not run.
     pub fn ends(&self, attempt: &Attempt) -> Option<Timestamp> {
-        let place = self.agenda.iter().find(|(_, running)| *running == attempt);
+        let place = self.ends_by_time.iter().find(|(_, running)| *running == attempt);
         place.map(|((at, _), _)| *at)
     }
 
     pub fn end(&mut self, attempt: &Attempt) {
-        self.agenda.retain(|_, running| running != attempt);
+        self.ends_by_time.retain(|_, running| running != attempt);
     }
 
     pub fn reschedule(&mut self, attempt: &Attempt, ends: Timestamp) {
@@ -105,14 +105,17 @@ impl Clients {
 
     /// Moves all ends with the wall clock, so that a clock jump does not change the remaining time.
     pub fn shift(&mut self, from: Timestamp, to: Timestamp) {
-        let agenda = std::mem::take(&mut self.agenda);
+        let ends_by_time = std::mem::take(&mut self.ends_by_time);
+        // Addition first, because `to` is before `from` when the clock is set back.
         let shifted = |at: Timestamp| Timestamp((at.0 + to.0).saturating_sub(from.0));
-        self.agenda =
-            agenda.into_iter().map(|((at, order), who)| ((shifted(at), order), who)).collect();
+        self.ends_by_time = ends_by_time
+            .into_iter()
+            .map(|((at, order), attempt)| ((shifted(at), order), attempt))
+            .collect();
     }
 
     fn schedule(&mut self, attempt: Attempt, ends: Timestamp) {
         self.order += 1;
-        self.agenda.insert((ends, self.order), attempt);
+        self.ends_by_time.insert((ends, self.order), attempt);
     }
 }

@@ -45,6 +45,7 @@ fn help(host: &mut Host) {
             let spent = host.world.borrow().last.spent;
             host.settings.budget = Some(spent.plus(Micros(1_000_000)));
         }
+        // A run that failed with too many agents would fail again in the same way.
         Phase::Ended(Ending::Failed) => host.settings.max_agents = 1_000,
         Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(30)),
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}

@@ -150,12 +150,12 @@ impl FaultPlan {
         self.lock().counts.clone()
     }
 
-    /// Runs `look` without counting its calls, and without faults.
-    pub fn without_faults<T>(&self, look: impl FnOnce() -> T) -> T {
+    /// Runs `action` without counting its calls, and without faults.
+    pub fn without_faults<T>(&self, action: impl FnOnce() -> T) -> T {
         let before = std::mem::replace(&mut self.lock().paused, true);
-        let seen = look();
+        let result = action();
         self.lock().paused = before;
-        seen
+        result
     }
 
     /// Returns the number of calls so far.
@@ -191,6 +191,7 @@ impl FaultPlan {
 impl State {
     /// Counts a call, and returns its fault.
     fn next(&mut self, point: Point) -> Option<MachineFault> {
+        // Checks by the simulator itself must not shift the numbers of the calls.
         if self.paused {
             return None;
         }

@@ -39,6 +39,7 @@ pub fn history(
         history: History::new(),
     };
     for event in records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events) {
+        // Applying the move changes the visit, but the line names the visit that it ends.
         let before = match event {
             Event::Moved { agent, .. } => {
                 builder.run.agents.get(agent).map_or(0, |agent| agent.visit.number)

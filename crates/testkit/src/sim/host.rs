@@ -108,15 +108,15 @@ impl Log for WatchedLog {
         let appended = self.journal.append(body);
         let world = &mut *self.world.borrow_mut();
         world.written = world.uptime;
-        let hit = world.faults.take_fired();
-        if hit.is_some() || appended.is_err() {
+        let fired = world.faults.take_fired();
+        if fired.is_some() || appended.is_err() {
             let record = serde_json::from_slice(body).ok();
-            let column = hit.and_then(|(fault, point)| Column::of(fault, point));
+            let column = fired.and_then(|(fault, point)| Column::of(fault, point));
             if let (Some(record), Some(column)) = (&record, column) {
                 world.coverage.note(record, column);
             }
             world.unwritten = record.filter(|_| appended.is_err());
-            world.hit = hit;
+            world.last_fault = fired;
         }
         if appended.is_ok() {
             world.acknowledged.push(body.into());
@@ -236,7 +236,7 @@ impl Host {
             return Err(violation);
         }
         match handled {
-            Ok(verdicts) if !self.world.borrow().down => {
+            Ok(verdicts) if !self.world.borrow().is_down => {
                 self.leave_when_ended();
                 Ok(verdicts)
             }
@@ -262,18 +262,19 @@ impl Host {
         self.lock = None;
         self.downs += 1;
         let world = &mut *self.world.borrow_mut();
-        let hit = self.faults.take_fired().or_else(|| world.hit.take());
-        note_coverage(world, hit, self.recovering);
-        world.trace.note(|| match hit {
+        let fired = self.faults.take_fired().or_else(|| world.last_fault.take());
+        note_coverage(world, fired, self.recovering);
+        world.trace.note(|| match fired {
             Some((fault, point)) => format!("{} at {point:?}", fault.name()),
             None => "the process is gone".to_owned(),
         });
-        world.down = false;
+        world.is_down = false;
         self.faults.restart();
         self.disk.set_capacity(None);
-        let cut = match hit.map(|(fault, _)| fault).or(cause) {
+        let cut = match fired.map(|(fault, _)| fault).or(cause) {
             Some(MachineFault::PowerCut) => true,
             Some(MachineFault::Kill) => false,
+            // After these faults the owner gives up; in half of the cases the power fails as well.
             Some(MachineFault::ShortWrite | MachineFault::Full | MachineFault::LostSync) | None => {
                 world.dice.percent(50)
             }
@@ -317,8 +318,8 @@ fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {
 }
 
 /// Counts the record that was lost, or nearly lost, when the machine went down.
-fn note_coverage(world: &mut SimWorld, hit: Option<(MachineFault, Point)>, recovering: bool) {
-    let Some((fault, point)) = hit else { return };
+fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, recovering: bool) {
+    let Some((fault, point)) = fired else { return };
     let SimWorld { coverage, records, unwritten, .. } = world;
     let last = records.last();
     if let (Point::Release, Some(record)) = (point, last)

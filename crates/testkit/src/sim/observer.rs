@@ -57,8 +57,8 @@ impl Observed<'_> {
                     met(adopted(outcome));
                 }
                 if let Outcome::Failed { failure: TurnFailure::Quota { until, .. }, .. } = outcome {
-                    let told = until.is_some();
-                    met(if told { Situation::LimitUntil } else { Situation::LimitProbed });
+                    let has_time = until.is_some();
+                    met(if has_time { Situation::LimitUntil } else { Situation::LimitProbed });
                 }
             }
             Input::Stop { mode, .. } => self.request(*mode, met),

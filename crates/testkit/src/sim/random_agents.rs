@@ -42,6 +42,7 @@ pub enum Behavior {
 
 impl ReplySource for RandomAgents {
     fn reply(&self, request: TurnRequest<'_>, now: Timestamp) -> Reply {
+        // Failures have their own stream of choices, so that they do not depend on the text.
         let mut dice = Dice::keyed(self.seed ^ 0xfa11, &key(request, request.attempt));
         if let Some(failure) = self.outages.failure_at(request.backend, now) {
             let cost = *dice.pick(&[Cost::Reported(Micros::ZERO), Cost::Unknown]);
@@ -142,6 +143,7 @@ impl RandomAgents {
 
     /// Returns the text of a turn.
     pub fn text(&self, request: TurnRequest<'_>) -> String {
+        // The attempt is not part of the key: a retry gives the same text.
         let mut dice = Dice::keyed(self.seed, &key(request, 0));
         // With `first_forks`, the first message of `main` creates many agents at once.
         if self.first_forks > 0
@@ -263,6 +265,7 @@ fn as_lower_bound(cost: Cost) -> Cost {
 
 /// Returns a text that does not fit into a record.
 fn large(tag: &str) -> String {
+    // 16 × 1,030 bytes are more than the 16 KiB that a record holds inline.
     format!("{}\n\n{tag}\n", "So much to say. ".repeat(1_030))
 }
 

@@ -84,10 +84,10 @@ impl RandomWorkflow {
                 edited.states.insert("START.md".into(), start);
             }
             _ => {
-                let gone = StateName::new(dice.pick(&names).as_str());
-                if gone.as_str() != "START.md" {
-                    edited.states.remove(&gone);
-                    edited.forget(&gone);
+                let removed = StateName::new(dice.pick(&names).as_str());
+                if removed.as_str() != "START.md" {
+                    edited.states.remove(&removed);
+                    edited.forget(&removed);
                 }
             }
         }
@@ -95,12 +95,12 @@ impl RandomWorkflow {
     }
 
     /// Resets every prompt that mentions a removed state.
-    fn forget(&mut self, gone: &StateName) {
+    fn forget(&mut self, removed: &StateName) {
         for state in self.states.values_mut() {
             let State::Prompt(prompt) = state else { continue };
             let names = prompt.policy.targets.values().flatten();
             let entries = prompt.policy.transitions.iter().flatten().map(|(_, entry)| entry);
-            let mentions = |name: &String| name == gone.as_str() || name == gone.stem();
+            let mentions = |name: &String| name == removed.as_str() || name == removed.stem();
             let mentioned = names
                 .chain(entries)
                 .flat_map(|allowed| [&allowed.target, &allowed.then])

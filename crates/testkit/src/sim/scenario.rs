@@ -96,6 +96,7 @@ impl Scenario {
     /// Runs one random action, and returns whether the run is over.
     fn step(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let Conditions { has_wait, is_stopping, has_adopted } = Conditions::of(host);
+        // Adopted clients are rare, so faults hit more often while one runs.
         let extra = if has_adopted { 10 } else { 0 };
         if self.dice.percent(self.theme.fault_percent() + extra) {
             self.inject_anywhere(host);
@@ -172,6 +173,7 @@ impl Scenario {
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),
             Phase::Ended(Ending::Failed) => {
                 self.resumes += 1;
+                // A run that failed with too many agents would fail again in the same way.
                 host.settings.max_agents = 1_000;
                 if self.resumes > MAX_RESUMES {
                     return Ok(true);

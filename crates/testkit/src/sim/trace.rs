@@ -30,8 +30,8 @@ impl Trace {
         let Some(Recording { narrator, lines }) = &mut self.0 else { return };
         for event in record.steps.iter().flat_map(|step| &step.events) {
             if let Some(line) = narrator.line(event) {
-                let whom = line.agent.as_ref().map_or("run", |agent| agent.as_str());
-                lines.push(format!("{:>6} {whom}: {}", record.seq, line.text));
+                let actor = line.agent.as_ref().map_or("run", |agent| agent.as_str());
+                lines.push(format!("{:>6} {actor}: {}", record.seq, line.text));
             }
         }
     }

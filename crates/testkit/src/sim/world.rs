@@ -71,14 +71,14 @@ pub struct SimWorld {
     pub coverage: Coverage,
     /// The first violation.
     pub violation: Option<Violation>,
-    pub down: bool,
+    pub is_down: bool,
     /// The last fault, and its point.
-    pub hit: Option<(MachineFault, Point)>,
+    pub last_fault: Option<(MachineFault, Point)>,
     pub trace: Trace,
     /// Texts that could not be stored at first, with the column of the fault.
     pub unstored: BTreeMap<TurnId, Column>,
     /// The state of each agent.
-    places: BTreeMap<AgentId, StateName>,
+    states: BTreeMap<AgentId, StateName>,
     /// The number of finished attempts of each turn.
     attempts: BTreeMap<TurnId, u32>,
     /// The number of finished attempts by agent and state.
@@ -115,11 +115,11 @@ impl SimWorld {
             unwritten: None,
             coverage: Coverage::default(),
             violation: None,
-            down: false,
-            hit: None,
+            is_down: false,
+            last_fault: None,
             trace: Trace::default(),
             unstored: BTreeMap::new(),
-            places: BTreeMap::new(),
+            states: BTreeMap::new(),
             attempts: BTreeMap::new(),
             finished: BTreeMap::new(),
             ran: Vec::new(),
@@ -130,6 +130,7 @@ impl SimWorld {
 
     /// Audits and counts an acknowledged record.
     pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
+        // A violation is returned at the end, so that the trace still contains its record.
         let audited = self.auditor.record(run, record, self.written, &self.truth);
         self.coverage.note(record, Column::Seen);
         self.trace.record(record);
@@ -171,13 +172,13 @@ impl SimWorld {
     fn follow(&mut self, event: &Event) {
         match event {
             Event::VisitEntered { agent, state, .. } => {
-                self.places.insert(agent.clone(), state.clone());
+                self.states.insert(agent.clone(), state.clone());
             }
             Event::TurnSettled { turn, .. }
             | Event::TurnContinues { turn, .. }
             | Event::TurnFailed { turn, .. } => {
                 *self.attempts.entry(turn.clone()).or_default() += 1;
-                if let Some(state) = self.places.get(&turn.agent) {
+                if let Some(state) = self.states.get(&turn.agent) {
                     let place = (turn.agent.clone(), state.clone());
                     *self.finished.entry(place).or_default() += 1;
                 }

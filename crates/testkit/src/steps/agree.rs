@@ -34,6 +34,7 @@ fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
 /// Returns the smallest document on which both still disagree, and the comparison.
 pub fn shrink(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     let disagree = |document: &Json| {
+        // A panic of the core counts as a disagreement.
         let wrong = catch_unwind(|| agree_on(document, seed));
         wrong.map_or(true, |agreed| agreed.is_err()) && definition(document, &Map::new()).is_ok()
     };

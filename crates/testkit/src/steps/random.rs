@@ -123,11 +123,11 @@ impl DocumentGenerator {
     fn exec(&mut self, id: &str) -> Json {
         let mut step = json!({ "id": id, "kind": "exec" });
         if self.dice.percent(50) {
-            step["shell"] = self.text(Place::Run).into();
+            step["shell"] = self.text(Usage::Run).into();
         } else {
             let args: Vec<String> =
-                (0..self.dice.below(3)).map(|_| self.text(Place::Data)).collect();
-            step["run"] = json!({ "kind": "cmd", "cmd": format!("c{}", self.text(Place::Run)) });
+                (0..self.dice.below(3)).map(|_| self.text(Usage::Data)).collect();
+            step["run"] = json!({ "kind": "cmd", "cmd": format!("c{}", self.text(Usage::Run)) });
             if !args.is_empty() || self.dice.percent(50) {
                 step["run"]["args"] = json!(args);
             }
@@ -136,7 +136,7 @@ impl DocumentGenerator {
             step["retries"] = (1 + self.dice.below(5)).into();
         }
         if self.dice.percent(30) {
-            step["env"] = json!({ "A": self.text(Place::Data), "C": self.text(Place::Data) });
+            step["env"] = json!({ "A": self.text(Usage::Data), "C": self.text(Usage::Data) });
         }
         let kind = *self.dice.pick(&[
             ResultKind::Json,
@@ -171,9 +171,9 @@ impl DocumentGenerator {
 
     fn files(&mut self) -> Json {
         let path = |text: String| json!({ "path": format!("d/{text}.json") });
-        let mut io = json!({ "out": { "out": path(self.text(Place::Data)) } });
+        let mut io = json!({ "out": { "out": path(self.text(Usage::Data)) } });
         if self.dice.percent(30) {
-            io["in"] = json!({ "b": path(self.text(Place::Data)), "a": path("x".to_owned()) });
+            io["in"] = json!({ "b": path(self.text(Usage::Data)), "a": path("x".to_owned()) });
         }
         if self.dice.percent(50) {
             io["mode"] = "file".into();
@@ -182,7 +182,7 @@ impl DocumentGenerator {
     }
 
     fn agent(&mut self, id: &str) -> Json {
-        let prompt = self.text(Place::Data);
+        let prompt = self.text(Usage::Data);
         let mut step = json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": random_replies::schema() });
         if self.dice.percent(70) {
             step["input"] = self.shape(2);
@@ -284,7 +284,7 @@ impl DocumentGenerator {
                 };
                 format!("$.results.{id}{end}")
             }
-            _ => format!("$.{}", self.path(Place::Data, 40)),
+            _ => format!("$.{}", self.path(Usage::Data, 40)),
         };
         let operator = *self.dice.pick(&["exists", "exists", "eq", "ne", "gt", "lt"]);
         let mut condition = json!({ "op": operator, "path": path });
@@ -310,25 +310,25 @@ impl DocumentGenerator {
     }
 
     /// Returns a text with expressions, or with text that looks like expressions.
-    fn text(&mut self, place: Place) -> String {
-        (0..=self.dice.below(3)).map(|_| self.piece(place)).collect()
+    fn text(&mut self, usage: Usage) -> String {
+        (0..=self.dice.below(3)).map(|_| self.piece(usage)).collect()
     }
 
-    fn piece(&mut self, place: Place) -> String {
+    fn piece(&mut self, usage: Usage) -> String {
         let looks = ["{{.Name}}", "{{!", "!}}", "{ {vars.n}}", "{{vars.n", "{{vars.n | up}}"];
         match self.dice.below(8) {
             0 => (*self.dice.pick(&looks)).to_owned(),
-            1 => format!("{{{{{{{}}}}}}}", self.path(place, 3)),
-            2..=4 => format!("{{{{{}}}}}", self.path(place, 3)),
-            5 => format!("{{{{  {} }}}}", self.path(place, 3)),
+            1 => format!("{{{{{{{}}}}}}}", self.path(usage, 3)),
+            2..=4 => format!("{{{{{}}}}}", self.path(usage, 3)),
+            5 => format!("{{{{  {} }}}}", self.path(usage, 3)),
             _ => (*self.dice.pick(&["a", " ", "ä", "$x"])).to_owned(),
         }
     }
 
     fn shape(&mut self, depth: u32) -> Json {
         match self.dice.below(if depth == 0 { 3 } else { 6 }) {
-            0 => json!(format!("{{{{ {} }}}}", self.path(Place::Data, 3))),
-            1 => json!(self.text(Place::Data)),
+            0 => json!(format!("{{{{ {} }}}}", self.path(Usage::Data, 3))),
+            1 => json!(self.text(Usage::Data)),
             2 => self.dice.pick(&[json!(1), Json::Null, json!("plain"), json!([])]).clone(),
             3 => (0..self.dice.below(3)).map(|_| self.shape(depth - 1)).collect(),
             _ => {
@@ -342,17 +342,17 @@ impl DocumentGenerator {
     }
 
     /// Returns a path without its `$.`; in `risk` of 100 cases it may lead nowhere.
-    fn path(&mut self, place: Place, risk: u64) -> String {
+    fn path(&mut self, usage: Usage, risk: u64) -> String {
         let risky = self.dice.percent(risk);
         let local = self.locals.last().cloned();
-        let local = local.filter(|local| place == Place::Data || !local.from_step);
+        let local = local.filter(|local| usage == Usage::Data || !local.from_step);
         match (self.dice.below(3), local) {
             (0, Some(local)) => {
                 let end =
                     if risky { *self.dice.pick(&[".id", ".list", ".list[0]", "[0]"]) } else { "" };
                 format!("locals.{}{end}", local.name)
             }
-            (1, _) if place == Place::Data && !self.known.is_empty() => self.result_path(risky),
+            (1, _) if usage == Usage::Data && !self.known.is_empty() => self.result_path(risky),
             _ if risky => (*self.dice.pick(&["vars.gone", "vars.list[7]", "vars.n.x"])).to_owned(),
             _ => {
                 let ends = [
@@ -419,7 +419,7 @@ impl DocumentGenerator {
 
 /// The position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Usage {
     /// In a command: no value from a step.
     Run,
     /// In data.

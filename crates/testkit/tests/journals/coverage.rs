@@ -12,12 +12,12 @@ use crate::source::{Field, Holds, Shape, shapes};
 
 /// The variants and fields that were found: `Event::moved`, `Event::moved.cwd`, and `no
 /// Event::moved.cwd`.
-struct Seen {
+struct Found {
     shapes: BTreeMap<String, Shape>,
     met: BTreeSet<String>,
 }
 
-impl Seen {
+impl Found {
     /// Follows a value of a type, as the source defines it.
     fn value(&mut self, of: &str, value: &Json) {
         if let Some(inner) = inside(of, &["Box", "Option"]) {
@@ -55,30 +55,27 @@ impl Seen {
             },
             _ => return,
         };
-        let place = format!("{of}::{name}");
-        self.met.insert(place.clone());
+        let path = format!("{of}::{name}");
+        self.met.insert(path.clone());
         let Some(Shape::Enum(variants)) = self.shapes.get(of) else { return };
         let holds = variants.iter().find(|variant| variant.name == name);
         match holds.map(|variant| variant.holds.clone()) {
             Some(Holds::One(inner)) => self.value(&inner.replace("Self", of), held),
-            Some(Holds::Fields(fields)) => self.fields(&place, &fields, held),
+            Some(Holds::Fields(fields)) => self.fields(&path, &fields, held),
             Some(Holds::Nothing) | None => {}
         }
     }
 
-    fn fields(&mut self, place: &str, fields: &[Field], value: &Json) {
+    fn fields(&mut self, path: &str, fields: &[Field], value: &Json) {
         for Field { name, of, may_be_absent } in fields {
             match value.get(name) {
                 Some(value) => {
                     if *may_be_absent {
-                        self.met.insert(format!("{place}.{name}"));
+                        self.met.insert(format!("{path}.{name}"));
                     }
-                    self.value(
-                        &of.replace("Self", place.split("::").next().unwrap_or(place)),
-                        value,
-                    );
+                    self.value(&of.replace("Self", path.split("::").next().unwrap_or(path)), value);
                 }
-                None => drop(self.met.insert(format!("no {place}.{name}"))),
+                None => drop(self.met.insert(format!("no {path}.{name}"))),
             }
         }
     }
@@ -97,11 +94,11 @@ fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<St
     while let Some(of) = waiting.pop() {
         let names = of.split(|letter: char| !letter.is_alphanumeric()).map(str::to_owned);
         for name in names.filter(|name| known.insert(name.clone())) {
-            let mut fields = |place: &str, fields: &[Field]| {
+            let mut fields = |path: &str, fields: &[Field]| {
                 for Field { name, of, may_be_absent } in fields {
                     waiting.push(of.clone());
                     if *may_be_absent {
-                        all.extend([format!("{place}.{name}"), format!("no {place}.{name}")]);
+                        all.extend([format!("{path}.{name}"), format!("no {path}.{name}")]);
                     }
                 }
             };
@@ -109,9 +106,9 @@ fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<St
                 Some(Shape::Struct(of)) => fields(&name, of),
                 Some(Shape::Enum(variants)) => {
                     for variant in variants {
-                        let place = format!("{name}::{}", variant.name);
+                        let path = format!("{name}::{}", variant.name);
                         if let Holds::Fields(of) = &variant.holds {
-                            fields(&place, of);
+                            fields(&path, of);
                         }
                     }
                     for variant in variants {
@@ -144,18 +141,18 @@ fn golden_journals_cover_every_variant_and_field() {
     assert!(
         all_there_is.contains("Event::moved.cwd") && all_there_is.contains("StepEvent::parked")
     );
-    let mut seen = Seen { shapes, met: BTreeSet::new() };
+    let mut found = Found { shapes, met: BTreeSet::new() };
     for golden in all().unwrap() {
         let read = Journal::read(&Files, &golden.journal()).unwrap();
         for line in read.lines.iter() {
             let record: Json = serde_json::from_slice(line.body).unwrap();
             for step in record["steps"].as_array().into_iter().flatten() {
-                seen.value("Input", &step["cause"]);
-                seen.value("Vec<Event>", &step["events"]);
+                found.value("Input", &step["cause"]);
+                found.value("Vec<Event>", &step["events"]);
             }
         }
     }
-    let missing: BTreeSet<String> = all_there_is.difference(&seen.met).cloned().collect();
+    let missing: BTreeSet<String> = all_there_is.difference(&found.met).cloned().collect();
     let listed = unwritten();
     let new: Vec<&String> = missing.difference(&listed).collect();
     assert!(new.is_empty(), "in no golden journal: {new:#?}");

@@ -125,6 +125,8 @@ fn variants(lines: &[&str]) -> Vec<Variant> {
         let (name, holds) = if let Some(name) = line.strip_suffix(" {") {
             let body: Vec<&str> = lines.by_ref().take_while(|l| **l != "    },").copied().collect();
             (name, Holds::Fields(fields(&body, "        ")))
+        } else if let Some((name, inside)) = on_one_line(line) {
+            (name, Holds::Fields(fields(&split_fields(inside), "")))
         } else if let Some((name, held)) = line.split_once('(') {
             (name, Holds::One(held.trim_end_matches(')').to_owned()))
         } else {
@@ -133,6 +135,21 @@ fn variants(lines: &[&str]) -> Vec<Variant> {
         variants.push(Variant { name: snake(name), holds });
     }
     variants
+}
+
+/// Splits `Name { field: Type }`, which rustfmt writes for short variants without comments.
+fn on_one_line(line: &str) -> Option<(&str, &str)> {
+    line.strip_suffix(" }")?.split_once(" { ")
+}
+
+fn split_fields(inside: &str) -> Vec<&str> {
+    // Commas inside `<…>` separate type parameters, not fields.
+    let mut depth = 0_i32;
+    let fields = inside.split(|letter| {
+        depth += i32::from(letter == '<') - i32::from(letter == '>');
+        letter == ',' && depth == 0
+    });
+    fields.map(str::trim).collect()
 }
 
 fn snake(name: &str) -> String {
@@ -151,18 +168,21 @@ fn source_types_are_parsed() {
     let text = "#[serde(rename_all = \"snake_case\")]\npub enum Sample {\n    /// One.\n    \
         OneThing,\n    /// Two.\n    Two(Box<Other>),\n    /// Three.\n    Three {\n        \
         /// A field.\n        #[serde(default, skip_serializing_if = \"Option::is_none\")]\n        \
-        first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n}\nrest";
+        first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n    \
+        Four { a: u32, b: Map<u32, Other> },\n}\nrest";
     let field = |name: &str, of: &str, may_be_absent| Field {
         name: name.to_owned(),
         of: of.to_owned(),
         may_be_absent,
     };
     let three = vec![field("first", "Option<u32>", true), field("second", "Vec<Other>", false)];
+    let four = vec![field("a", "u32", false), field("b", "Map<u32, Other>", false)];
     let variant = |name: &str, holds| Variant { name: name.to_owned(), holds };
     let expected = Shape::Enum(vec![
         variant("one_thing", Holds::Nothing),
         variant("two", Holds::One("Box<Other>".to_owned())),
         variant("three", Holds::Fields(three)),
+        variant("four", Holds::Fields(four)),
     ]);
     assert_eq!(item(text), Some(("Sample".to_owned(), expected)));
 }

@@ -35,9 +35,9 @@ simulate sweep NAME K FAULT [J]        the trace of one of those runs";
 const FULL_COVERAGE_RUNS: u64 = 10_000;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let clean = match Command::parse(&words) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let clean = match Command::parse(&arguments) {
         None => {
             print_line(USAGE);
             return ExitCode::from(2);
@@ -93,7 +93,7 @@ enum Command {
 }
 
 impl Command {
-    fn parse(words: &[&str]) -> Option<Self> {
+    fn parse(arguments: &[&str]) -> Option<Self> {
         let number = |word: &str| word.parse::<u64>().ok();
         let call = |word: &str| word.parse::<usize>().ok();
         let named = |name: &str| corpus().iter().find(|case| case.name == name);
@@ -102,7 +102,7 @@ impl Command {
             let first = Some((call(k)?, MachineFault::named(fault)?));
             Some(Self::RunSpec(case, RunSpec { case: case.name, first, second }))
         };
-        Some(match words {
+        Some(match arguments {
             ["runs", count] => Self::Runs { count: number(count)?, first: 1 },
             ["runs", count, first] => Self::Runs { count: number(count)?, first: number(first)? },
             ["compare", count] => Self::Compare { count: number(count)?, first: 1 },
@@ -130,7 +130,7 @@ impl Command {
 }
 
 fn runs(count: u64, first: u64) -> bool {
-    let (begun, failures) = (Instant::now(), Failures::default());
+    let (started, failures) = (Instant::now(), Failures::default());
     let found =
         run_on_all_cores(first..first + count, &failures, |found: &mut (Coverage, usize), seed| {
             if let Some(met) = failures.watch(&format!("seed {seed}"), || simulate(seed)) {
@@ -157,7 +157,7 @@ fn runs(count: u64, first: u64) -> bool {
     for (fault, times) in &coverage.faults {
         tally::count("simulation", &format!("fault: {}", fault.name()), *times);
     }
-    let (seconds, failed) = (begun.elapsed().as_secs_f64(), failures.count());
+    let (seconds, failed) = (started.elapsed().as_secs_f64(), failures.count());
     print_line(&format!(
         "{count} runs in {seconds:.1} s, {records} records, {lines} lines compared, {failed} violations"
     ));
@@ -183,7 +183,7 @@ fn comparisons(
     seeds: Range<u64>,
     compare: fn(u64) -> Result<usize, Violation>,
 ) -> bool {
-    let (begun, failures) = (Instant::now(), Failures::default());
+    let (started, failures) = (Instant::now(), Failures::default());
     let count = seeds.end - seeds.start;
     let found = run_on_all_cores(seeds, &failures, |lines: &mut usize, seed| {
         let compared = failures.watch(&format!("{command} {seed}"), || compare(seed));
@@ -191,7 +191,7 @@ fn comparisons(
     });
     let lines: usize = found.into_iter().sum();
     count_all(&[(what, count)], &[("lines compared with the reference", lines)]);
-    let (seconds, failed) = (begun.elapsed().as_secs_f64(), failures.count());
+    let (seconds, failed) = (started.elapsed().as_secs_f64(), failures.count());
     print_line(&format!(
         "{count} {what}, {lines} lines compared in {seconds:.1} s, {failed} violations"
     ));
@@ -199,9 +199,9 @@ fn comparisons(
 }
 
 fn sweeps(cases: &[&'static Case], stride: usize) -> bool {
-    let (begun, failures) = (Instant::now(), Failures::default());
-    let found = run_on_all_cores(0..cases.len() as u64, &failures, |total: &mut Counts, place| {
-        let case = cases[usize::try_from(place).unwrap_or(0)];
+    let (started, failures) = (Instant::now(), Failures::default());
+    let found = run_on_all_cores(0..cases.len() as u64, &failures, |total: &mut Counts, index| {
+        let case = cases[usize::try_from(index).unwrap_or(0)];
         match sweep::sweep(case, stride) {
             Ok(Counts { calls, crashes, recoveries }) => {
                 let name = case.name;
@@ -229,7 +229,7 @@ fn sweeps(cases: &[&'static Case], stride: usize) -> bool {
     for (what, number) in numbers {
         tally::count("sweep", what, number as u64);
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     print_line(&format!(
         "{} workflows, {calls} calls, {crashes} crashes, {recoveries} in recovery, {seconds:.1} s",
         cases.len()

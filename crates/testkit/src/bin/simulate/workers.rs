@@ -31,6 +31,7 @@ impl Failures {
         command: &str,
         run: impl FnOnce() -> Result<T, Violation> + UnwindSafe,
     ) -> Option<T> {
+        // A panic must not hide the seed that caused it.
         match catch_unwind(run) {
             Ok(Ok(done)) => return Some(done),
             Ok(Err(violation)) => self.report(command, &violation.to_string()),

@@ -29,8 +29,8 @@ impl TrackedAgent {
     pub(super) fn compare(&self, agent: &Agent) -> Result<(), Violation> {
         let id = &agent.id;
         // No event contains the holder of a conversation; a wrong holder shows when a turn uses it.
-        let report = |frame: &Frame| Frame { holder: None, ..frame.clone() };
-        let stack: Vec<Frame> = agent.stack.iter().map(report).collect();
+        let without_holder = |frame: &Frame| Frame { holder: None, ..frame.clone() };
+        let stack: Vec<Frame> = agent.stack.iter().map(without_holder).collect();
         must!(stack == self.stack, "the stack of {id} differs: {:?}", agent.stack);
         must!(agent.session == self.session, "the session of {id} differs");
         must!(agent.cwd == self.cwd, "{id} works in {} instead of {}", agent.cwd, self.cwd);

@@ -114,8 +114,8 @@ impl Money {
         cap: Option<Micros>,
         shares: impl Iterator<Item = Option<Micros>>,
     ) {
-        let most = |share: Option<Micros>| share.unwrap_or(MAX_COST_WITHOUT_SHARE);
-        let taken = shares.map(most).fold(self.spent, Micros::plus);
+        let limit = |share: Option<Micros>| share.unwrap_or(MAX_COST_WITHOUT_SHARE);
+        let taken = shares.map(limit).fold(self.spent, Micros::plus);
         self.ceiling = cap.map(|cap| cap.max(taken));
     }
 
@@ -135,11 +135,11 @@ impl Money {
         before: Micros,
         cap: Option<Micros>,
     ) -> Result<(), Violation> {
-        let mut said = step.events.iter().filter_map(|event| match event {
+        let mut reported = step.events.iter().filter_map(|event| match event {
             Event::Warned { warning: Warning::Spent { percent }, .. } => Some(*percent),
             _ => None,
         });
-        let found = (said.next(), said.next());
+        let found = (reported.next(), reported.next());
         let Some(cap) = cap.filter(|cap| *cap > Micros::ZERO) else {
             must!(found.0.is_none(), "a threshold is passed without a cap");
             return Ok(());

@@ -73,6 +73,7 @@ impl Waits {
         event: &Event,
     ) -> Result<(), Violation> {
         let Moment { at, uptime } = moment;
+        // Lateness counts only if the owner's own timer (`Due`) ends the wait.
         let in_time = |latest: Option<Span>| {
             let latest = latest.filter(|_| matches!(cause, Input::Due));
             latest.is_none_or(|latest| uptime <= latest)

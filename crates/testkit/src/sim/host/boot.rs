@@ -47,9 +47,9 @@ impl Host {
     /// Releases the lock, which may fail, too.
     pub(super) fn unlock(&mut self) {
         self.lock = None;
-        let hit = self.faults.take_fired();
-        if hit.is_some() {
-            self.world.borrow_mut().hit = hit;
+        let fired = self.faults.take_fired();
+        if fired.is_some() {
+            self.world.borrow_mut().last_fault = fired;
             self.go_down();
         }
     }
@@ -58,7 +58,7 @@ impl Host {
     pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
-            && matches!(&**error, lock::Error::Disk(gone) if gone.kind() == DiskErrorKind::Missing)
+            && matches!(&**error, lock::Error::Disk(error) if error.kind() == DiskErrorKind::Missing)
             && self.paths.ensure(&self.disk).is_ok()
         {
             taken = claim(&self.disk, &self.paths);
@@ -183,7 +183,7 @@ impl Host {
     }
 
     /// Returns whether an edit gives a state in use to another backend.
-    fn moves(&self, edited: &Definition) -> bool {
+    fn changes_backend(&self, edited: &Definition) -> bool {
         let run = &self.world.borrow().last;
         let earlier = self.definition(run);
         let backend = |definition: &Definition, state: &StateName| {
@@ -209,17 +209,17 @@ impl Host {
             });
             states.filter(|state| !definition.states.contains_key(*state)).count()
         };
-        let gone = needs(&self.world.borrow().last);
-        let moved = self.moves(&definition);
+        let removed = needs(&self.world.borrow().last);
+        let is_moved = self.changes_backend(&definition);
         let edited = definition.clone();
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
-        match (verdicts.as_slice(), gone) {
+        match (verdicts.as_slice(), removed) {
             ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
             // An agent may still accept the new backend; the auditor checks that when its turn
             // starts.
-            ([Err(Refusal::OtherBackend { .. })], 0) if moved => Ok(()),
-            (other, gone) => {
-                Err(Violation(format!("an edit that removes {gone} states in use: {other:?}")))
+            ([Err(Refusal::OtherBackend { .. })], 0) if is_moved => Ok(()),
+            (other, removed) => {
+                Err(Violation(format!("an edit that removes {removed} states in use: {other:?}")))
             }
         }
     }

@@ -108,6 +108,7 @@ impl ClientSearch {
         let late = |ends: Timestamp| ends <= world.now;
         let over = ends.is_none_or(late) && client.reply != Reply::Hangs;
         let lost = if self.power_was_cut { 50 } else { 5 };
+        // Drawn before the branches, so that every path uses the same number of throws.
         let luck = !world.dice.percent(lost);
         if client.source == Source::Script || self.leftovers == Leftovers::Nothing {
             ClientState::Interrupted

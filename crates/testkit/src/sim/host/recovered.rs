@@ -45,6 +45,7 @@ impl Host {
                     world.started.insert((turn.clone(), *attempt));
                 }
             }
+            // Most records name no blob; this test avoids converting them to JSON values.
             if str::from_utf8(line.body).is_ok_and(|text| text.contains("\"blob\":")) {
                 note_blobs(&record, &mut world.blobs)?;
             }

@@ -66,12 +66,12 @@ impl Host {
 
     /// Takes the machine down if a fault has just happened, and returns whether it did.
     fn went_down(&mut self) -> bool {
-        let hit = self.faults.take_fired();
-        if hit.is_some() {
-            self.world.borrow_mut().hit = hit;
+        let fired = self.faults.take_fired();
+        if fired.is_some() {
+            self.world.borrow_mut().last_fault = fired;
             self.go_down();
         }
-        hit.is_some()
+        fired.is_some()
     }
 
     /// Discards requests to an earlier owner; some removals fail.

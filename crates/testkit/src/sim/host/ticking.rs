@@ -91,8 +91,8 @@ impl Host {
     pub(super) fn lose_text(&mut self, attempt: &Attempt) {
         {
             let world = &mut *self.world.borrow_mut();
-            world.hit = self.faults.take_fired();
-            if let Some(column) = world.hit.and_then(|(_, point)| Column::for_blob(point)) {
+            world.last_fault = self.faults.take_fired();
+            if let Some(column) = world.last_fault.and_then(|(_, point)| Column::for_blob(point)) {
                 world.unstored.insert(attempt.0.clone(), column);
             }
         }

@@ -45,6 +45,7 @@ impl Theme {
                 *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
             }
         };
+        // Races for money and limits need several agents at the same time.
         let is_crowded = self == Self::LastCents || self == Self::Limits;
         Settings {
             budget: cap(dice),

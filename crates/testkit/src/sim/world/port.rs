@@ -34,11 +34,11 @@ impl World for WorldPort {
 
     fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
         let world = &mut *self.0.borrow_mut();
-        if world.down {
+        if world.is_down {
             return;
         }
         if world.faults.release() {
-            world.down = true;
+            world.is_down = true;
             // In half of the cases the effect still happened, but its owner died before it knew.
             if world.dice.percent(50) {
                 return;
@@ -105,6 +105,7 @@ impl SimWorld {
     /// Checks that a client uses only conversations of its own backend.
     fn check_conversation(&mut self, prompt: &PromptEffect) -> Result<(), Violation> {
         let mut plan = &prompt.plan;
+        // `Continue` repeats an earlier plan, which names the old and the new conversation.
         while let SessionPlan::Continue { or_else, .. } = plan {
             plan = or_else;
         }
