@@ -153,10 +153,11 @@ impl RandomAgents {
         {
             return self.forks(&mut dice, self.first_forks);
         }
+        // Later visits and deeper agents (with longer names) end sooner, so that runs are finite.
         let end_chance =
             u64::from(request.count) * 14 + request.agent.len().saturating_sub(4) as u64 * 2;
-        let mistakes = dice.percent(self.mistakes);
-        let tag = if mistakes {
+        let is_wrong = dice.percent(self.mistakes);
+        let tag = if is_wrong {
             self.wrong_text(&mut dice)
         } else if dice.percent(end_chance) {
             result(&mut dice)
@@ -168,7 +169,7 @@ impl RandomAgents {
         match dice.below(28) {
             0 => large(&tag),
             1 if request.count > 1 => large(&tag),
-            1..=2 if mistakes => large(&tag),
+            1..=2 if is_wrong => large(&tag),
             1..=6 if fork => large(&tag),
             4..=6 => format!("All done, I think.\n\n{tag}\n"),
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),

@@ -1,6 +1,6 @@
 //! One random run, from its first record to its last, with random faults.
 //!
-//! [`theme`] chooses what the run is mostly about, [`fault_targets`] where faults hit.
+//! `theme` chooses what the run is mostly about, `fault_targets` where faults hit.
 
 mod fault_targets;
 mod theme;
