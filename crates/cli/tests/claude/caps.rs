@@ -32,7 +32,7 @@ fn killed(stage: &Stage, flags: &str) -> u32 {
 
 // proves: A1
 #[test]
-fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
+fn lower_cap_replaces_the_share_of_adopted_client() {
     for flags in ["--budget 10", "--budget none"] {
         let stage = stage();
         let client = killed(&stage, flags);

@@ -55,7 +55,7 @@ fn kill_clients(stage: &Stage) {
 
 // proves: A36
 #[test]
-fn a_living_client_whose_files_were_removed_is_not_free() {
+fn client_without_transcripts_is_charged_as_unpriced() {
     for ending in ["resume r", "stop r", "cancel r"] {
         let stage = Stage::prompts(&[(
             "START",
@@ -164,7 +164,7 @@ fn transcripts_of_discarded_records_are_charged() {
 
 // proves: P3
 #[test]
-fn clients_that_died_too_are_continued_in_their_own_sessions() {
+fn dead_clients_are_continued_in_their_own_sessions() {
     let stage = stage();
     killed(&stage);
     kill_clients(&stage);
@@ -299,7 +299,7 @@ fn one_finished_one_running_and_one_dead() {
 }
 
 #[test]
-fn a_client_that_never_kept_its_session_starts_clean() {
+fn unsaved_session_is_replaced_by_a_new_one() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: forget
@@ -326,7 +326,7 @@ fn a_client_that_never_kept_its_session_starts_clean() {
 }
 
 #[test]
-fn an_adopted_client_that_fails_is_retried_like_any_other() {
+fn failed_adopted_client_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: wait gate

@@ -63,8 +63,8 @@ fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
 
 // proves: A3
 #[test]
-fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
-    let name = "disks::a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free";
+fn full_disk_ends_the_run_and_charges_turn() {
+    let name = "disks::full_disk_ends_the_run_and_charges_turn";
     in_private(name, || {
         // More than half of what is reserved, and less than all of it.
         let stage = stage("flood 3000000\nfake[1]: hang stall");
@@ -93,9 +93,8 @@ fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
 }
 
 #[test]
-fn a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated() {
-    let name =
-        "disks::a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated";
+fn client_dead_of_full_disk_is_charged_once() {
+    let name = "disks::client_dead_of_full_disk_is_charged_once";
     in_private(name, || {
         let stage = stage("flood 8000000");
         on_small_disk(&stage);
@@ -136,8 +135,8 @@ fn no_client_starts_on_a_full_disk() {
 
 // proves: A41
 #[test]
-fn stop_and_cancel_reach_an_owner_on_a_full_disk() {
-    in_private("disks::stop_and_cancel_reach_an_owner_on_a_full_disk", || {
+fn stop_and_cancel_work_on_a_full_disk() {
+    in_private("disks::stop_and_cancel_work_on_a_full_disk", || {
         let cases = [("stop", "stopped"), ("cancel", "cancelled")];
         for ((verb, status), has_ballast) in
             cases.iter().flat_map(|case| [(case, true), (case, false)])
@@ -178,7 +177,7 @@ fn unreadable() -> Stage {
 
 // proves: A5
 #[test]
-fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
+fn outcome_in_unreadable_transcript_is_not_paid_twice() {
     let stage = unreadable();
     let records = stage.project.records("r");
     for words in ["resume r", "resume r --plan", "stop r"] {
@@ -202,7 +201,7 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
 
 // proves: A48
 #[test]
-fn stop_ends_no_client_whose_transcript_cannot_be_read() {
+fn stop_keeps_client_with_unreadable_transcript_running() {
     let stage = stage("say almost");
     let running = stage.start_run("--budget 2");
     stage.reaches("gate");
@@ -223,7 +222,7 @@ fn stop_ends_no_client_whose_transcript_cannot_be_read() {
 }
 
 #[test]
-fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
+fn run_with_unreadable_transcript_can_be_cancelled() {
     let stage = unreadable();
     stage.raymond("cancel r").mentions(0, &["r: cancelled"]);
     let last: &(String, u64, String) = &stage.charges()[1];
@@ -246,7 +245,7 @@ exit 1
 
 // proves: A3
 #[test]
-fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
+fn failed_write_of_any_line_is_charged() {
     let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";
     // The first line says who answers, two say something, and the last is the result.
     for written in 0..4 {
@@ -266,8 +265,8 @@ fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
 }
 
 #[test]
-fn an_unknown_cost_is_the_whole_share_of_a_strict_budget() {
-    in_private("disks::an_unknown_cost_is_the_whole_share_of_a_strict_budget", || {
+fn strict_budget_charges_full_share_for_unknown_cost() {
+    in_private("disks::strict_budget_charges_full_share_for_unknown_cost", || {
         let stage = stage("flood 8000000");
         on_small_disk(&stage);
         let running = stage.start_run("--budget 2 --strict-budget");

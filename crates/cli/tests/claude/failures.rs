@@ -9,7 +9,7 @@ const RETRIED: &str = "Your last turn on the task below failed for a technical r
                        is already done, then go on.";
 
 #[test]
-fn a_transient_failure_is_retried_in_its_session_with_a_notice() {
+fn transient_failure_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: error 529
@@ -22,7 +22,7 @@ fn a_transient_failure_is_retried_in_its_session_with_a_notice() {
 }
 
 #[test]
-fn a_retry_of_a_session_that_was_never_kept_begins_it_under_another_id() {
+fn retry_of_unsaved_session_gets_another_id() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -76,7 +76,7 @@ fn failed_agent_resumes_in_its_session() {
 }
 
 #[test]
-fn the_failure_of_one_agent_is_not_that_of_another() {
+fn failed_agent_does_not_fail_the_other_one() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>BAD</fork>"),
         ("BAD", "fake: error 400"),
@@ -89,7 +89,7 @@ fn the_failure_of_one_agent_is_not_that_of_another() {
 }
 
 #[test]
-fn an_agent_that_breaks_the_protocol_is_reminded_three_times_and_pays_for_it() {
+fn protocol_error_gets_three_paid_reminders() {
     let stage = Stage::prompts(&[(
         "START",
         "fake: cost 0.25
@@ -117,7 +117,7 @@ fn waits(stage: &Stage) {
 }
 
 #[test]
-fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
+fn usage_limit_holds_paid_turns_across_restarts() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='LIMITED'>WORKER</fork>"),
         ("LIMITED", "fake[1]: quota 3600\nfake[2]: say <result>done</result>"),
@@ -191,14 +191,14 @@ fn a_missing_login_waits_for_a_person() {
 }
 
 #[test]
-fn a_missing_login_is_seen_at_the_first_sign_and_not_after_the_retries_of_the_client() {
+fn missing_login_is_reported_before_client_retries() {
     let (stage, _) =
         needs_login("fake[1]: retry 401\nfake[1]: hang stall\nfake[2]: say <result>done</result>");
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
 }
 
 #[test]
-fn a_client_that_tries_again_for_another_reason_is_left_alone() {
+fn client_retry_of_overload_is_left_alone() {
     let stage = Stage::prompts(&[("START", "fake: retry 529\nfake: say <result>done</result>")]);
     stage.run("").prints("done\n").mentions(0, &[]);
     assert_eq!(stage.failures(), [""; 0]);
@@ -250,7 +250,7 @@ fn a_lost_session_fails_its_agent() {
 }
 
 #[test]
-fn a_lost_session_is_replaced_by_a_fresh_one_on_request_and_never_silently() {
+fn lost_session_is_replaced_only_on_request() {
     let stage = forgetful();
     stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["fresh"]);
     assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new B | again END"]);

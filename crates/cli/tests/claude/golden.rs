@@ -59,7 +59,7 @@ fn every_tag() {
 }
 
 #[test]
-fn an_owner_that_is_killed_and_a_client_that_is_adopted() {
+fn killed_owner_and_adopted_client() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>SLOW</goto>"),
         ("SLOW", "fake: wait gate\nfake: say <result>done</result>"),
@@ -102,7 +102,7 @@ fn a_cap_that_is_reached_and_raised() {
 }
 
 #[test]
-fn a_failure_an_edit_and_a_run_that_was_cut_back() {
+fn failure_then_edit_then_rewind() {
     let stage =
         Stage::prompts(&[("START", "fake: say <goto>NEXT</goto>"), ("NEXT", "fake: say no tag")]);
     assert_eq!(stage.run("--reminders 0").code(), 1);

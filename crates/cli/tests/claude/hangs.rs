@@ -22,7 +22,7 @@ fn times_out(lines: &str, flags: &str, clock: &str) {
 
 // proves: P11
 #[test]
-fn a_client_that_never_says_a_word_is_ended() {
+fn silent_client_is_ended() {
     times_out("fake: hang silent", "--timeout 1s", "wall");
 }
 
@@ -38,7 +38,7 @@ fn a_client_that_takes_too_long_is_ended() {
 }
 
 #[test]
-fn the_clocks_of_a_state_win_over_those_of_the_run() {
+fn timeouts_of_state_override_those_of_run() {
     times_out("timeout: 1s\n---\nfake: hang stall", "--timeout 1h", "wall");
     let talks = "idle_timeout: 1s\n---\nfake: say thinking\nfake: hang stall";
     times_out(talks, "--idle-timeout 1h", "idle");
@@ -59,7 +59,7 @@ fn a_client_that_ignores_every_signal_is_killed() {
 }
 
 #[test]
-fn a_turn_that_timed_out_is_retried_in_its_session() {
+fn timed_out_turn_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: hang stall
@@ -86,12 +86,12 @@ fn ends_well(lines: &str, within: Duration) {
 
 // proves: P11
 #[test]
-fn a_client_that_hangs_after_its_result_has_answered() {
+fn client_hanging_after_its_result_has_answered() {
     ends_well("fake: hang after-result", Duration::from_secs(40));
 }
 
 #[test]
-fn a_child_that_holds_stdout_turns_no_success_into_a_hang() {
+fn child_keeping_stdout_open_does_not_block_success() {
     ends_well("fake: grandchild", Duration::from_secs(40));
 }
 
@@ -135,7 +135,7 @@ fn every_end_of_a_run_ends_its_processes() {
 }
 
 #[test]
-fn a_second_signal_ends_a_stubborn_client_at_once() {
+fn second_signal_ends_a_stubborn_client_at_once() {
     let lines = "fake: ignore INT\nfake: ignore TERM\nfake: grandchild\nfake: wait gate";
     let stage = Stage::prompts(&[("START", lines)]);
     let running = stage.start_run("");

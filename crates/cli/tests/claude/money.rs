@@ -15,7 +15,7 @@ fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
 }
 
 #[test]
-fn a_turn_costs_what_its_invocation_cost_and_not_what_its_session_has() {
+fn turn_is_charged_its_invocation_not_its_session() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.25\nfake: say <goto>NEXT</goto>"),
         ("NEXT", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
@@ -71,7 +71,7 @@ fn failed_turns_are_paid_too() {
 }
 
 #[test]
-fn a_capped_turn_that_had_finished_is_an_answer() {
+fn finished_turn_at_its_cap_is_an_answer() {
     let stage = Stage::prompts(&[
         ("START", "budget: 0.25\n---\nfake: say <goto>\nfake: more END</goto>\nfake: cap"),
         ("END", "fake: say <result>done</result>"),
@@ -86,7 +86,7 @@ fn a_capped_turn_that_had_finished_is_an_answer() {
 
 // proves: A9
 #[test]
-fn a_client_that_claims_its_cap_has_spent_it() {
+fn claimed_cap_is_charged_in_full() {
     for says in ["fake: say <goto>START</goto>", "fake: tool Bash make"] {
         for strict in ["", " --strict-budget"] {
             let stage = Stage::prompts(&[("START", &format!("{says}\nfake: claim-cap"))]);
@@ -135,7 +135,7 @@ fn capped_turn_continues_with_a_new_share() {
 }
 
 #[test]
-fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
+fn higher_budget_continues_the_call_it_interrupted() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
         ("SUB", "fake: say <result>found</result>\nfake: cost 0.5"),
@@ -159,13 +159,13 @@ fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
 }
 
 #[test]
-fn a_result_that_ends_an_agent_is_honoured_when_nothing_is_left() {
+fn final_result_counts_with_no_budget_left() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>\nfake: cap")]);
     stage.run("--budget 0.5").prints("done\n").mentions(0, &["spent $0.50 of $0.50"]);
 }
 
 #[test]
-fn half_and_four_fifths_and_nearly_all_of_the_cap_are_worth_a_word() {
+fn spending_warns_at_50_80_and_95_percent() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.4\nfake: say <goto>A</goto>"),
         ("A", "fake: cost 0.1\nfake: say <goto>B</goto>"),
@@ -180,7 +180,7 @@ fn half_and_four_fifths_and_nearly_all_of_the_cap_are_worth_a_word() {
 }
 
 #[test]
-fn a_turn_that_was_killed_is_estimated_from_what_it_streamed() {
+fn killed_turn_is_estimated_from_its_stream() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -207,7 +207,7 @@ fn silent_turn_is_charged_like_the_most_expensive() {
 
 // proves: P5, S36
 #[test]
-fn a_turn_of_which_nothing_is_known_is_unpriced_and_shown_so() {
+fn turn_of_unknown_cost_is_unpriced() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: kill
@@ -280,7 +280,7 @@ fn a_run_keeps_the_prices_of_its_start() {
 
 // proves: A25
 #[test]
-fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
+fn client_of_earlier_boot_is_unpriced() {
     for (boot, basis) in [(None, "estimated"), (Some("earlier"), "unpriced")] {
         let stage = Stage::prompts(&[(
             "START",
@@ -308,7 +308,7 @@ fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
 }
 
 #[test]
-fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
+fn strict_budget_charges_full_share_of_silent_turn() {
     let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
     stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);
     assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "estimated")]);
@@ -354,7 +354,7 @@ fn fractional_tokens_are_unknown() {
 }
 
 #[test]
-fn a_turn_that_was_stopped_reports_what_it_had_spent() {
+fn stopped_turn_reports_its_cost() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: cost 0.5

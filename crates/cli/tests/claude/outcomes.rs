@@ -30,7 +30,7 @@ fn success_ignores_exit_code_and_stderr() {
 }
 
 #[test]
-fn an_api_error_has_the_kind_of_its_status() {
+fn api_error_status_decides_the_failure_kind() {
     check("fake: error 400", 1, &["task"]);
     check("fake: error 404", 1, &["task"]);
     check("fake: error 413", 1, &["task"]);
@@ -60,7 +60,7 @@ fn tag_in_an_error_is_ignored() {
 }
 
 #[test]
-fn limits_of_the_client_and_failures_of_its_own_are_worth_another_try() {
+fn client_limits_and_failures_are_transient() {
     check("fake: max-turns", 1, &["transient"]);
     check("fake: fail something went wrong", 1, &["transient"]);
 }
@@ -95,14 +95,14 @@ fn foreign_signal_is_retried() {
 }
 
 #[test]
-fn a_message_without_text_is_one_without_a_tag() {
+fn message_without_text_has_no_tag() {
     let stage = check("fake: cost 0.01", 1, &[]);
     let failed = &stage.project.events("r", "agent_failed")[0];
     assert_eq!(failed["failure"]["protocol"]["fault"], json!("no_tag"));
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_kept_and_warn_once() {
+fn unreadable_lines_are_kept_and_warn_once() {
     let stage = check(
         "fake: not-json
         fake: not-json
@@ -158,7 +158,7 @@ fn a_long_line_is_survived() {
 
 // proves: S25
 #[test]
-fn an_answer_that_is_too_large_fails_its_agent() {
+fn too_large_answer_fails_its_agent() {
     check("fake: say <result>\nfake: pad 70000000\nfake: more </result>", 1, &["output_too_large"]);
 }
 

@@ -26,7 +26,7 @@ fn edits_are_accepted_unless_something_else_is_said() {
 }
 
 #[test]
-fn the_lists_of_configuration_flags_and_state_add_up() {
+fn allow_and_deny_lists_of_all_sources_merge() {
     let front = "allow: ['Bash(cargo test:*)', Edit]\ndeny: ['Bash(rm:*)']\n---\n";
     let stage = Stage::prompts(&[("START", &format!("{front}{END}"))]);
     stage.project.write("raymond.toml", "allow = ['Read', 'Edit']\ndeny = ['WebFetch']\n");
@@ -41,7 +41,7 @@ fn the_lists_of_configuration_flags_and_state_add_up() {
 }
 
 #[test]
-fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
+fn client_gets_directories_servers_and_system_prompt() {
     let front = "add_dirs: [../shared, /tmp]\nmcp_config: mcp.json\n\
                  append_system_prompt: Be brief.\n---\n";
     let stage = Stage::prompts(&[
@@ -61,7 +61,7 @@ fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
 }
 
 #[test]
-fn denied_tools_are_warnings_and_the_summary_says_how_to_allow_them() {
+fn denied_tools_are_warned_about_with_remedy() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

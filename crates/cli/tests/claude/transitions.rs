@@ -82,7 +82,7 @@ fn callee_in_the_callers_session_is_rejected() {
 }
 
 #[test]
-fn function_begins_a_fresh_session_and_returns_to_the_old_one() {
+fn function_runs_in_a_fresh_session() {
     check(
         &[
             ("START", "fake: say <function return='BACK'>SUB</function>"),
@@ -122,7 +122,7 @@ fn nested_calls_branch_from_their_own_callers() {
 }
 
 #[test]
-fn two_calls_in_a_row_branch_from_the_caller_as_it_then_is() {
+fn each_call_branches_from_the_current_caller() {
     check(
         &[
             ("START", "fake: say <call return='MIDDLE'>SUB</call>"),
@@ -163,7 +163,7 @@ fn reset_inside_a_call_keeps_the_way_back() {
 }
 
 #[test]
-fn a_function_inside_a_call_and_a_call_inside_a_function() {
+fn calls_and_functions_nest() {
     check(
         &[
             ("START", "fake: say <call return='END'>ONE</call>"),
@@ -189,7 +189,7 @@ fn a_function_inside_a_call_and_a_call_inside_a_function() {
 }
 
 #[test]
-fn a_fork_gives_the_worker_a_fresh_session_and_the_parent_its_own() {
+fn forked_worker_gets_a_fresh_session() {
     let stage = check(
         &[
             ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
@@ -209,7 +209,7 @@ fn a_fork_gives_the_worker_a_fresh_session_and_the_parent_its_own() {
 }
 
 #[test]
-fn many_forks_in_one_message_are_many_fresh_sessions() {
+fn each_fork_of_a_message_gets_fresh_session() {
     let tags = "<fork item='1'>WORKER</fork><fork item='2'>WORKER</fork><goto>NEXT</goto>";
     let stage = check(
         &[
@@ -235,7 +235,7 @@ fn many_forks_in_one_message_are_many_fresh_sessions() {
 }
 
 #[test]
-fn a_fork_inside_a_call_leaves_the_way_back_to_the_parent_alone() {
+fn only_the_parent_returns_after_fork_in_call() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -286,7 +286,7 @@ fn max_visits_leads_elsewhere_in_the_same_session() {
 }
 
 #[test]
-fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
+fn reminder_stays_in_session_without_repeating_the_prompt() {
     let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
                   tag counts only when it stands alone on its lines.)";
     let stage = check(
@@ -315,7 +315,7 @@ fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
 }
 
 #[test]
-fn a_reminder_inside_a_call_stays_in_the_branch() {
+fn reminder_inside_a_call_stays_in_branch() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -344,7 +344,7 @@ fn agents(stage: &Stage) -> Value {
 }
 
 #[test]
-fn the_state_file_holds_the_session_and_the_stack_of_a_callee() {
+fn state_file_contains_session_and_stack_of_callee() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <call return='BACK'>SUB</call>"),
         ("SUB", "fake: say <goto>SLOW</goto>"),
@@ -372,7 +372,7 @@ fn the_state_file_holds_the_session_and_the_stack_of_a_callee() {
 }
 
 #[test]
-fn the_state_file_holds_both_agents_after_a_fork() {
+fn state_file_contains_both_agents_after_fork() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
         ("NEXT", "fake: wait gate\nfake: say <result>parent</result>"),

@@ -38,7 +38,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn runs_are_offered_by_name_the_last_one_first() {
+fn runs_are_offered_last_one_first() {
     let project = project();
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
     check(&["status", ""], &["bad-2", "bad-1", "good-1", "@last"]);
@@ -55,7 +55,7 @@ fn runs_are_offered_by_name_the_last_one_first() {
 }
 
 #[test]
-fn a_run_that_is_driven_is_what_stop_and_attach_are_about() {
+fn only_running_runs_are_offered_to_stop() {
     let project =
         Project::of(&[("wf/START.sh", "touch held; read < go"), ("x/START.sh", "exit 1")]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
@@ -119,7 +119,7 @@ fn documents_are_offered_once_they_are_meant() {
 }
 
 #[test]
-fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
+fn hidden_flags_are_never_offered() {
     let project = project();
     let commands = offered(&project, &[""]);
     for command in ["run", "resume", "logs", "completions", "help", "two words/"] {
@@ -137,7 +137,7 @@ fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read_has_only_flags_to_offer() {
+fn unreadable_runs_leave_only_flags_to_offer() {
     let project = Project::of(&[(".raymond/runs", "a file")]);
     let flags = offered(&project, &["resume", ""]);
     assert!(flags.iter().all(|offer| offer.starts_with("--")), "{flags:?}");
@@ -146,7 +146,7 @@ fn a_place_that_cannot_be_read_has_only_flags_to_offer() {
 }
 
 #[test]
-fn every_shell_has_a_script_and_those_that_are_here_can_load_it() {
+fn completion_scripts_load_in_installed_shells() {
     let project = Project::of(&[]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = project.raymond(&format!("completions {shell}")).stdout;

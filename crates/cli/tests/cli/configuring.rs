@@ -80,7 +80,7 @@ fn resume_keeps_settings_and_adds_flags() {
 }
 
 #[test]
-fn replies_of_a_project_are_found_from_its_file() {
+fn replies_path_is_relative_to_configuration_file() {
     let project = Project::of(&PROMPT);
     project.write("raymond.toml", "replies = 'replies.yaml'");
     project.raymond("run wf").prints("x\n").mentions(0, &["· scripted ·"]);

@@ -224,7 +224,7 @@ vars mode
 }
 
 #[test]
-fn a_request_that_cannot_be_read_is_a_bad_request_and_exit_2() {
+fn unreadable_request_is_bad_request_and_exit_2() {
     let project = Project::of(&[]);
     let check = |text: &[u8], message: &str| {
         let answered = project.sends(text, "crayfish");
@@ -249,7 +249,7 @@ fn request(shell: &str) -> String {
 }
 
 #[test]
-fn a_request_beyond_the_limit_is_refused_without_being_kept() {
+fn too_large_request_is_rejected_early() {
     let project = Project::of(&[]);
     let (reader, mut writer) = std::io::pipe().unwrap();
     let (mut replied, stdout) = std::io::pipe().unwrap();
@@ -268,7 +268,7 @@ fn a_request_beyond_the_limit_is_refused_without_being_kept() {
 }
 
 #[test]
-fn a_signal_while_the_request_is_read_is_answered() {
+fn signal_while_reading_the_request_is_answered() {
     let project = Project::of(&[]);
     let (reader, writer) = std::io::pipe().unwrap();
     let (mut replied, stdout) = std::io::pipe().unwrap();
@@ -286,7 +286,7 @@ fn a_signal_while_the_request_is_read_is_answered() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_is_a_reply_too() {
+fn unreadable_configuration_is_reported_in_the_reply() {
     let project = Project::of(&[("raymond.toml", "[agents]\nmusk = 1\n")]);
     let reply = project.sends(request("true"), "crayfish").says(0, "").json();
     assert_eq!(reply["error"], "bad_workspace");
@@ -305,7 +305,7 @@ fn flow() -> Value {
 }
 
 #[test]
-fn a_request_is_answered_by_one_line_and_progress_is_talk() {
+fn reply_is_one_line_and_progress_on_stderr() {
     let project = Project::of(&[]);
     let call = |more: Value| {
         let mut request = json!({ "action": "run", "workflow": flow(), "runId": "r" });
@@ -369,7 +369,7 @@ fn a_failure_is_a_reply_with_exit_0() {
 }
 
 #[test]
-fn the_workspace_is_given_or_that_of_the_agent_or_here() {
+fn workspace_comes_from_flag_then_agent_then_directory() {
     let project = Project::of(&[("here", ""), ("given/given", ""), ("theirs/musk", "")]);
     let ask = |agent: Option<&str>, flags: &str| {
         let mut call: Value = serde_json::from_str(&request("ls | sort | head -1")).unwrap();
@@ -496,7 +496,7 @@ fn only_the_caller_continues_a_tool_run() {
 }
 
 #[test]
-fn a_run_of_the_tool_whose_owner_was_on_another_host_is_left_to_its_caller() {
+fn takeover_leaves_a_tool_run_to_its_caller() {
     let project = Project::of(&[]);
     let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
     project.sends(call.to_string(), "crayfish -q").says(0, "");

@@ -27,7 +27,7 @@ fn with_a_hidden_daemon() -> Project {
 
 // proves: S38
 #[test]
-fn a_daemon_that_hides_its_descent_is_shown_and_ends_with_its_run() {
+fn hidden_daemon_is_shown_and_ends_with_run() {
     let project = with_a_hidden_daemon();
     let running = project.start("run wf --run-id r");
     until("the second state runs", || project.path("held").exists());
@@ -42,7 +42,7 @@ fn a_daemon_that_hides_its_descent_is_shown_and_ends_with_its_run() {
 }
 
 #[test]
-fn a_daemon_that_hides_its_descent_ends_when_the_run_is_stopped() {
+fn hidden_daemon_ends_when_run_is_stopped() {
     let project = with_a_hidden_daemon();
     let running = project.start("run wf --run-id r");
     until("the second state runs", || project.path("held").exists());
@@ -122,7 +122,7 @@ while :; do sleep 0.01; done
 
 // proves: P6
 #[test]
-fn a_script_that_was_left_has_ended_when_it_is_repeated() {
+fn leftover_script_ends_before_it_is_repeated() {
     // Cut away, it carries the mark of a future that the run does not know any more.
     for resume in ["resume r", "resume r --truncate-to 1"] {
         let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);

@@ -51,14 +51,14 @@ fn with_client(script: &str) -> Project {
 const NO_CODEX: (&str, &str) = ("ok", "codex: not installed (only needed for `backend: codex`)");
 
 #[test]
-fn a_client_is_asked_for_its_version_and_for_nothing_else() {
+fn client_is_asked_only_for_its_version() {
     let project = with_client("echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'");
     check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)"), NO_CODEX]);
     assert_eq!(project.read("client.asked"), "--version\n");
 }
 
 #[test]
-fn a_client_that_does_not_answer_is_a_failure() {
+fn client_without_an_answer_is_a_failure() {
     let project = Project::of(&[]);
     let missing = "cannot find the client no-such-client on PATH";
     check(&project, "client", &[("fail", missing), NO_CODEX]);
@@ -74,7 +74,7 @@ fn a_client_that_does_not_answer_is_a_failure() {
 }
 
 #[test]
-fn codex_is_named_when_it_is_found_or_asked_for() {
+fn codex_is_checked_when_found_or_configured() {
     let claude = ("ok", "claude 2.1.325 (/project/client)");
     let with_codex = |version: &str| {
         let project = with_client("echo 2.1.325");
@@ -153,7 +153,7 @@ fn mistakes_of_the_configuration_are_all_named() {
 }
 
 #[test]
-fn the_directory_of_runs_has_to_be_ours_and_private() {
+fn runs_directory_must_be_ours_and_private() {
     let project = with_client("echo 9");
     check(&project, "storage", &[("ok", "/project can be written")]);
     assert!(!project.path(".raymond").exists(), "looking creates nothing");
@@ -177,7 +177,7 @@ fn the_directory_of_runs_has_to_be_ours_and_private() {
 }
 
 #[test]
-fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
+fn missing_temporary_directory_is_a_failure() {
     let project = with_client("echo 9").with("TMPDIR", "/nowhere");
     check(&project, "temporary", &[("fail", "/nowhere cannot be written")]);
 }
@@ -198,7 +198,7 @@ fn root_is_warned_about_claude() {
 }
 
 #[test]
-fn a_machine_for_codex_alone_is_fine_without_claude() {
+fn machine_for_codex_alone_needs_no_claude() {
     let machine = |programs: &[&str]| {
         let project = Project::of(&[]);
         for name in programs {
@@ -313,7 +313,7 @@ fn driven_run_is_left_alone() {
 }
 
 #[test]
-fn runs_that_cannot_be_read_or_never_started_are_named() {
+fn unreadable_and_never_started_runs_are_named() {
     let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     for run in ["good", "damaged"] {
@@ -415,7 +415,8 @@ fn leftovers_of_linked_run_are_not_ended() {
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
-    let why = "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
+    let why =
+        "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
@@ -455,7 +456,7 @@ fn started_run_is_never_removed() {
 }
 
 #[test]
-fn a_run_that_may_be_starting_is_not_removed() {
+fn starting_run_is_not_removed() {
     let project = with_client("echo 9");
     fs::create_dir_all(project.path(".raymond/runs/young")).unwrap();
     project.raymond("doctor --fix").says(0, "");

@@ -79,7 +79,7 @@ fn with_client(script: &str) -> Project {
 }
 
 #[test]
-fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
+fn signal_during_version_check_ends_the_client() {
     let check = |words: &str, signal: Signal, code: i32| {
         let stubborn =
             "trap '' INT TERM HUP; setsid sleep 300 & echo $! $$ > pids; sleep 300; sleep 300";
@@ -102,7 +102,7 @@ fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
 }
 
 #[test]
-fn second_signal_while_a_client_is_asked_keeps_the_first_ones_code() {
+fn second_signal_keeps_the_code_of_the_first() {
     // It says when it is asked to end, and takes its time.
     let stubborn = "trap 'echo x >> asked' INT TERM; : > ready; \
                     until test -e may_end; do sleep 0.05; done";
@@ -117,7 +117,7 @@ fn second_signal_while_a_client_is_asked_keeps_the_first_ones_code() {
 }
 
 #[test]
-fn a_client_is_asked_for_its_version_where_raymond_was_started() {
+fn version_check_runs_in_the_current_directory() {
     let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
     let project = with_client(shim);
     let told = "(/project/bin/codex): exit status 126: no version is set";
@@ -130,7 +130,7 @@ fn a_client_is_asked_for_its_version_where_raymond_was_started() {
 }
 
 #[test]
-fn a_second_signal_ends_a_stubborn_script_at_once() {
+fn second_signal_ends_a_stubborn_script_at_once() {
     let script = "trap '' INT TERM; echo x >> log; test -e quick || sleep 300 & wait; sleep 1; \
                   test -e quick || sleep 300; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);
@@ -209,7 +209,7 @@ fn stop_after_turn_lets_the_turn_finish() {
 }
 
 #[test]
-fn a_run_without_an_owner_is_stopped_and_its_processes_are_ended() {
+fn stop_without_owner_ends_leftover_processes() {
     for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
         let project = slow();
         let running = begun(&project, "run wf --run-id r");
@@ -328,7 +328,7 @@ fn garbage_in_the_inbox_is_reported_and_ignored() {
 
 // proves: P6
 #[test]
-fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
+fn interrupted_script_runs_again_unless_forbidden() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     running.signal(Signal::KILL);
@@ -380,7 +380,7 @@ fn requeued_script_ignores_interrupted_scripts_setting() {
 }
 
 #[test]
-fn wait_ends_with_the_run_and_with_its_code() {
+fn wait_ends_with_the_exit_code_of_run() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");
@@ -433,7 +433,7 @@ fn driven_elsewhere() -> (Project, serde_json::Value) {
 
 // proves: P9
 #[test]
-fn an_owner_on_another_host_is_only_replaced_on_request() {
+fn owner_on_another_host_is_replaced_on_request() {
     let (project, pid) = driven_elsewhere();
     let refusal = format!(
         "raymond: r is driven by process {pid} on elsewhere
@@ -482,7 +482,7 @@ fn next_command_offers_takeover_of_remote_owner() {
 }
 
 #[test]
-fn a_run_whose_owner_has_recorded_nothing_yet_is_not_taken_from_it() {
+fn owner_that_recorded_nothing_keeps_its_run() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     // As in the first moments of any run.

@@ -71,7 +71,7 @@ fn run_works_or_leaves_nothing_behind() {
 }
 
 #[test]
-fn run_needs_files_for_all_programs_at_a_time() {
+fn run_needs_files_for_all_parallel_programs() {
     let forks = "<fork next='END'>WORKER</fork>".repeat(60);
     let project = Project::of(&[
         ("wf/START.sh", &format!("echo \"{forks}\"")),

@@ -101,7 +101,7 @@ fn attach_exits_with_the_code_of_the_run() {
 }
 
 #[test]
-fn a_run_in_the_background_prints_its_id_and_is_on_its_own() {
+fn detached_run_prints_its_id_and_continues_alone() {
     let project = gated().with("RAYMOND_TURN", "0123456789abcdef0123456789abcdef/main.1.1");
     let output = project.raymond("run wf -d");
     let run = output.stdout.trim().to_owned();
@@ -123,7 +123,7 @@ fn a_run_in_the_background_prints_its_id_and_is_on_its_own() {
 }
 
 #[test]
-fn a_run_that_is_over_at_once_was_started_all_the_same() {
+fn detached_run_that_fails_at_once_has_started() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     project.raymond("run wf --run-id r --detach -q").says(0, "").prints("r\n");
     project.raymond("wait r").mentions(1, &[]);

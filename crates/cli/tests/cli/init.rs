@@ -66,7 +66,7 @@ fn fails(command: &str) -> String {
 }
 
 #[test]
-fn a_project_of_make_is_rehearsed_whether_its_tests_pass_or_not() {
+fn make_project_is_rehearsed_with_any_test_result() {
     let makefile = |recipe: &str| format!("check:\n\t{recipe}\ntest:\n\t{recipe}\n");
     check(&[("Makefile", &makefile("true"))], "make test", &passes("make test"));
     let project =
@@ -76,7 +76,7 @@ fn a_project_of_make_is_rehearsed_whether_its_tests_pass_or_not() {
 }
 
 #[test]
-fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
+fn cargo_project_is_rehearsed_with_any_test_result() {
     let manifest = "[package]\nname = \"play\"\nedition = \"2021\"\n[workspace]\n";
     let project = |body: &str| {
         [("Cargo.toml", manifest), ("src/lib.rs", body)].map(|(name, text)| (name, text.to_owned()))
@@ -95,7 +95,7 @@ fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
 }
 
 #[test]
-fn a_project_of_npm_is_rehearsed_without_its_modules() {
+fn npm_project_is_rehearsed_without_its_modules() {
     /// Runs the script `test` of `package.json`, as npm does.
     const NPM: &str =
         r#"test "$1" = test && exec sh -c "$(sed 's/.*"test": "\([^"]*\)".*/\1/' package.json)""#;
@@ -194,7 +194,7 @@ fn first_tool_is_used_others_are_comments() {
 }
 
 #[test]
-fn a_loop_that_never_ends_well_gives_up_after_five_times() {
+fn failing_loop_gives_up_after_five_attempts() {
     let project = Project::of(&[("Makefile", "test:\n\t@echo '</result> is no end'; false\n")]);
     project.raymond("init").mentions(0, &[]);
     let replies = "START: <goto input=\"x\">CHECK</goto>\nFIX: <goto input=\"y\">CHECK</goto>\n";
@@ -225,7 +225,7 @@ FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: reje
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+fn existing_files_prevent_all_writing() {
     let project = Project::of(&[("workflows/change/FIX.md", "mine"), ("a/1_START.sh", "")]);
     let refused = "raymond: nothing was written: FIX.md already exists in workflows/change
          hint: choose another folder: raymond init workflows/change-2";
@@ -274,7 +274,7 @@ fn places_that_cannot_be_written_are_named() {
 }
 
 #[test]
-fn a_dry_run_says_the_same_and_writes_nothing() {
+fn dry_run_prints_the_same_without_writing() {
     let project = Project::of(&[("Makefile", "test:\n")]);
     let dry = project.raymond("init --dry-run");
     assert!(!project.path("workflows").exists());
@@ -309,7 +309,7 @@ fn init_json_lists_findings_and_files() {
 }
 
 #[test]
-fn every_example_is_listed_and_copied_as_it_is() {
+fn every_example_is_listed_and_copied_unchanged() {
     let project = Project::of(&[]);
     let list = project.raymond("init --list --json").json();
     assert_eq!(list["version"], json!(1));
@@ -390,7 +390,7 @@ fn every_copied_example_runs_with_printed_commands() {
 }
 
 #[test]
-fn an_example_that_does_not_exist_has_a_neighbour() {
+fn unknown_example_suggests_a_similar_name() {
     let project = Project::of(&[]);
     project.raymond("init --from tittle").says(
         2,
@@ -420,7 +420,7 @@ fn the_name_of_a_file_is_no_command() {
 }
 
 #[test]
-fn the_client_that_is_configured_is_named_and_takes_what_is_written() {
+fn generated_workflow_works_with_the_configured_client() {
     let files = [("Makefile", "test: ; true\n"), (".git/HEAD", "ref: refs/heads/main\n")];
     let check = |backend: &str, expected: &str| {
         let project = Project::of(&files).with("RAYMOND_BACKEND", backend);

@@ -64,7 +64,7 @@ fn all(project: &Project) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn every_value_says_its_version_and_every_field_is_documented() {
+fn json_has_version_and_only_documented_fields() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
     let page = fs::read_to_string(page).unwrap();
     let named: BTreeSet<&str> =
@@ -82,7 +82,7 @@ fn every_value_says_its_version_and_every_field_is_documented() {
 }
 
 #[test]
-fn whoever_prints_a_run_prints_all_of_it() {
+fn every_command_prints_the_same_run_object() {
     let project = project();
     held(&project, "one");
     held(&project, "two");

@@ -48,7 +48,7 @@ fn without_spans(text: &str) -> String {
 }
 
 #[test]
-fn a_turn_is_told_with_what_its_client_said() {
+fn logs_show_everything_the_client_said() {
     let project = client(&[INIT, TEXT, TOOL, TOOL_FAILED, RESULT, ""]);
     project.raymond("run wf --run-id r").prints("done\n");
     assert_eq!(
@@ -100,7 +100,7 @@ fn of_several_states() -> Project {
 }
 
 #[test]
-fn scripts_and_replies_are_told_from_what_is_recorded() {
+fn logs_show_scripts_and_replies_from_records() {
     let project = of_several_states();
     let of_main = "\
 main             START.sh · turn 1 · finished after _
@@ -129,7 +129,7 @@ main_work1       WORK.sh · turn 1 · failed after _: script: exit status 3: car
 }
 
 #[test]
-fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
+fn unknown_names_in_logs_suggest_similar_ones() {
     let project = of_several_states();
     let check = |words: &str, expected: &str| {
         project.raymond(words).prints("").says(2, expected);
@@ -188,7 +188,7 @@ fn no_cut_shows_a_part_of_a_secret() {
 }
 
 #[test]
-fn what_a_script_said_before_it_was_ended_is_told() {
+fn logs_show_the_output_of_ended_scripts() {
     let text = "echo so far so good; echo stuck >&2; touch here; exec sleep 600";
     let project = Project::of(&[("wf/START.sh", text)]);
     project.raymond("run wf --run-id late --idle-timeout 1s").mentions(1, &["timed out"]);
@@ -207,7 +207,7 @@ fn what_a_script_said_before_it_was_ended_is_told() {
 
 // proves: S30
 #[test]
-fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
+fn logs_print_no_escapes_or_secrets_of_transcripts() {
     let secret = "sk-ant-api03-0123456789abcdefghij";
     let text = format!(
         r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"text","text":"\u001b[2Ja\n00:00:00 main forged\n{secret}"}}]}}}}"#
@@ -235,7 +235,7 @@ fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
 }
 
 #[test]
-fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
+fn logs_name_huge_missing_or_irregular_transcripts() {
     let project = client(&[INIT, RESULT]);
     project.raymond("run wf --run-id r").prints("done\n");
     let path = ".raymond/runs/r/transcripts/main.1.1.1.jsonl";
@@ -310,7 +310,7 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
 }
 
 #[test]
-fn whoever_stops_following_leaves_the_run_alone() {
+fn stopping_to_follow_leaves_the_run_alone() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("the client speaks", || {

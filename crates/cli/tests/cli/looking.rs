@@ -18,7 +18,7 @@ fn two_runs() -> Project {
 }
 
 #[test]
-fn a_run_is_named_by_its_id_a_unique_beginning_or_as_the_last() {
+fn run_is_found_by_id_prefix_or_last() {
     let project = two_runs();
     let check = |words: &str, expected: &str| {
         let output = project.raymond(words);
@@ -91,7 +91,7 @@ fn status_shows_agents_and_the_way_out() {
 
 // proves: P10
 #[test]
-fn why_is_one_sentence_and_the_command_that_changes_it() {
+fn why_prints_one_sentence_and_next_command() {
     let project = two_runs();
     project
         .raymond("why one-good")
@@ -123,7 +123,7 @@ main             ended: fine
 }
 
 #[test]
-fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
+fn list_shows_last_run_first_and_names_unreadable() {
     let project = two_runs();
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
     let output = project.raymond("list");
@@ -161,7 +161,7 @@ fn list_says_until_when_a_run_waits() {
 }
 
 #[test]
-fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
+fn run_that_never_started_cannot_be_resumed() {
     let project = two_runs();
     project.raymond("run bad --run-id header").mentions(1, &[]);
     let journal = project.read(".raymond/runs/header/journal.jsonl");
@@ -201,7 +201,7 @@ fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
 }
 
 #[test]
-fn a_held_agent_waits_for_agents_and_unpriced_turns_are_counted() {
+fn status_shows_held_agents_and_unpriced_turns() {
     let project = Project::of(&[
         ("wf/START.md", "one"),
         ("wf/MORE.md", "two"),
@@ -233,7 +233,7 @@ MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
 }
 
 #[test]
-fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
+fn mistyped_command_suggests_similar_commands_and_workflows() {
     let project = Project::of(&[("ruin/START.sh", ""), ("good/START.sh", "")]);
     let check = |words: &str, hint: &str| {
         let word = words.split_whitespace().last().unwrap();
@@ -261,7 +261,7 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
 }
 
 #[test]
-fn the_command_that_is_named_after_an_edit_is_not_refused() {
+fn next_command_after_an_edit_works() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
     let next_command =
@@ -280,7 +280,7 @@ fn the_command_that_is_named_after_an_edit_is_not_refused() {
 }
 
 #[test]
-fn the_command_that_is_named_when_the_states_are_gone_is_not_refused() {
+fn next_command_with_deleted_states_works() {
     let check = |remove: &str| {
         let script = "test -f good && echo '<result>done</result>'";
         let project = Project::of(&[("wf/START.sh", "echo '<goto>B</goto>'"), ("wf/B.sh", script)]);
@@ -302,7 +302,7 @@ fn the_command_that_is_named_when_the_states_are_gone_is_not_refused() {
 }
 
 #[test]
-fn a_limit_of_a_state_says_what_to_edit_and_the_command_then_helps() {
+fn next_command_for_visit_limit_names_the_edit() {
     let prompt = |visits: u32| format!("---\nmax_visits: {visits}\n---\ngo on");
     let project = Project::of(&[("r.yaml", "START: [<goto>START</goto>, <result>x</result>]")]);
     project.write("wf/START.md", prompt(1));
@@ -314,7 +314,7 @@ fn a_limit_of_a_state_says_what_to_edit_and_the_command_then_helps() {
 }
 
 #[test]
-fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
+fn next_command_of_cancelled_run_repeats_its_arguments() {
     let project = Project::of(&[("wf/START.md", "{{input}}"), ("r.yaml", "START: { hang: true }")]);
     let start = ["run", "wf", "--run-id", "r", "--replies", "r.yaml", "--input", "it's new", "-d"];
     assert_eq!(project.spawn(env!("CARGO_BIN_EXE_raymond"), &start).wait().code(), 0);
@@ -327,7 +327,7 @@ fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
 
 // proves: P10
 #[test]
-fn the_command_that_is_named_leads_out_of_every_status() {
+fn next_command_completes_a_run_in_every_status() {
     let check = |status: &str, bring: fn(&Project) -> Option<Running>| {
         let project = Project::of(&[
             ("wf/START.sh", "echo begun >> log; until [ -s go ]; do sleep 0.01; done; cat go"),

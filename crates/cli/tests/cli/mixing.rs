@@ -11,7 +11,7 @@ const CLAUDE: &str = "---\nbackend: claude\n---\ngo on: {{result}}";
 const CODEX: &str = "---\nbackend: codex\n---\nlook: {{input}}";
 
 #[test]
-fn what_backends_cannot_do_is_told_at_once_and_before_anything_is_created() {
+fn unsupported_options_are_rejected_before_run_is_created() {
     let front = "---
 backend: claude
 allowed_targets:
@@ -41,7 +41,7 @@ go";
 }
 
 #[test]
-fn words_that_a_client_does_not_know_are_told_where_they_stand() {
+fn unknown_option_values_are_reported_with_position() {
     let front = "---
 backend: claude
 allow: [cargo test]
@@ -71,7 +71,7 @@ go";
 }
 
 #[test]
-fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
+fn run_options_are_reported_once_per_backend() {
     let own = "---\nbackend: codex\neffort: high\n---\ngo";
     let project = Project::of(&[("wf/START.md", CODEX), ("wf/OWN.md", own)]);
     project.raymond("run wf --effort hgih --permission-mode auto").prints("").says(
@@ -89,7 +89,7 @@ fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
 
 /// What is played today is asked of a client tomorrow.
 #[test]
-fn words_are_checked_in_a_played_run_as_in_a_real_one() {
+fn options_are_checked_also_with_scripted_replies() {
     let check = |configuration: &str, flags: &str, expected: &str| {
         let project = Project::of(&[
             ("wf/START.md", "---\npermission_mode: auto\n---\ngo"),
@@ -111,7 +111,7 @@ fn words_are_checked_in_a_played_run_as_in_a_real_one() {
 }
 
 #[test]
-fn a_model_for_several_clients_is_a_warning_that_names_the_states() {
+fn model_for_several_backends_is_a_warning() {
     let check = |other: &str, flags: &str, expected: &str| {
         let project = Project::of(&[
             ("wf/START.md", "---\nbackend: claude\n---\ngo"),
@@ -133,7 +133,7 @@ fn a_model_for_several_clients_is_a_warning_that_names_the_states() {
 }
 
 #[test]
-fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
+fn options_of_one_backend_belong_into_its_states() {
     let project = Project::of(&[("wf/START.md", CLAUDE), ("wf/OTHER.md", CODEX)]);
     let instead = |key: &str| {
         format!("or write `{key}` into the frontmatter of START.md instead of asking it of all")
@@ -155,7 +155,7 @@ fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
 }
 
 #[test]
-fn a_client_that_nothing_leads_to_need_not_be_there() {
+fn client_of_unreachable_state_may_be_missing() {
     let project = Project::of(&[
         ("wf/START.md", "---\nbackend: scripted\nallowed_tags: [result]\n---\ngo"),
         ("wf/LOST.md", CODEX),
@@ -171,7 +171,7 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
 }
 
 #[test]
-fn a_client_that_has_no_work_left_need_not_be_there_for_a_resume() {
+fn client_without_remaining_work_may_be_missing() {
     let scripted = |policy: &str| format!("---\nbackend: scripted\n{policy}\n---\ngo");
     let check = |replies: &str, code: i32| {
         let project = Project::of(&[
@@ -211,7 +211,7 @@ fn a_client_that_has_no_work_left_need_not_be_there_for_a_resume() {
 
 /// It would be found out when the other one has been paid.
 #[test]
-fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
+fn client_without_version_is_rejected_before_any_prompt() {
     let check = |script: &str, told: &str| {
         let claude = "echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'";
         let project = Project::of(&[
@@ -240,7 +240,7 @@ fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
 }
 
 #[test]
-fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
+fn missing_client_is_reported_by_path() {
     let check = |client: &str, told: &str| {
         let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
         let project = project.with("RAYMOND_CLAUDE", client);
@@ -269,7 +269,7 @@ fn flags_ask_of_every_backend_what_they_say() {
 }
 
 #[test]
-fn a_model_without_a_price_is_refused_by_a_backend_that_only_counts_tokens() {
+fn token_counting_backend_rejects_model_without_price() {
     let state = "---\nbackend: codex\nmodel: house-model\n---\ngo";
     let project = Project::of(&[("wf/START.md", CODEX), ("named/START.md", state)]);
     let named = "named/START.md:3:1: error: the model \"house-model\" has no price, so codex cannot be held to a budget [backend-lacks]";
@@ -286,7 +286,7 @@ fn a_model_without_a_price_is_refused_by_a_backend_that_only_counts_tokens() {
 }
 
 #[test]
-fn a_resume_says_what_its_own_flags_do_not_change() {
+fn resume_warns_about_flags_without_effect() {
     let project = Project::of(&[
         ("wf/START.md", CODEX),
         ("r.yaml", "START: { fail: task }"),
@@ -321,7 +321,7 @@ fn the_backend_of_flags_and_configuration_must_exist() {
 }
 
 #[test]
-fn replies_that_would_answer_nothing_do_not_start_clients() {
+fn unused_replies_are_rejected() {
     let project = Project::of(&[("wf/START.md", CLAUDE), ("r.yaml", "START: <result>x</result>")]);
     project.raymond("run wf --replies r.yaml --backend codex").says(
         2,
@@ -338,7 +338,7 @@ fn replies_that_would_answer_nothing_do_not_start_clients() {
 }
 
 #[test]
-fn what_is_played_crosses_as_it_would_for_real() {
+fn scripted_replies_obey_the_backends_of_states() {
     let project = Project::of(&[
         ("wf/START.md", "go"),
         ("wf/NEXT.md", CLAUDE),
@@ -354,7 +354,7 @@ fn what_is_played_crosses_as_it_would_for_real() {
 
 /// What an agent is told, and what it does then, is played to its end.
 #[test]
-fn a_tag_that_crosses_is_answered_with_a_reminder_that_names_what_would_work() {
+fn backend_change_gets_a_reminder_with_alternatives() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
         ("wf/BACK.md", CLAUDE),
@@ -380,7 +380,7 @@ BACK: { text: <result>done</result>, expect: "go on: fine" }
 }
 
 #[test]
-fn a_limit_that_leads_to_another_backend_is_a_warning_and_nothing_to_remind_an_agent_of() {
+fn visit_limit_to_another_backend_is_a_warning() {
     let start = "---\nbackend: claude\nmax_visits: 1\nthen: LOOK\n---\ngo";
     let project = Project::of(&[
         ("wf/START.md", start),
@@ -406,7 +406,7 @@ fn a_limit_that_leads_to_another_backend_is_a_warning_and_nothing_to_remind_an_a
 }
 
 #[test]
-fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent_with_what_would_work() {
+fn backend_change_by_script_fails_with_alternatives() {
     let check = |tag: &str, told: &str| {
         let project = Project::of(&[
             ("wf/START.md", CLAUDE),
@@ -443,7 +443,7 @@ fn failed() -> Project {
 }
 
 #[test]
-fn edits_that_give_a_conversation_away_are_refused_and_change_nothing() {
+fn edits_cannot_move_a_conversation_to_another_backend() {
     let project = failed();
     project.write("wf/NEXT.md", CODEX);
     let before = project.read(".raymond/runs/r/journal.jsonl");
@@ -457,7 +457,7 @@ fn edits_that_give_a_conversation_away_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_turn_that_only_opens_a_conversation_may_move() {
+fn first_turn_of_conversation_may_change_backend() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
         ("r.yaml", "START: { fail: task }"),
@@ -472,7 +472,7 @@ fn a_turn_that_only_opens_a_conversation_may_move() {
 }
 
 #[test]
-fn a_plan_names_nobody_where_states_may_name_others_by_now() {
+fn plan_names_no_backend_that_may_have_changed() {
     let fails = |flags: &str| {
         let project = Project::of(&[
             ("wf/START.md", CODEX),
@@ -499,7 +499,7 @@ fn a_plan_names_nobody_where_states_may_name_others_by_now() {
 }
 
 #[test]
-fn a_tool_is_allowed_in_its_state_where_a_backend_keeps_no_lists() {
+fn allow_hint_names_the_state_with_mixed_backends() {
     let replies = "START: { text: <reset>OTHER</reset>, denied: ['Bash(npm test)'] }\n";
     let other = |reply: &str| format!("{replies}OTHER: {reply}");
     let project = Project::of(&[
@@ -518,7 +518,7 @@ fn a_tool_is_allowed_in_its_state_where_a_backend_keeps_no_lists() {
 }
 
 #[test]
-fn a_strict_budget_without_a_budget_is_warned_of() {
+fn strict_budget_without_a_budget_warns() {
     let replies = ("r.yaml", "START: <result>x</result>");
     let project = Project::of(&[("wf/START.md", "go"), replies]);
     let check = |flags: &str, expected: usize| {
@@ -535,7 +535,7 @@ fn a_strict_budget_without_a_budget_is_warned_of() {
 }
 
 #[test]
-fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
+fn strict_budget_warns_about_estimated_costs() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
         ("wf/OTHER.md", CODEX),
@@ -563,7 +563,7 @@ fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
 }
 
 #[test]
-fn a_resume_with_another_backend_keeps_conversations_where_they_are() {
+fn resume_cannot_move_conversations_to_another_backend() {
     let project = Project::of(&[
         ("wf/START.md", "go"),
         ("wf/NEXT.md", "go"),
@@ -578,7 +578,7 @@ fn a_resume_with_another_backend_keeps_conversations_where_they_are() {
 }
 
 #[test]
-fn an_unpinned_run_does_not_take_up_what_its_backends_cannot_do() {
+fn unpinned_run_ignores_edits_to_unknown_backend() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
         ("wf/S.sh", "cp new.md wf/NEXT.md; echo '<goto>NEXT</goto>'"),
@@ -615,7 +615,7 @@ OTHER:
 }
 
 #[test]
-fn money_is_told_by_backend_and_rows_say_who_answered() {
+fn cost_names_the_backend_of_each_row() {
     let project = mixed();
     project.raymond("cost r --by backend").prints(
         "r: $0.50 (list prices)
@@ -638,7 +638,7 @@ START.md (claude)                    1 turn      $0.10   20 %
 }
 
 #[test]
-fn whoever_looks_at_a_run_of_several_backends_sees_who_did_what() {
+fn mixed_run_shows_backends_in_every_command() {
     let project = mixed();
     let failed = "main failed at OTHER.md (codex): the client reports failure";
     let why = project.raymond("why r").stdout;
@@ -676,7 +676,7 @@ fn whoever_looks_at_a_run_of_several_backends_sees_who_did_what() {
 }
 
 #[test]
-fn an_unpinned_run_does_not_go_on_with_words_that_its_clients_do_not_know() {
+fn unpinned_run_ignores_edits_with_unknown_options() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
         ("wf/NEXT.md", CLAUDE),

@@ -48,7 +48,7 @@ fn every_screen_shows_a_partly_known_cost() {
 
 // proves: P5
 #[test]
-fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
+fn costs_in_discarded_records_stay_spent() {
     let project = Project::of(&[
         ("wf/START.md", "Work."),
         ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
@@ -78,7 +78,7 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
 
 // proves: P5
 #[test]
-fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
+fn cap_in_discarded_records_stays_set() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
     assert_eq!(project.raymond("resume r --budget 2").code(), 1);
@@ -98,7 +98,7 @@ fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
 }
 
 #[test]
-fn resume_plan_is_refused_as_the_resume_would_be() {
+fn resume_plan_is_rejected_like_the_resume() {
     let project = Project::of(&[
         ("wf/START.md", "Work."),
         ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
@@ -114,7 +114,7 @@ fn resume_plan_is_refused_as_the_resume_would_be() {
 
 // proves: P5
 #[test]
-fn a_turn_whose_end_is_cut_away_is_done_again_and_paid_again() {
+fn turn_with_discarded_end_is_paid_again() {
     let project = Project::of(&[
         ("wf/START.md", "Begin."),
         ("wf/NEXT.md", "Go on."),
@@ -134,7 +134,7 @@ NEXT: { text: <result>done</result>, cost: 5 }",
 }
 
 #[test]
-fn cost_says_where_the_money_of_a_run_went() {
+fn run_cost_is_listed_by_state_and_model() {
     let project = reviewed();
     project.raymond("cost r").says(0, "").prints(
         "r: $1.00 (list prices), $0.30 of it estimated
@@ -154,7 +154,7 @@ model not said                      3 turns      $1.00  100 %  $0.30 of it estim
 }
 
 #[test]
-fn cost_of_a_project_is_that_of_all_its_runs() {
+fn cost_of_a_project_sums_all_its_runs() {
     let project = reviewed();
     project.raymond("run wf --run-id s --replies r.yaml").mentions(0, &[]);
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
@@ -181,7 +181,7 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
 }
 
 #[test]
-fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
+fn summary_lists_denied_tools_and_the_allow_flags() {
     let project = reviewed();
     project.write(
         "bad.yaml",

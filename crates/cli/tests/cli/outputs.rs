@@ -26,7 +26,7 @@ fn ten_megabytes_go_through_a_call_and_out() {
 
 // proves: S25
 #[test]
-fn a_flood_ends_the_script_and_memory_stays_bounded() {
+fn output_flood_ends_the_script_in_bounded_memory() {
     let project = Project::of(&[("wf/START.sh", "yes | head -c 1G; touch too-far; sleep 300")]);
     let mut running = project.start("run wf --run-id r");
     let status = format!("/proc/{}/status", running.pid());
@@ -76,7 +76,7 @@ fn a_daemon_lives_until_its_run_ends() {
 }
 
 #[test]
-fn a_child_that_holds_stdout_does_not_hold_the_run() {
+fn child_keeping_stdout_open_does_not_block_run() {
     let project = Project::of(&[("wf/START.sh", "sleep 1000 & echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n").mentions(0, &[]);
     assert_eq!(project.processes("r"), [0; 0]);

@@ -50,7 +50,7 @@ fn runs_what_was_pinned(project: &Project, how: &str) {
 
 // proves: A14
 #[test]
-fn an_edit_before_bash_reads_a_script_is_not_run() {
+fn edit_before_bash_reads_it_is_ignored() {
     for (how, edit) in EDITS {
         let project = project(edit);
         let path = std::env::var("PATH").unwrap();
@@ -62,7 +62,7 @@ fn an_edit_before_bash_reads_a_script_is_not_run() {
 }
 
 #[test]
-fn an_edit_before_an_interpreter_reads_a_script_is_not_run() {
+fn edit_before_an_interpreter_reads_it_is_ignored() {
     for (how, edit) in EDITS {
         let project = project(edit);
         let interpreter = project.path("bin/bash");
@@ -73,7 +73,7 @@ fn an_edit_before_an_interpreter_reads_a_script_is_not_run() {
 }
 
 #[test]
-fn a_script_that_edits_itself_runs_to_its_own_end() {
+fn script_that_edits_itself_runs_unchanged() {
     let text = "echo one >> log\necho 'echo two >> log' >> \"$RAYMOND_SCOPE/START.sh\"\n\
                 echo '<result>done</result>'\n";
     let project = Project::of(&[("wf/START.sh", text)]);

@@ -42,7 +42,7 @@ fn told(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn only_what_is_finished_and_old_goes_by_itself() {
+fn prune_deletes_only_old_finished_runs_by_default() {
     let project = project();
     let output = project.raymond("prune");
     output
@@ -81,7 +81,7 @@ fn the_age_that_is_offered_takes_them_all() {
 }
 
 #[test]
-fn named_runs_go_whatever_their_age_and_all_or_none() {
+fn named_runs_are_deleted_all_or_none() {
     let project = project();
     project.raymond("prune one-good nope").prints("").says(
         2,
@@ -157,7 +157,7 @@ fn a_run_whose_processes_are_still_there_stays() {
 
 // proves: S7
 #[test]
-fn what_is_a_link_or_somebody_elses_is_left_alone() {
+fn links_and_runs_of_others_are_left_alone() {
     let project = project();
     let place = |name: &str| project.path(&format!(".raymond/runs/{name}"));
     fs::rename(place("one-good"), project.path("precious")).unwrap();
@@ -179,7 +179,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
 
 // proves: S7
 #[test]
-fn links_inside_a_run_are_removed_and_never_followed() {
+fn links_inside_a_run_are_never_followed() {
     let project = project();
     project.write("outside/precious", "x");
     let link = project.path(".raymond/runs/one-good/inbox/link");
@@ -190,7 +190,7 @@ fn links_inside_a_run_are_removed_and_never_followed() {
 }
 
 #[test]
-fn runs_that_cannot_be_read_go_only_when_they_are_named() {
+fn unreadable_runs_are_deleted_only_by_name() {
     let project = project();
     let journal = project.read(".raymond/runs/one-good/journal.jsonl");
     project.write(".raymond/runs/one-good/journal.jsonl", format!("{journal}junk\n"));
@@ -214,7 +214,7 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
 }
 
 #[test]
-fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
+fn next_prune_removes_files_of_interrupted_one() {
     let project = project();
     let from = project.path(".raymond/runs/one-good");
     fs::rename(from, project.path(".raymond/runs/.removed-0-one-good")).unwrap();
@@ -232,7 +232,7 @@ fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
 }
 
 #[test]
-fn a_resume_and_a_prune_at_once_leave_a_whole_run_or_none() {
+fn concurrent_resume_and_prune_leave_no_partial_run() {
     for _ in 0..12 {
         let project = project();
         let resuming = project.start("resume one-bad");

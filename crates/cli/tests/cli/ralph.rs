@@ -31,7 +31,7 @@ fn visits(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn the_prompt_is_repeated_until_it_has_a_result() {
+fn prompt_is_repeated_until_it_has_a_result() {
     let project = prompted(
         "PROMPT:
   - not yet
@@ -62,7 +62,7 @@ fn the_prompt_is_repeated_until_it_has_a_result() {
 }
 
 #[test]
-fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
+fn iterations_without_result_complete_the_run() {
     let project = prompted("PROMPT: not yet\n");
     ralph(&project, "--max-iterations 2", None).prints("").says(
         0,
@@ -135,7 +135,7 @@ fn no_result_that_passes_is_no_result() {
 }
 
 #[test]
-fn the_prompt_is_read_anew_unless_it_is_pinned() {
+fn prompt_is_read_again_unless_pinned() {
     let edit = "echo 'Mend that.' > PROMPT.md; test $RAYMOND_RESULT = two";
     let check = |flags: &str, expected: &str| {
         let replies = format!(
@@ -159,7 +159,7 @@ fn the_prompt_is_read_anew_unless_it_is_pinned() {
 }
 
 #[test]
-fn a_failed_iteration_counts_and_the_loop_goes_on() {
+fn failed_iteration_counts_and_the_loop_continues() {
     let project = prompted(
         "PROMPT:
   - { fail: task }
@@ -179,7 +179,7 @@ fn a_failed_iteration_counts_and_the_loop_goes_on() {
 }
 
 #[test]
-fn a_missing_login_waits_for_a_person_and_burns_no_iteration() {
+fn missing_login_waits_and_uses_no_iteration() {
     let project = prompted(
         "PROMPT: { attempts: [{ fail: { kind: auth, message: log in first } }, <result>in</result>] }\n",
     );
@@ -266,7 +266,7 @@ fn a_stopped_loop_may_be_given_another_number() {
 }
 
 #[test]
-fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
+fn cancelled_loop_names_the_command_to_restart_it() {
     let project = prompted("PROMPT: { hang: true }\n");
     let running = start(&project, "--max-iterations 7", Some("cargo test"));
     until("it hangs", || project.events("r", "turn_started").len() == 1);
@@ -284,7 +284,7 @@ fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
 }
 
 #[test]
-fn a_loop_of_that_id_goes_on_only_as_the_same_loop() {
+fn loop_is_resumed_only_with_its_own_options() {
     let project = prompted("PROMPT:\n  - { text: not yet, cost: 1 }\n  - <result>x</result>\n");
     ralph(&project, "--budget 1", None).mentions(5, &[]);
     let words = "PROMPT.md --run-id r --replies r.yaml --budget 2 --or-resume";
@@ -361,7 +361,7 @@ fn only_a_prompt_can_be_repeated() {
 }
 
 #[test]
-fn what_lies_beside_the_prompt_and_what_it_says_of_transitions_means_nothing() {
+fn other_files_and_transition_rules_are_ignored() {
     let project = Project::of(&[
         ("OTHER.md", "---\nnonsense\n---\n"),
         ("PROMPT.md", "---\nallowed_targets: {goto: [REVIEW]}\nmax_visits: 1\n---\ngo"),
@@ -379,7 +379,7 @@ r: cap"],
 }
 
 #[test]
-fn it_runs_in_the_background_under_the_name_of_its_prompt() {
+fn detached_loop_is_named_after_its_prompt() {
     let project = prompted("PROMPT: <result>x</result>\n");
     let begun = project.raymond("ralph PROMPT.md --replies r.yaml -d");
     assert!(begun.stdout.starts_with("ralph-prompt-2"), "{begun:?}");

@@ -18,7 +18,7 @@ fn full_pipe() -> (PipeReader, PipeWriter, usize) {
 }
 
 #[test]
-fn a_run_whose_events_nobody_reads_obeys_a_signal() {
+fn run_with_unread_events_obeys_a_signal() {
     let check = |signal: Signal, code: i32| {
         let project = Project::of(&[("wf/START.sh", WAIT)]);
         let (reader, writer, _) = full_pipe();
@@ -34,7 +34,7 @@ fn a_run_whose_events_nobody_reads_obeys_a_signal() {
 }
 
 #[test]
-fn a_run_whose_events_nobody_reads_obeys_a_stop() {
+fn run_with_unread_events_obeys_a_stop() {
     let project = Project::of(&[("wf/START.sh", WAIT)]);
     let (reader, writer, _) = full_pipe();
     let running = project.start_into(writer, "run wf --run-id r --events");
@@ -61,7 +61,7 @@ fn a_reader_that_comes_late_gets_every_event() {
 }
 
 #[test]
-fn a_result_that_nobody_reads_does_not_keep_a_process_from_ending() {
+fn unread_result_does_not_block_a_signal() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>done</result>'")]);
     let (reader, writer, _) = full_pipe();
     let running = project.start_into(writer, "run wf --run-id r");

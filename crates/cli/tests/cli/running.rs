@@ -93,7 +93,7 @@ fn events_are_json_lines_on_stdout() {
 }
 
 #[test]
-fn a_result_is_printed_byte_for_byte_with_a_newline_when_it_lacks_one() {
+fn result_is_printed_exactly_with_final_newline() {
     let check = |payload: &str, expected: &str| {
         let script = format!("printf '<result>{payload}</result>'");
         let project = Project::of(&[("wf/START.sh", &script)]);
@@ -164,7 +164,7 @@ fn exit_codes_say_how_it_ended() {
 }
 
 #[test]
-fn of_several_ends_at_once_the_gravest_gives_the_exit_code() {
+fn worst_of_several_ends_decides_the_exit_code() {
     let check = |main: &str, worker: &str, flags: &str, code: i32| {
         let fork = "<fork next=\"MAIN\">WORKER</fork>";
         let replies = format!("START: '{fork}'\nMAIN: {main}\nWORKER: {worker}\n");
@@ -255,7 +255,7 @@ fn the_state_file_has_the_documented_fields() {
 }
 
 #[test]
-fn an_unpinned_run_reads_its_states_at_every_visit() {
+fn unpinned_run_reads_states_at_every_visit() {
     let project = Project::of(&[
         (
             "wf/START.sh",

@@ -50,7 +50,7 @@ fn a_result_is_handed_over_as_it_is() {
 }
 
 #[test]
-fn errors_that_repeat_what_was_typed_do_not_repeat_a_secret() {
+fn errors_redact_secrets_in_arguments() {
     let project = Project::of(&[]);
     for words in [format!("status {KEY}"), format!("run {KEY}"), format!("run x --budget {KEY}")] {
         let output = project.raymond(&words);

@@ -29,7 +29,7 @@ fn minimal() -> Project {
 }
 
 #[test]
-fn a_document_is_run_and_its_results_are_printed_as_one_json_object() {
+fn document_results_are_printed_as_json_object() {
     let project = minimal();
     let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
     ran.says(
@@ -86,7 +86,7 @@ fn the_agent_is_the_backend() {
 }
 
 #[test]
-fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
+fn var_flags_override_variables_of_the_document() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "vars": { "x": "own", "kept": true }, "steps": [
@@ -163,7 +163,7 @@ fn all_mistakes_have_position_and_pointer() {
 }
 
 #[test]
-fn steps_work_in_the_workspace_and_schemas_are_found_there() {
+fn steps_and_schemas_use_the_workspace() {
     let project = Project::of(&[
         (
             "flow.json",
@@ -196,7 +196,7 @@ fn steps_work_in_the_workspace_and_schemas_are_found_there() {
 }
 
 #[test]
-fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
+fn resume_repeats_only_the_failed_program() {
     let project = Project::of(&[("flow.json", FRAGILE)]);
     project
         .raymond("run flow.json --run-id r")
@@ -317,7 +317,7 @@ fn failures_of_a_parallel_loop_are_collected() {
 }
 
 #[test]
-fn a_failure_of_a_parallel_loop_names_its_iteration() {
+fn failure_of_parallel_loop_names_its_iteration() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "fail")),
         ("r.yaml", "judge: '{}'\n"),
@@ -356,7 +356,7 @@ fn a_loop_that_fails_is_named_by_itself() {
 }
 
 #[test]
-fn replies_know_steps_by_their_ids_and_their_keys() {
+fn replies_name_steps_by_id_or_key() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
         ("r.yaml", "jugde: '{}'\n\"other[1].x\": '{}'\n"),
@@ -388,7 +388,7 @@ fn resumed_step_asks_for_its_missing_output() {
 }
 
 #[test]
-fn a_document_in_the_background_is_waited_for_and_stopped_like_any_run() {
+fn detached_document_can_be_stopped_and_resumed() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; until test -e go; do sleep 0.01; done" } ] }"#,
@@ -409,7 +409,7 @@ fn a_document_in_the_background_is_waited_for_and_stopped_like_any_run() {
 }
 
 #[test]
-fn a_signal_stops_the_run_and_ends_the_step() {
+fn signal_stops_the_run_and_its_step() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; sleep 600" } ] }"#,

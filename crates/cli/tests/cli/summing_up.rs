@@ -53,7 +53,7 @@ fn unwatched_run_lists_reasons() {
 }
 
 #[test]
-fn an_input_that_is_asked_for_and_not_given_is_said_once_before_the_start() {
+fn missing_input_is_warned_about_once() {
     let check = |prompt: &str, words: &str, expected: Option<&str>| {
         let project = Project::of(&[
             ("wf/START.md", prompt),

@@ -14,7 +14,7 @@ fn failed_unpinned_run_uses_the_edited_state() {
 
 // proves: S24
 #[test]
-fn a_turn_that_is_always_capped_ends_with_the_budget() {
+fn always_capped_turn_ends_with_the_budget() {
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", "START: { capped: true }")]);
     project
         .raymond("run wf --replies r.yaml --budget 1 --run-id r")
@@ -66,7 +66,7 @@ fn or_resume_refuses_another_input() {
 }
 
 #[test]
-fn a_run_without_money_is_not_resumed_without_more() {
+fn run_over_budget_needs_a_higher_budget() {
     let replies = "START: { text: '<goto>START</goto>', cost: 0.60 }";
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
     project
@@ -107,7 +107,7 @@ fn a_cap_that_is_spent_already_is_refused() {
 }
 
 #[test]
-fn without_its_lock_file_a_run_still_has_one_owner() {
+fn deleted_lock_file_never_allows_two_owners() {
     let script = "echo x >> log; sleep 0.05; echo '<goto>START</goto>'";
     let project = Project::of(&[("wf/START.sh", script)]);
     let mut first = project.start("run wf --run-id r");
@@ -171,7 +171,7 @@ fn denied_tool_name_is_sanitized() {
 }
 
 #[test]
-fn a_run_that_was_stopped_without_an_owner_says_so_in_its_state_file() {
+fn cancel_without_owner_updates_the_state_file() {
     let script = "echo x >> log; test -e quick || sleep 300; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);
     let owner = project.start("run wf --run-id r");

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::harness::Project;
 
 #[test]
-fn the_version_names_the_commit_that_it_was_built_from() {
+fn version_names_the_commit_of_the_build() {
     let project = Project::of(&[]);
     let short = project.raymond("-V").stdout;
     let words: Vec<&str> = short.split_whitespace().collect();

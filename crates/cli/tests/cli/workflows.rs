@@ -40,7 +40,7 @@ fn an_entry_is_needed_and_only_one() {
 }
 
 #[test]
-fn bad_frontmatter_is_named_with_its_place_all_at_once() {
+fn all_frontmatter_mistakes_are_reported_with_position() {
     refused(
         &[
             (
@@ -125,7 +125,7 @@ fn non_workflow_is_refused() {
 }
 
 #[test]
-fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
+fn bad_transition_of_script_fails_its_agent() {
     let check = |script: &str, reason: &str| {
         let project = Project::of(&[("wf/START.sh", script), ("wf/DONE.sh", GOOD)]);
         project.raymond("run wf --run-id r").says(
@@ -174,7 +174,7 @@ fn a_budget_is_an_amount_or_none() {
 }
 
 #[test]
-fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
+fn bad_replies_are_rejected_before_run_is_created() {
     let project = Project::of(&[("wf/START.md", "go"), ("bad.yaml", "START: [\n")]);
     project.raymond("run wf --replies bad.yaml").says(
         2,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::stage::{Stage, Way, top};
 
 #[test]
-fn an_issue_is_planned_built_and_closed_in_one_commit() {
+fn issue_is_planned_built_and_closed_once() {
     let stage = Way::of("eight-steps", "replies.yaml").go();
     let expected = ["start", "stats.sh counts words, too (closes #195)"];
     assert_eq!(stage.commits("main"), expected);
@@ -24,7 +24,7 @@ A\ttests/words.sh
 }
 
 #[test]
-fn calls_that_run_out_of_rounds_return_all_the_same() {
+fn calls_without_rounds_left_still_return() {
     let stage = Way::of("eight-steps", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let moves = stage.events();
@@ -52,7 +52,7 @@ fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
 }
 
 #[test]
-fn the_last_issue_is_picked_by_its_name_and_then_there_is_nothing_to_do() {
+fn run_without_open_issues_does_nothing() {
     let stage = Stage::of("eight-steps");
     stage.prints("git rm --quiet issues/196.md && git commit --quiet --message 'one is left'");
     let replies = stage.read("replies.yaml");
@@ -69,7 +69,7 @@ fn the_last_issue_is_picked_by_its_name_and_then_there_is_nothing_to_do() {
 }
 
 #[test]
-fn a_message_that_closes_no_issue_is_asked_for_again_and_not_for_ever() {
+fn bad_commit_message_is_requested_again_within_limits() {
     let message = "closed 195: Words (closes #195)";
     let again = "  - <goto>CLOSE</goto>
   - { text: '<goto input=\"Words (closes #7)\">CLOSE</goto>', expect: must end with }
@@ -90,7 +90,7 @@ fn late_edits_are_tested_before_commit() {
 }
 
 #[test]
-fn a_plan_that_is_not_there_ends_the_run() {
+fn missing_plan_ends_the_run() {
     let stage =
         go_with("PLAN", "  text: <result>plans/none.md</result>", "not done: there is no plan");
     assert_eq!(stage.commits("main"), ["start"]);

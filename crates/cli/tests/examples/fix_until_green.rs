@@ -37,7 +37,7 @@ fn each_test_that_turns_green_is_a_commit() {
 }
 
 #[test]
-fn edits_to_the_tests_are_undone_and_never_committed() {
+fn edits_of_tests_are_never_committed() {
     let stage = go("cheating.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
     assert_eq!(stage.prints("git diff --name-only HEAD~"), "text.sh\n");
@@ -46,7 +46,7 @@ fn edits_to_the_tests_are_undone_and_never_committed() {
 }
 
 #[test]
-fn the_same_failure_three_times_begins_a_fresh_conversation_at_the_last_commit() {
+fn third_equal_failure_restarts_from_last_commit() {
     let stage = go("stuck.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
     assert_eq!(stashes(&stage), ["On main: dead end of demo"]);
@@ -69,7 +69,7 @@ fn endless_fix_stops_and_keeps_green_steps() {
 }
 
 #[test]
-fn a_tree_with_changes_of_ones_own_is_left_alone() {
+fn uncommitted_changes_are_left_alone() {
     let stage = Stage::of("fix-until-green");
     stage.write("try/text.sh", "mine");
     let output = stage.start(Way::of("fix-until-green", "replies.yaml")).wait();

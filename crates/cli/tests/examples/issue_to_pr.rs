@@ -14,7 +14,7 @@ Closes #12.
 ";
 
 #[test]
-fn a_change_that_passes_and_is_accepted_becomes_one_commit_and_one_pull_request() {
+fn accepted_change_becomes_one_pull_request() {
     let stage = go("replies.yaml");
     assert_eq!(stage.commits("issue-12"), ["start", "Greet people by name"]);
     assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
@@ -25,7 +25,7 @@ fn a_change_that_passes_and_is_accepted_becomes_one_commit_and_one_pull_request(
 }
 
 #[test]
-fn a_pull_request_that_is_there_is_not_opened_again() {
+fn existing_pull_request_is_not_opened_again() {
     let stage = go("replies.yaml");
     let again = "raymond run ../../workflow --replies ../../replies.yaml --run-id again --quiet";
     // The change is there already, so this time the tests pass at once.
@@ -47,7 +47,7 @@ fn a_rejected_change_goes_round_again() {
 }
 
 #[test]
-fn tests_that_never_pass_are_a_matter_for_a_person() {
+fn failing_tests_are_escalated_to_a_person() {
     let stage = go("hopeless.yaml");
     let comment = "This needs a person (run demo):\n\nThe tests fail:\nnot ok tests/nobody.sh\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -58,14 +58,14 @@ fn tests_that_never_pass_are_a_matter_for_a_person() {
 }
 
 #[test]
-fn an_issue_that_cannot_be_planned_is_asked_about() {
+fn unclear_issue_is_escalated_with_a_question() {
     let stage = go("unclear.yaml");
     let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
 }
 
 #[test]
-fn no_issue_is_nothing_to_do_and_no_tracker_is_a_failure() {
+fn unreachable_tracker_is_a_failure() {
     let way = Way::of("issue-to-pr", "replies.yaml");
     let stage = Stage::of("issue-to-pr");
     assert_eq!(stage.prints("rm ../tracker/issues/12"), "");
@@ -77,7 +77,7 @@ fn no_issue_is_nothing_to_do_and_no_tracker_is_a_failure() {
 }
 
 #[test]
-fn a_question_that_was_left_out_is_asked_for_once_more() {
+fn missing_question_is_requested_once() {
     let check = |second: &str, expected: &str| {
         let stage = Stage::of("issue-to-pr");
         let plan = format!("PLAN:\n  - <goto>ESCALATE</goto>\n  - {second}\n");
@@ -94,7 +94,7 @@ fn a_question_that_was_left_out_is_asked_for_once_more() {
 }
 
 #[test]
-fn the_first_word_of_a_review_accepts_in_any_case() {
+fn first_word_of_review_accepts_case_insensitively() {
     for word in ["Accept.", "ACCEPT", "**Accepted**: it is good"] {
         let stage = Stage::of("issue-to-pr");
         let replies = stage.read("replies.yaml");

@@ -86,7 +86,7 @@ fn half_made_worktree_is_made_again() {
 }
 
 #[test]
-fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
+fn issue_survives_a_kill_before_its_fork() {
     let stage = Stage::of("nightly-dispatcher");
     stage.program("try/project/.git/hooks/post-checkout", &holding(&stage, ""));
     let output = killed_and_resumed(&stage, Way::of("nightly-dispatcher", "replies.yaml"));

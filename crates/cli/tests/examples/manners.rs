@@ -34,7 +34,7 @@ fn a_readme_fits_on_a_screen() {
 }
 
 #[test]
-fn a_script_that_does_something_stops_at_the_first_mistake() {
+fn long_scripts_stop_at_the_first_error() {
     for (path, text) in all() {
         if ends_with(&path, "sh") && text.lines().count() > 8 {
             assert!(text.contains("\nset -euo pipefail\n"), "{}", path.display());
@@ -170,7 +170,7 @@ fn outer(name: &str) -> Project {
 }
 
 #[test]
-fn a_setup_run_twice_leaves_the_repository_around_it_alone() {
+fn second_setup_leaves_outer_repository_alone() {
     for name in with_a_setup() {
         let outer = outer(&name);
         let before = state_of(&outer);
@@ -184,7 +184,7 @@ fn a_setup_run_twice_leaves_the_repository_around_it_alone() {
 
 /// As in a hook of git, which names its own repository in the environment.
 #[test]
-fn a_setup_run_by_a_hook_leaves_the_repository_of_the_hook_alone() {
+fn setup_in_a_hook_leaves_its_repository_alone() {
     for name in with_a_setup() {
         let outer = outer(&name);
         let before = state_of(&outer);

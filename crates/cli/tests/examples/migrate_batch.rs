@@ -49,7 +49,7 @@ fn second_run_takes_the_remaining_packages() {
 }
 
 #[test]
-fn a_worker_that_fails_is_taken_up_again_by_a_resume_and_then_there_is_a_report() {
+fn resume_repeats_failed_worker_and_writes_report() {
     let way = Way::of("migrate-batch", "replies.yaml");
     let stage = crate::stage::Stage::of("migrate-batch");
     let replies = stage.read("replies.yaml");

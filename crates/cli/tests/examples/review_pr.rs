@@ -55,7 +55,7 @@ Dropped because the quoted line does not exist: 0
 }
 
 #[test]
-fn a_review_needs_the_number_of_a_pull_request() {
+fn review_needs_a_pull_request_number() {
     let stage = Stage::of("review-pr");
     let run = "raymond run ../../workflow --replies ../../clean.yaml --input main";
     stage.run(run).mentions(1, &["which pull request? start with --input NUMBER"]);

@@ -24,7 +24,7 @@ fn every_worker_of_the_research_writes_its_answer() {
 }
 
 #[test]
-fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
+fn each_iteration_starts_a_fresh_session() {
     let stage = Way::of("ralph", "replies.yaml").go();
     assert!(!stage.read("try/TODO.md").contains("- [ ]"));
     assert_eq!(stage.run("./test.sh && ls tests").stdout, "bye.sh\nhello.sh\nnight.sh\n");

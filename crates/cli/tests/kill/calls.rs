@@ -94,14 +94,14 @@ fn check<S: Scene>(short: u64) {
 // proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_states_survives_a_kill_at_any_call() {
+fn states_survive_a_kill_at_any_call() {
     check::<States>(40);
 }
 
 // proves: P2
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_steps_survives_a_kill_at_any_call() {
+fn steps_survive_a_kill_at_any_call() {
     check::<Steps>(40);
 }
 
@@ -114,7 +114,7 @@ fn kill_at_any_call_never_asks_twice() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_call_of_the_tool_that_is_killed_at_any_call_is_repeated_and_nothing_of_it() {
+fn tool_survives_a_kill_at_any_call() {
     check::<Tool>(15);
 }
 
@@ -242,7 +242,7 @@ fn second_starter_resumes_the_existing_run() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_request_is_taken_whole_or_not_at_all_wherever_its_sender_is_killed() {
+fn killed_sender_never_leaves_a_partial_request() {
     let mut dice = Dice::new(seed());
     let (project, owner) = waiting();
     let calls = calls(ready(&project, "stop r"));
@@ -282,7 +282,7 @@ fn asked_to_stop(
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_request_is_answered_once_wherever_the_owner_that_takes_it_is_killed() {
+fn killed_owner_answers_a_request_once() {
     let mut dice = Dice::new(seed());
     let project = patient();
     let owner = ready(&project, RUNS);

@@ -42,8 +42,8 @@ fn fills<S: Scene>(short: u64) {
 // proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {
-    in_private("disks::a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded", || {
+fn full_disk_at_any_byte_loses_no_record() {
+    in_private("disks::full_disk_at_any_byte_loses_no_record", || {
         fills::<States>(12);
         fills::<Steps>(12);
     });
@@ -51,8 +51,8 @@ fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_disk_that_is_read_only_for_a_while_costs_nothing() {
-    in_private("disks::a_disk_that_is_read_only_for_a_while_costs_nothing", || {
+fn read_only_disk_loses_nothing() {
+    in_private("disks::read_only_disk_loses_nothing", || {
         let expected = undisturbed::<States>();
         for cycle in 0..cycles(6) {
             let scene = States::new();

@@ -71,14 +71,14 @@ fn check<S: Scene>(short: u64) {
 // proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_states_survives_a_kill_at_any_moment() {
+fn states_survive_a_kill_at_any_moment() {
     check::<States>(15);
 }
 
 // proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_steps_survives_a_kill_at_any_moment() {
+fn steps_survive_a_kill_at_any_moment() {
     check::<Steps>(15);
 }
 
@@ -117,7 +117,7 @@ fn stop_at_any_moment_ends_resumably() {
 // proves: P4
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_long_run_survives_ten_kills_in_a_row() {
+fn long_run_survives_ten_kills_in_a_row() {
     let mut dice = Dice::new(seed());
     let laps = 150;
     let calm = States::with_laps(laps);

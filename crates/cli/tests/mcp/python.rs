@@ -49,7 +49,7 @@ fn progress_is_reported() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn a_call_that_is_given_up_leaves_no_process() {
+fn abandoned_call_leaves_no_process() {
     play("cancel");
 }
 

@@ -24,7 +24,7 @@ const MAKERS: [&str; 6] = [
 type Codes = BTreeSet<String>;
 
 #[test]
-fn every_code_of_a_mistake_is_explained_and_shown() {
+fn every_diagnostic_code_is_explained_and_shown() {
     let page = fs::read_to_string(top().join("docs/troubleshooting.md")).unwrap();
     let (_, section) = page.split_once("\n## By the code of a mistake\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();

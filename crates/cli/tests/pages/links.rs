@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_in_prose_and_not_in_code() {
+    fn links_are_found_only_in_prose() {
         let check = |text: &str, expected: &[&str]| {
             let found: Vec<String> = links(text).into_iter().map(|link| link.target).collect();
             assert_eq!(found, expected, "{text}");

@@ -14,7 +14,7 @@ use raymond_engine::schemas;
 use super::top;
 
 #[test]
-fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
+fn error_page_lists_every_code_with_remedy() {
     let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let row = |code: &ErrorCode| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());

@@ -22,7 +22,7 @@ fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
+fn only_goto_sees_the_earlier_turns() {
     check(
         &[
             ("START", "model: say <goto>NEXT</goto>"),
@@ -46,7 +46,7 @@ fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
+fn caller_sees_only_the_result_of_callee() {
     let stage = check(
         &[
             ("START", "model: say <call return='BACK'>SUB</call>"),
@@ -109,7 +109,7 @@ fn nested_calls_branch_from_their_own_callers() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_second_call_branches_from_the_caller_as_it_then_is_and_reset_keeps_the_way_back() {
+fn second_call_branches_from_the_current_caller() {
     let middle = "START, <call return='MIDDLE'>SUB</call>, MIDDLE";
     check(
         &[
@@ -134,7 +134,7 @@ fn a_second_call_branches_from_the_caller_as_it_then_is_and_reset_keeps_the_way_
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_reminder_arrives_in_the_same_session_and_holds_nothing_but_itself() {
+fn reminder_stays_in_session_without_repeating_the_prompt() {
     let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
                   tag counts only when it stands alone on its lines.)";
     let nowhere = "The <goto> tag of your message leads nowhere: there is no state \"NOWHERE\".";
@@ -168,7 +168,7 @@ fn a_reminder_arrives_in_the_same_session_and_holds_nothing_but_itself() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn four_agents_work_at_the_same_time_and_share_nothing() {
+fn four_parallel_agents_share_nothing() {
     let stage = Stage::prompts(&[
         (
             "START",

@@ -101,7 +101,7 @@ fn is_tried_again(stage: &Stage, requests: usize) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
+fn missing_login_waits_without_retries() {
     // The client would wait so long before it asks again.
     let refused = Failure::new(401).with("retry-after", "20");
     let stage = under(Weather::Failing(refused, Span::Lasting));
@@ -140,13 +140,13 @@ fn is_for_a_person(failure: Failure, why: &str) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_key_that_may_not_do_this_waits_for_a_person() {
+fn forbidden_key_waits_for_a_person() {
     is_for_a_person(Failure::new(403).saying("not for this key"), "not for this key");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_balance_that_is_used_up_waits_for_a_person() {
+fn empty_balance_waits_for_a_person() {
     // The server calls this an invalid request, and those fail their agent.
     let credit = "Your credit balance is too low to access the Anthropic API. \
                   Please go to Plans & Billing to upgrade or purchase credits.";
@@ -156,13 +156,13 @@ fn a_balance_that_is_used_up_waits_for_a_person() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_fails_for_a_moment_is_left_to_the_client() {
+fn short_server_failure_is_left_to_the_client() {
     is_got_over(&under(failing(500, Span::Next(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_request_that_comes_too_early_is_repeated_by_the_client() {
+fn rate_limited_request_is_repeated_by_the_client() {
     let early = Failure::new(429).with("retry-after", "1");
     is_got_over(&under(Weather::Failing(early, Span::Next(1))), 2);
 }
@@ -187,21 +187,21 @@ fn connections_that_are_dropped_are_tried_again() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_text_that_is_cut_once_is_asked_for_again_by_the_client() {
+fn truncated_text_is_requested_again_by_the_client() {
     // The start of the message and of its text, and half of that.
     is_got_over(&under(Weather::Cutting(3, Span::Next(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_text_that_is_cut_every_time_is_tried_again() {
+fn always_truncated_text_is_retried_by_raymond() {
     // The client's last request is one without a stream.
     is_tried_again(&under(Weather::Cutting(3, Span::Next(TRIES + 1))), 4);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_tool_whose_call_was_cut_has_not_run() {
+fn tool_with_a_truncated_call_does_not_run() {
     let call = r#"model: tool Bash {"command":"echo x >> effects"}"#;
     let stage = Stage::prompts(&[("START", &format!("{call}\nmodel: say <result>done</result>"))]);
     stage.model.set_weather(Weather::Cutting(3, Span::Next(1))).unwrap();
@@ -241,7 +241,7 @@ fn is_final(stage: &Stage, requests: usize, why: &str) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_that_is_too_long_is_not_tried_again() {
+fn too_long_prompt_is_not_retried() {
     let long = "prompt is too long: 250000 tokens > 200000 maximum";
     let long = Failure::new(400).of_kind("invalid_request_error").saying(long);
     is_final(&under(Weather::Failing(long, Span::Lasting)), 1, "Prompt is too long");
@@ -249,7 +249,7 @@ fn a_prompt_that_is_too_long_is_not_tried_again() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_request_that_is_too_large_is_not_tried_again() {
+fn too_large_request_is_not_retried() {
     is_final(&under(failing(413, Span::Lasting)), 1, "Request too large");
 }
 
@@ -279,7 +279,7 @@ fn a_refusal_is_not_tried_again() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_outage_costs_nothing_that_is_done_and_hides_nothing_that_was_said() {
+fn outage_loses_no_work_and_no_conversation() {
     let stage = Stage::prompts(&[
         ("START", "model: wait first\nmodel: say <goto>ONE</goto>"),
         ("ONE", "model: say <goto>TWO</goto>"),

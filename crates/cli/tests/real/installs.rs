@@ -41,7 +41,7 @@ fn of_version(stage: &Stage, version: &str) -> String {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
+fn doctor_names_client_versions_without_a_request() {
     let stage = Stage::new();
     let doctor = stage.raymond("doctor --json");
     let checks = doctor.json()["checks"].take();
@@ -78,7 +78,7 @@ const TOO_OLD: &str = ") is version 2.1.308, but Raymond needs 2.1.309 or later"
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
+fn missing_or_old_client_is_rejected_before_spending() {
     let check = |entry: fn(&Stage) -> String, told: &str, hint: &str| {
         let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
         let entry = entry(&stage);
@@ -109,7 +109,7 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+fn changed_client_version_is_noted_on_resume() {
     let scene = Scene::new(Kind::Resumed);
     let running = scene.stage.start_run(FLAGS);
     scene.stage.reaches("first");

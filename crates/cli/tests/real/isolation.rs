@@ -15,7 +15,7 @@ fn the_client_is_the_pinned_one() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
+fn run_sends_only_the_prompt_to_the_model() {
     let stage = Stage::new();
     // Whoever asks for another address asks for it here, and is recorded.
     let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]

@@ -87,19 +87,19 @@ fn by_chance(kind: Kind) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_its_client_starts() {
+fn fresh_turn_is_killed_while_its_client_starts() {
     check(Kind::Fresh, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_the_model_is_asked() {
+fn fresh_turn_is_killed_during_a_request() {
     check(Kind::Fresh, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_a_tool_runs() {
+fn fresh_turn_is_killed_while_a_tool_runs() {
     check(Kind::Fresh, &WHILE_A_TOOL_RUNS);
 }
 
@@ -118,19 +118,19 @@ fn a_fresh_turn_is_killed_by_chance() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_its_client_starts() {
+fn resumed_turn_is_killed_while_its_client_starts() {
     check(Kind::Resumed, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_the_model_is_asked() {
+fn resumed_turn_is_killed_during_a_request() {
     check(Kind::Resumed, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_a_tool_runs() {
+fn resumed_turn_is_killed_while_a_tool_runs() {
     check(Kind::Resumed, &WHILE_A_TOOL_RUNS);
 }
 
@@ -148,19 +148,19 @@ fn a_resumed_turn_is_killed_by_chance() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_its_client_starts() {
+fn branching_turn_is_killed_while_its_client_starts() {
     check(Kind::Branching, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_the_model_is_asked() {
+fn branching_turn_is_killed_during_a_request() {
     check(Kind::Branching, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_a_tool_runs() {
+fn branching_turn_is_killed_while_a_tool_runs() {
     check(Kind::Branching, &WHILE_A_TOOL_RUNS);
 }
 

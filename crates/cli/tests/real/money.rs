@@ -51,7 +51,7 @@ fn shares(stage: &Stage) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_costs_what_its_requests_cost_and_not_what_its_session_has() {
+fn turn_is_charged_its_requests_not_its_session() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -129,7 +129,7 @@ fn exhausted_share_continues_in_its_session() {
 // proves: P5
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_overshoot_is_at_most_one_request_of_each_turn_in_flight() {
+fn overshoot_is_at_most_one_request_per_turn() {
     let dear = |gate: &str| {
         format!(
             "model: usage input=100000 output=0
@@ -176,7 +176,7 @@ fn the_overshoot_is_at_most_one_request_of_each_turn_in_flight() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn agents_of_the_client_itself_spend_from_the_share_of_their_turn() {
+fn subagents_spend_the_share_of_their_turn() {
     let sub = "SUB\nmodel: usage input=100000 output=0\nmodel: wait sub\nmodel: say found";
     let agent = json!({ "description": "x", "subagent_type": "claude", "prompt": sub });
     let stage = Stage::prompts(&[(
@@ -227,7 +227,7 @@ fn an_answer_beyond_the_share_is_an_answer() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
+fn killed_turn_is_estimated_from_its_stream() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(
@@ -261,7 +261,7 @@ fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
 // proves: A7
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_stopped_turn_pays_for_the_request_in_flight() {
+fn stopped_turn_pays_for_its_running_request() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

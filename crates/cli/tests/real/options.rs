@@ -9,7 +9,7 @@ const END: &str = "model: say <result>done</result>";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversation() {
+fn every_state_has_its_own_options() {
     let state = |model: &str, effort: &str, told: &str, next: &str| {
         format!(
             "model: {model}\neffort: {effort}\nappend_system_prompt: {told}\n---\nmodel: say {next}"
@@ -49,7 +49,7 @@ fn asked(seen: &Seen) -> (&str, &str, Vec<&str>) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_directory_that_is_added_may_be_written_to() {
+fn added_directory_may_be_written_to() {
     let stage = Stage::new();
     let shared = stage.home().join("shared");
     std::fs::create_dir(&shared).unwrap();
@@ -82,7 +82,7 @@ done
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_of_tools_is_used_and_one_that_is_not_there_is_a_warning() {
+fn missing_mcp_server_is_a_warning() {
     let front = "mcp_config: mcp.json\nallow: [mcp__tiny__greet]\n---\n";
     let stage =
         Stage::prompts(&[("START", &format!("{front}model: tool mcp__tiny__greet {{}}\n{END}"))]);

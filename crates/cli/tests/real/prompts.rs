@@ -22,7 +22,7 @@ fn megabyte(of: &str) -> String {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_template() {
+fn megabyte_prompts_reach_the_model_unchanged() {
     let (state, payload) = (megabyte("state"), megabyte("payload"));
     let stage = Stage::new();
     let first = format!("{state}model: say <function return=\"NEXT\">MAKE</function>\n");
@@ -46,7 +46,7 @@ fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_templat
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
+fn all_blocks_of_only_the_final_message_count() {
     let stage = Stage::prompts(&[
         (
             "1_START",
@@ -71,7 +71,7 @@ fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_task_in_the_background_is_waited_for_and_the_last_result_is_the_answer() {
+fn background_task_delays_the_answer_until_it_ends() {
     let wait = "until [ -e go ]; do sleep 0.02; done; echo finished";
     let lines = format!(
         "allow: [Bash]\n---\n\

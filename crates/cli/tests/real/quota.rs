@@ -79,7 +79,7 @@ pub(crate) fn starts(stage: &Stage) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_by_itself() {
+fn usage_limit_holds_paid_turns_across_a_kill() {
     let stage = logged_in(Stage::prompts(&[
         ("START", "model: wait gate\nmodel: say <fork next=\"LIMITED\">WORKER</fork>"),
         ("LIMITED", "model: say <result>done</result>"),
@@ -122,7 +122,7 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_b
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
+fn usage_limit_is_shown_with_its_end() {
     let stage = logged_in(Stage::prompts(&[(
         "START",
         "model: wait gate
@@ -177,7 +177,7 @@ fn resume_after_no_wait_costs_no_retry() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_limit_of_a_key_lasts_as_long_as_the_server_said_or_is_looked_at_now_and_then() {
+fn retry_after_decides_the_length_of_a_hold() {
     let check = |retry_after: &str, requests: usize, length: std::ops::RangeInclusive<u64>| {
         let stage = one_prompt();
         let early = Failure::new(429).with("retry-after", retry_after);
@@ -195,7 +195,7 @@ fn a_limit_of_a_key_lasts_as_long_as_the_server_said_or_is_looked_at_now_and_the
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_limit_that_only_money_lifts_waits_for_a_person() {
+fn missing_usage_credits_wait_for_a_person() {
     let stage = logged_in(one_prompt());
     let credits = "Usage credits are required for long context requests.";
     let credits = Failure::new(429).of_kind("rate_limit_error").saying(credits);

@@ -51,55 +51,55 @@ fn a_client_is_hit_by(signal: Signal, kind: Kind) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_interrupted_is_gone_on_with() {
+fn interrupted_client_of_fresh_turn_is_continued() {
     a_client_is_hit_by(Signal::INT, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_terminated_is_gone_on_with() {
+fn terminated_client_of_fresh_turn_is_continued() {
     a_client_is_hit_by(Signal::TERM, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_killed_is_gone_on_with() {
+fn killed_client_of_fresh_turn_is_continued() {
     a_client_is_hit_by(Signal::KILL, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_interrupted_is_gone_on_with() {
+fn interrupted_client_of_resumed_turn_is_continued() {
     a_client_is_hit_by(Signal::INT, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_terminated_is_gone_on_with() {
+fn terminated_client_of_resumed_turn_is_continued() {
     a_client_is_hit_by(Signal::TERM, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_killed_is_gone_on_with() {
+fn killed_client_of_resumed_turn_is_continued() {
     a_client_is_hit_by(Signal::KILL, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_interrupted_is_gone_on_with() {
+fn interrupted_client_of_branching_turn_is_continued() {
     a_client_is_hit_by(Signal::INT, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_terminated_is_gone_on_with() {
+fn terminated_client_of_branching_turn_is_continued() {
     a_client_is_hit_by(Signal::TERM, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_killed_is_gone_on_with() {
+fn killed_client_of_branching_turn_is_continued() {
     a_client_is_hit_by(Signal::KILL, Kind::Branching);
 }
 
@@ -127,36 +127,36 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_fresh_turn() {
+fn ctrl_c_in_fresh_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::INT, 130, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_fresh_turn() {
+fn sigterm_in_fresh_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::TERM, 143, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_resumed_turn() {
+fn ctrl_c_in_resumed_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::INT, 130, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_resumed_turn() {
+fn sigterm_in_resumed_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::TERM, 143, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_branching_turn() {
+fn ctrl_c_in_branching_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::INT, 130, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_branching_turn() {
+fn sigterm_in_branching_turn_can_be_resumed() {
     raymond_is_hit_by(Signal::TERM, 143, Kind::Branching);
 }

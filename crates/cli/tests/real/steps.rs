@@ -110,7 +110,7 @@ fn codex_answers_an_agent_step_by_its_schema() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn no_answer_of_claude_is_paid_twice_when_its_owner_is_killed_afterwards() {
+fn killed_owner_never_pays_an_answer_twice() {
     let script = ["model: tool StructuredOutput {\"foo\":\"bar\"}", "model: say done"];
     let stage = stage(&script, &json!({}));
     let slow =

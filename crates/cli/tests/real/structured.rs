@@ -20,7 +20,7 @@ fn schema() -> Value {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_complies_gives_its_answer_as_json() {
+fn answer_that_fits_the_schema_is_json() {
     let alone = Alone::claude();
     let prompt = r#"model: tool StructuredOutput {"grade":0}
         model: tool StructuredOutput {"grade":3,"why":"ä \"quoted\""}
@@ -35,7 +35,7 @@ fn a_model_that_complies_gives_its_answer_as_json() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_never_complies_gives_a_reply_without_it() {
+fn answer_without_the_tool_has_no_json() {
     let alone = Alone::claude();
     let prompt = "model: say grade three\nmodel: then\nmodel: say three, in words";
     let reply = replied(&alone, prompt, Some(schema()));
@@ -47,7 +47,7 @@ fn a_model_that_never_complies_gives_a_reply_without_it() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
+fn five_invalid_answers_give_no_json() {
     let alone = Alone::claude();
     let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
     let reply = replied(&alone, &prompt, Some(schema()));

@@ -18,7 +18,7 @@ fn share(of: usize) -> usize {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn ten_thousand_agents_of_one_run_end_each_with_its_own_result() {
+fn ten_thousand_agents_return_their_own_results() {
     let agents = share(10_000);
     let fork = format!(
         "for i in $(seq {agents}); do echo \"<fork next='END' n='$i'>WORKER</fork>\"; done"
@@ -53,7 +53,7 @@ fn ten_thousand_agents_of_one_run_end_each_with_its_own_result() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn two_hundred_runs_side_by_side_all_come_to_their_end() {
+fn two_hundred_parallel_runs_complete() {
     let runs = share(200);
     let project = Project::of(&[
         ("wf/START.md", "begin"),

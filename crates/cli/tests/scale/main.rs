@@ -55,7 +55,7 @@ fn watch(running: &Running) -> Taken {
 }
 
 #[test]
-fn a_plain_run_takes_little_memory_of_its_own() {
+fn plain_run_takes_little_memory() {
     let project = Project::of(&[
         ("wf/START.md", "Think."),
         ("wf/CHECK.sh", "echo '<result>done</result>'"),

@@ -40,7 +40,7 @@ fn rows(lines: &[String]) -> usize {
 }
 
 #[test]
-fn every_agent_has_a_row_below_the_log_and_the_summary_replaces_them() {
+fn every_agent_has_a_row_below_the_log() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
     let log = [
@@ -185,7 +185,7 @@ fn wide_characters_stay_in_their_columns() {
 }
 
 #[test]
-fn a_terminal_that_cannot_or_should_not_gets_no_escape() {
+fn dumb_terminal_and_quiet_print_no_escapes() {
     let check = |words: &str, variables: &[(&str, &str)], least: usize| {
         let project = forking(1);
         project.write("go", "");
@@ -207,7 +207,7 @@ fn has_colours(bytes: &str) -> bool {
 }
 
 #[test]
-fn without_colours_the_rows_stay_and_words_say_the_same() {
+fn rows_stay_without_colours() {
     let check = |variables: &[(&str, &str)], colours: bool| {
         let project = Project::of(&[
             ("wf/START.md", "---\nmodle: x\n---\nBegin.\n"),
@@ -294,7 +294,7 @@ const DEEP: &str = r#"{ "vars": { "list": [] }, "steps": [
       "schema": { "type": "object", "required": ["verdict"], "properties": { "verdict": { "enum": ["yes", "no"] } } } } ] } ] }"#;
 
 #[test]
-fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
+fn plan_wraps_on_a_narrow_terminal() {
     let project = Project::of(&[("flow.json", DEEP)]);
     let terminal = start(&project, "crayfish explain flow.json", &[]);
     let (code, lines, bytes) = terminal.end();
@@ -317,7 +317,7 @@ fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
 }
 
 #[test]
-fn events_on_the_same_terminal_have_it_for_themselves() {
+fn events_on_the_terminal_hide_the_rows() {
     let project = forking(1);
     project.write("go", "");
     let (code, _, bytes) = start(&project, "run wf --run-id r --events", &[]).end();
@@ -404,7 +404,7 @@ fn stuck_terminal_blocks_nothing() {
 }
 
 #[test]
-fn a_run_ends_on_a_terminal_that_is_stuck_for_ever() {
+fn run_ends_on_a_stuck_terminal() {
     let check = |words: &str| {
         // What is pinned is told at the beginning.
         let project = talkative("what=end; echo \"<result>the $what</result>\"");

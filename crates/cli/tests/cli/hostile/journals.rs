@@ -16,7 +16,7 @@ fn failed(script: &str) -> Project {
 
 // proves: P12, S15
 #[test]
-fn a_name_in_a_journal_leads_to_no_other_place() {
+fn forged_names_in_journals_never_become_paths() {
     let check = |change: fn(String) -> String, told: &str| {
         let project = failed("exit 1");
         forge(&project, change);
@@ -47,7 +47,7 @@ fn a_name_in_a_journal_leads_to_no_other_place() {
 
 // proves: S16
 #[test]
-fn a_pinned_script_is_written_into_its_directory_alone() {
+fn pinned_script_is_written_only_into_its_directory() {
     let project = failed("exit 1");
     fs::remove_dir_all(project.path("wf")).unwrap();
     forge(&project, |line| {
@@ -60,7 +60,7 @@ fn a_pinned_script_is_written_into_its_directory_alone() {
 
 // proves: S16
 #[test]
-fn a_pinned_script_is_never_written_through_a_link() {
+fn pinned_script_is_never_written_through_links() {
     let project = failed("exit 1");
     project.write("home/.bashrc", "precious");
     fs::remove_dir_all(project.path("wf")).unwrap();

@@ -69,7 +69,7 @@ fn files_are_private_with_any_umask() {
 
 // proves: S53, S54
 #[test]
-fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
+fn another_user_cannot_read_or_stop_a_run() {
     let project = open_to_all(&[("wf/START.sh", SLOW)]);
     // Where it was built, nobody else may be able to go.
     fs::copy(env!("CARGO_BIN_EXE_raymond"), project.path("raymond")).unwrap();
@@ -94,7 +94,7 @@ fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
 
 // proves: S56
 #[test]
-fn a_repository_that_another_user_put_above_is_refused() {
+fn repository_of_another_user_above_is_rejected() {
     let project = open_to_all(&[("shared/mine/wf/START.sh", "echo '<result>x</result>'")]);
     fs::set_permissions(project.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
     within(&project, "shared/mine", "run wf").prints("x\n");
@@ -114,7 +114,7 @@ fn a_repository_that_another_user_put_above_is_refused() {
 
 // proves: S57
 #[test]
-fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
+fn runs_and_configuration_of_others_are_rejected() {
     let check = |plant: &str, named: &str| {
         let project =
             open_to_all(&[("wf/START.sh", "echo '<result>x</result>'"), ("shared/x", "")]);
@@ -147,7 +147,7 @@ fn entering_a_foreign_directory_is_a_choice() {
 
 // proves: S58
 #[test]
-fn a_process_of_another_user_is_not_taken_for_one_of_a_run() {
+fn process_of_another_user_is_never_a_leftover() {
     let project = open_to_all(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
     let header: serde_json::Value =

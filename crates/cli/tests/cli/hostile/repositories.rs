@@ -23,7 +23,7 @@ enum Told {
 
 // proves: P12, S6
 #[test]
-fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
+fn links_in_raymond_directory_are_never_followed() {
     let check = |link: &str, to: &str, told: &Told| {
         for command in ["run wf --run-id nightly", "run wf -d --run-id nightly", "resume nightly"] {
             let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
@@ -66,7 +66,7 @@ fn ended_beside_a_link(script: &str) -> Project {
 
 // proves: P12, S6, S7
 #[test]
-fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
+fn ended_run_is_never_changed_through_links() {
     for script in [FLOW.1, "exit 1"] {
         let project = ended_beside_a_link(script);
         let before = everything(&project.root());
@@ -205,7 +205,7 @@ fn within(project: &Project, directory: &str, words: &str) -> Output {
 
 // proves: S2
 #[test]
-fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
+fn ended_run_tracked_by_git_is_only_read() {
     for script in [FLOW.1, "exit 1"] {
         let project = ended_beside_a_link(script);
         given_away(&project);
@@ -275,7 +275,7 @@ fn run_from_submodule_or_worktree_is_not_continued() {
 
 // proves: S2
 #[test]
-fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
+fn tracked_run_is_found_in_every_index_format() {
     let shorten: &[&str] = &["update-index", "--index-version", "4"];
     for (format, forms) in [
         ("sha1", &[shorten] as &[&[&str]]),

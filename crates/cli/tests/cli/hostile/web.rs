@@ -60,7 +60,7 @@ const ERA: [&str; 3] =
 
 // proves: S47, S48, S50
 #[test]
-fn a_page_of_a_web_site_calls_no_tool() {
+fn web_page_cannot_call_a_tool() {
     let project = Project::of(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
@@ -93,7 +93,7 @@ fn a_page_of_a_web_site_calls_no_tool() {
 
 // proves: A19, S49
 #[test]
-fn a_host_or_an_origin_is_read_as_a_whole() {
+fn host_and_origin_are_parsed_as_a_whole() {
     let project = Project::of(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
@@ -151,7 +151,7 @@ fn a_host_or_an_origin_is_read_as_a_whole() {
 
 // proves: S52
 #[test]
-fn other_machines_are_served_only_under_names_that_were_given() {
+fn other_machines_need_an_allowed_host_name() {
     let project = Project::of(&[]);
     let refused = project.raymond("mcp --http 0.0.0.0:0");
     refused

@@ -8,7 +8,7 @@ use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_is_the_pinned_one_and_doctor_names_it() {
+fn doctor_names_the_pinned_client() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::codex(), &["--version"]).wait();
     version.prints(&format!("{}\n", clients::CODEX_VERSION));
@@ -19,7 +19,7 @@ fn the_client_is_the_pinned_one_and_doctor_names_it() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
+fn run_sends_only_the_prompt_to_the_model() {
     let stage = Stage::new();
     let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
         .into_iter()
@@ -46,7 +46,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
+fn only_goto_sees_the_earlier_turns() {
     let stage = Stage::prompts(&[
         ("START", "model: say <goto>NEXT</goto>"),
         ("NEXT", "model: say hm\nmodel: then\nmodel: say <reset>FRESH</reset>"),
@@ -76,7 +76,7 @@ fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
+fn caller_sees_only_the_result_of_callee() {
     let stage = Stage::prompts(&[
         ("START", "model: say <call return='BACK'>SUB</call>"),
         (
@@ -139,7 +139,7 @@ fn a_prompt_of_a_megabyte_arrives_whole() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_the_client_cannot_do_is_refused_before_anything_is_spent() {
+fn unsupported_options_are_rejected_before_spending() {
     let check = |front: &str, flags: &str, part: &str| {
         let stage =
             Stage::prompts(&[("START", &format!("{front}---\nmodel: say <result>x</result>"))]);

@@ -26,7 +26,7 @@ pub(crate) fn prompts(situation: Situation) -> &'static str {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_real_client_keeps_every_rule_of_a_backend() {
+fn real_client_keeps_every_rule_of_backends() {
     let bench = Alone::codex();
     assert_eq!(finished(violations(&bench)), []);
     bench.stage.leaves_nothing();

@@ -39,7 +39,7 @@ fn client(stage: &Stage) -> Option<Pid> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_ended_is_continued_in_its_thread() {
+fn ended_client_is_continued_in_its_thread() {
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
         let stage = stage();
         let running = stage.start_run(FLAGS);
@@ -62,7 +62,7 @@ fn a_client_that_is_ended_is_continued_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_owner_that_is_killed_leaves_a_client_that_is_adopted() {
+fn client_of_a_killed_owner_is_adopted() {
     let stage = stage();
     let running = stage.start_run(FLAGS);
     stage.reaches("gate");
@@ -157,7 +157,7 @@ fn stopped_run_continues_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
+fn missing_or_old_client_is_rejected_before_spending() {
     let check = |entry: &dyn Fn(&Stage) -> String, told: &str, hint: &str| {
         let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
         let entry = entry(&stage);
@@ -177,7 +177,7 @@ const TOO_OLD: &str = ") is version 0.55.0, but Raymond needs 0.166.0 or later";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+fn changed_client_version_is_noted_on_resume() {
     let stage = stage();
     let running = stage.start_run(FLAGS);
     stage.reaches("gate");

@@ -38,7 +38,7 @@ fn transient_failure_is_retried_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_login_is_asked_for_at_the_first_sign() {
+fn missing_login_is_reported_at_the_first_error() {
     let lines = "model: error 401 message=no\nmodel: again\nmodel: say <result>x</result>";
     let stage = Stage::prompts(&[("START", lines)]);
     let output = run(&stage, "");
@@ -74,7 +74,7 @@ fn a_usage_limit_says_until_when() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_would_wait_for_an_hour_is_not_waited_for() {
+fn no_wait_ends_a_client_that_waits() {
     let stage = Stage::prompts(&[("START", "model: error 429 retry-after=3600\nmodel: say never")]);
     run(&stage, "--no-wait").mentions(4, &["429"]);
     let failed = failures(&stage);
@@ -99,7 +99,7 @@ fn permanent_failure_fails_the_agent() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_warning_that_is_called_an_error_fails_nothing() {
+fn warning_named_error_fails_nothing() {
     let stage = Stage::prompts(&[(
         "START",
         &format!("model: gpt-5.2-codex\n---\n{TOOL}\nmodel: say <result>x</result>"),
@@ -110,7 +110,7 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
+fn missing_thread_is_never_replaced_silently() {
     let stage = Stage::prompts(&[
         ("START", "model: say <goto>SH</goto>"),
         ("NEXT", "model: say <result>x</result>"),
@@ -125,7 +125,7 @@ fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothing() {
+fn unreachable_provider_costs_nothing_until_it_returns() {
     let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
     stage.model.set_weather(Weather::Refusing).unwrap();
     let waits = |attempt: u32| {

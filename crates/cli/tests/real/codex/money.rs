@@ -17,7 +17,7 @@ fn charges(stage: &Stage) -> Vec<(String, u64)> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn every_token_is_paid_once_in_threads_that_count_for_ever() {
+fn cumulative_token_counts_are_charged_once() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -42,7 +42,7 @@ fn every_token_is_paid_once_in_threads_that_count_for_ever() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn agents_of_the_client_are_paid_by_the_turn_that_started_them() {
+fn subagents_are_charged_to_their_turn() {
     let spawn = r#"model: tool multi_agent_v1/spawn_agent {"message": "CHILD\nmodel: say done"}"#;
     let stage = Stage::prompts(&[(
         "START",
@@ -111,7 +111,7 @@ fn exhausted_share_continues_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_final_answer_counts_although_it_used_up_the_share() {
+fn final_answer_counts_after_the_share_is_spent() {
     let stage = Stage::prompts(&[
         ("START", "model: usage input=100000 output=0\nmodel: say <goto>NEXT</goto>"),
         ("NEXT", "model: say <result>never</result>"),
