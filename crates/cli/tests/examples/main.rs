@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod conventions;
 mod eight_steps;
 mod fix_until_green;
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -10,7 +11,6 @@ mod fix_until_green;
 mod harness;
 mod issue_to_pr;
 mod kills;
-mod manners;
 mod migrate_batch;
 mod nightly_dispatcher;
 mod patterns;
