@@ -66,7 +66,7 @@ fn an_adopted_client_within_the_new_cap_finishes() {
     let stage = stage();
     killed(&stage, "--budget 10");
     let resumed = stage.start("resume r --budget 20");
-    until("the client is adopted", || resumed.heard("adopting 1"));
+    until("the client is adopted", || resumed.stderr_contains("adopting 1"));
     stage.opens("gate");
     resumed.wait().prints("expensive\n").mentions(0, &[]);
     assert_eq!(stage.invocations().len(), 1);

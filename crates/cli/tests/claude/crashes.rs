@@ -98,7 +98,7 @@ fn completes(stage: &Stage, resumed: Running, invocations: usize) {
     resumed.wait().prints("found!\n").mentions(0, &[]);
     let results = json!({ "main": "found!", "main_worker1": "worked" });
     assert_eq!(stage.project.state("r")["results"], results);
-    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.turn_contexts());
     stage.leaves_nothing();
 }
 
@@ -178,21 +178,21 @@ fn dead_clients_are_continued_in_their_own_sessions() {
     stage.opens("sub");
     stage.opens("worker");
     completes(&stage, stage.start("resume r --max-parallel 1"), 7);
-    let told = stage.told();
-    let again: Vec<&String> = told[4..].iter().filter(|line| line.contains("again")).collect();
-    assert_eq!(again.len(), 2, "{told:#?}");
-    let branch = told.iter().position(|line| line.starts_with("branch")).unwrap();
-    let session = told[branch].split([' ', '|']).nth(3).unwrap();
+    let contexts = stage.turn_contexts();
+    let again: Vec<&String> = contexts[4..].iter().filter(|line| line.contains("again")).collect();
+    assert_eq!(again.len(), 2, "{contexts:#?}");
+    let branch = contexts.iter().position(|line| line.starts_with("branch")).unwrap();
+    let session = contexts[branch].split([' ', '|']).nth(3).unwrap();
     assert!(
-        told.iter().any(|line| line.starts_with(&format!("resume {session} |"))
+        contexts.iter().any(|line| line.starts_with(&format!("resume {session} |"))
             && line.ends_with("SUB, again SUB")),
-        "the callee goes on in its own session: {told:#?}"
+        "the callee goes on in its own session: {contexts:#?}"
     );
     let body = stage.project.read("wf/SUB.md");
     assert!(stage.prompts_sent().contains(&format!("{INTERRUPTED}\n\n{body}")));
     assert!(
-        told.last().unwrap().ends_with(&format!("CALL, {CALL}, BACK")),
-        "the caller never sees its callee: {told:#?}"
+        contexts.last().unwrap().ends_with(&format!("CALL, {CALL}, BACK")),
+        "the caller never sees its callee: {contexts:#?}"
     );
 }
 
@@ -316,10 +316,10 @@ fn unsaved_session_is_replaced_by_a_new_one() {
         owner = stage.start("resume r");
     }
     owner.wait().prints("done\n").mentions(0, &[]);
-    let told = ["new A | START", "resume A | refused", "new B | START"];
-    assert_eq!(stage.told()[..3], told);
+    let expected = ["new A | START", "resume A | refused", "new B | START"];
+    assert_eq!(stage.turn_contexts()[..3], expected);
     assert_eq!(
-        stage.told()[3..],
+        stage.turn_contexts()[3..],
         ["resume B | START, again START"],
         "what was kept is gone on with"
     );
@@ -341,7 +341,7 @@ fn failed_adopted_client_is_retried_in_its_session() {
     until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
     stage.opens("gate");
     resumed.wait().prints("done\n").mentions(0, &["server_error"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 // proves: P4

@@ -58,7 +58,7 @@ fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
     let needed =
         ["could not reserve 4 MiB of disk space for ", " and leave 1 MiB free: the disk is full"];
     output.mentions(7, &needed);
-    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.turn_contexts());
 }
 
 // proves: A3

@@ -16,7 +16,7 @@ fn transient_failure_is_retried_in_its_session() {
         fake[2]: say <result>done</result>",
     )]);
     stage.run("").prints("done\n").mentions(0, &["server_error", "retry 1"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     let body = stage.project.read("wf/START.md");
     assert_eq!(stage.prompts_sent(), [body.clone(), format!("{RETRIED}\n\n{body}")]);
 }
@@ -41,7 +41,7 @@ fn retry_of_unsaved_session_gets_another_id() {
     stage.run("").prints("done\n").mentions(0, &[]);
     let call = "<call return='BACK'>SUB</call>";
     assert_eq!(
-        stage.told(),
+        stage.turn_contexts(),
         [
             "new A | START".to_owned(),
             "resume A | refused".to_owned(),
@@ -71,7 +71,7 @@ fn failed_agent_resumes_in_its_session() {
     )]);
     stage.run("").mentions(1, &["invalid_request"]);
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     assert!(stage.prompts_sent()[1].starts_with("Your work on the task below had failed"));
 }
 
@@ -130,15 +130,16 @@ fn usage_limit_holds_paid_turns_across_restarts() {
     let held = stage.project.events("r", "backend_held");
     assert_eq!(held.len(), 1, "{held:?}");
     let until_then = held[0]["hold"]["quota"]["until"].clone();
-    let told = ["new A | START", "resume A | START, <fork next='LIMITED'>WORKER</fork>, LIMITED"];
-    assert_eq!(stage.told(), told);
+    let expected =
+        ["new A | START", "resume A | START, <fork next='LIMITED'>WORKER</fork>, LIMITED"];
+    assert_eq!(stage.turn_contexts(), expected);
 
     running.signal(rustix::process::Signal::KILL);
     running.wait();
     let again = stage.start("resume r");
     until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
-    assert_eq!(stage.told(), told, "nothing is asked before the limit is lifted");
+    assert_eq!(stage.turn_contexts(), expected, "nothing is asked before the limit is lifted");
     stage.raymond("stop r").mentions(0, &[]);
     again.wait().mentions(130, &[]);
     let why = stage.raymond("why r");
@@ -155,7 +156,7 @@ fn lifted_usage_limit_costs_no_retry() {
         fake[2]: say <result>done</result>",
     )]);
     stage.run("--retries 0").prints("done\n").mentions(0, &["usage limit"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn needs_login(lines: &str) -> (Stage, Output) {
 fn a_missing_login_waits_for_a_person() {
     let (stage, _) = needs_login("fake[1]: error 401\nfake[2]: say <result>done</result>");
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]
@@ -213,15 +214,15 @@ fn retrying_client_is_reported_once() {
     stage.reaches("tries");
     let place = "running: main is in turn 1 of START.md";
     let tries = "the client of main tries again: server_error (529), retry 1 of 10";
-    let told = |stage: &Stage| stage.raymond("why r").stdout.lines().next().unwrap().to_owned();
-    assert_eq!(told(&stage), format!("{place}; {tries}"));
+    let reason = |stage: &Stage| stage.raymond("why r").stdout.lines().next().unwrap().to_owned();
+    assert_eq!(reason(&stage), format!("{place}; {tries}"));
     assert!(stage.raymond("status r").stdout.contains(tries));
     stage.opens("tries");
     stage.reaches("works");
-    assert_eq!(told(&stage), place);
+    assert_eq!(reason(&stage), place);
     stage.opens("works");
     stage.reaches("end");
-    until("it is told again", || running.heard("503"));
+    until("it is told again", || running.stderr_contains("503"));
     stage.opens("end");
     let output = running.wait();
     output.prints("done\n").mentions(0, &[]);
@@ -246,14 +247,14 @@ fn a_lost_session_fails_its_agent() {
     let stage = forgetful();
     stage.run("").mentions(1, &["the client knows no session"]);
     assert_eq!(stage.failures(), ["lost_session"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | refused"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | refused"]);
 }
 
 #[test]
 fn lost_session_is_replaced_only_on_request() {
     let stage = forgetful();
     stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["fresh"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new B | again END"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | refused", "new B | again END"]);
     assert!(stage.prompts_sent()[2].starts_with("An earlier conversation about the task below"));
     let lost = stage.project.events("r", "session_lost");
     assert_eq!(lost.len(), 1);
@@ -269,5 +270,5 @@ fn a_lost_caller_fails_the_callee_too() {
     let lose = "rm -r $CLAUDE_CONFIG_DIR/projects; echo '<call return=\"BACK\">SUB</call>'";
     stage.project.write("wf/LOSE.sh", lose);
     stage.run("").mentions(1, &["the client knows no session"]);
-    assert_eq!(stage.told(), ["new A | START", "branch A to B | refused"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "branch A to B | refused"]);
 }

@@ -206,15 +206,23 @@ fn replay_reports_the_first_difference() {
         journal.append(dearer.as_bytes()).unwrap();
     }
     let before = fs::read(&path).unwrap();
-    let told = stage.raymond("replay r");
+    let replayed = stage.raymond("replay r");
     let first = "record 2, step 1, event 1 is decided otherwise\nrecorded  {\"turn_settled\":";
-    assert!(told.stdout.starts_with(first), "{told:?}");
-    assert_eq!((told.code(), told.stdout.lines().count()), (1, 3), "{told:?}");
-    let told = stage.raymond("replay r --json").json();
-    let difference = &told["difference"];
+    assert!(replayed.stdout.starts_with(first), "{replayed:?}");
+    assert_eq!((replayed.code(), replayed.stdout.lines().count()), (1, 3), "{replayed:?}");
+    let replayed = stage.raymond("replay r --json").json();
+    let difference = &replayed["difference"];
     let amount = |side: &str| &difference[side]["turn_settled"]["charge"]["amount"];
-    assert_eq!((amount("recorded"), amount("decided")), (&json!(20_000), &json!(10_000)), "{told}");
-    assert_eq!((&told["records"], &difference["refused"]), (&json!(2), &Value::Null), "{told}");
+    assert_eq!(
+        (amount("recorded"), amount("decided")),
+        (&json!(20_000), &json!(10_000)),
+        "{replayed}"
+    );
+    assert_eq!(
+        (&replayed["records"], &difference["refused"]),
+        (&json!(2), &Value::Null),
+        "{replayed}"
+    );
     // Nothing is changed by looking, not even where nothing can be.
     assert_eq!(fs::read(&path).unwrap(), before);
     stage.raymond("replay none").mentions(2, &["there is no run"]);

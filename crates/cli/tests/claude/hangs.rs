@@ -66,7 +66,7 @@ fn timed_out_turn_is_retried_in_its_session() {
         fake[2]: say <result>done</result>",
     )]);
     stage.run("--timeout 2s").prints("done\n").mentions(0, &["timed out"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     stage.leaves_nothing();
 }
 
@@ -162,7 +162,7 @@ fn a_stopped_turn_is_continued_in_its_session() {
     running.wait().mentions(130, &[]);
     stage.leaves_nothing();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]

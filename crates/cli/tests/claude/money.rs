@@ -149,7 +149,7 @@ fn higher_budget_continues_the_call_it_interrupted() {
     stage.raymond("resume r --budget 2").prints("found!\n").mentions(0, &[]);
     let call = "<call return='BACK'>SUB</call>";
     assert_eq!(
-        stage.told(),
+        stage.turn_contexts(),
         [
             "new A | START".to_owned(),
             format!("branch A to B | START, {call}, SUB"),

@@ -131,15 +131,15 @@ impl Stage {
         self.invocations().into_iter().filter_map(|invocation| invocation.stdin).collect()
     }
 
-    /// Every conversation with the model as one line; see [`told`].
+    /// Every conversation with the model as one line; see [`turn_context`].
     #[track_caller]
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let invocations = self.invocations();
         for invocation in &invocations {
             assert!(!invocation.contended, "two clients wrote to one session: {invocation:?}");
         }
         let mut letters = Letters::default();
-        invocations.iter().map(|invocation| told(invocation, &mut letters)).collect()
+        invocations.iter().map(|invocation| turn_context(invocation, &mut letters)).collect()
     }
 
     /// What the journal charged, turn by turn: micro-dollars and their basis.
@@ -243,7 +243,7 @@ impl Letters {
 /// `new A | START`, `resume A | START, <goto>END</goto>, END`, `branch A to B | …`: the arguments,
 /// and what the model saw: the first line of every prompt (`again X` after a notice), and every
 /// message of its own.
-fn told(invocation: &Invocation, letters: &mut Letters) -> String {
+fn turn_context(invocation: &Invocation, letters: &mut Letters) -> String {
     let one = |flag: &str| invocation.values(flag).first().map(|id| (*id).to_owned());
     let forks = invocation.argv.iter().any(|word| word == "--fork-session");
     let session = match (one("--resume"), one("--session-id"), forks) {

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `told` is every conversation, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` is every conversation, in order.
 #[track_caller]
-fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
+fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
     stage.run("--max-parallel 1").prints(&format!("{result}\n")).mentions(0, &[]);
-    assert_eq!(stage.told(), told);
+    assert_eq!(stage.turn_contexts(), contexts);
     stage.leaves_nothing();
     stage
 }
@@ -72,12 +72,16 @@ fn callee_in_the_callers_session_is_rejected() {
     stage.run("").mentions(1, &["the client should have branched session ", " but continued it"]);
     let call = "START, <call return='BACK'>SUB</call>";
     let branched = ["new A | START".to_owned(), format!("branch A to B | {call}, SUB")];
-    assert_eq!(stage.told(), branched);
+    assert_eq!(stage.turn_contexts(), branched);
     assert_eq!(stage.charges().len(), 2, "what it spent there is paid");
     stage.raymond("resume r").prints("found!\n").mentions(0, &[]);
     let again = format!("resume B | {call}, SUB, again SUB");
     let deeper = format!("{again}, <goto>DEEPER</goto>, DEEPER");
-    assert_eq!(stage.told()[2..4], [again, deeper], "the callee goes on in a session of its own");
+    assert_eq!(
+        stage.turn_contexts()[2..4],
+        [again, deeper],
+        "the callee goes on in a session of its own"
+    );
     stage.leaves_nothing();
 }
 
@@ -264,7 +268,10 @@ fn scripts_carry_the_session_along() {
     ]);
     stage.project.write("wf/BUILD.sh", "echo \"<goto input='well'>END</goto>\"");
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, <goto>BUILD</goto>, END"]);
+    assert_eq!(
+        stage.turn_contexts(),
+        ["new A | START", "resume A | START, <goto>BUILD</goto>, END"]
+    );
     assert!(stage.prompts_sent()[1].starts_with("END\nbuilt well\n"));
 }
 

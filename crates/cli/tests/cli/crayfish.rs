@@ -46,10 +46,10 @@ fn suspicious_expression_is_a_warning() {
     project.raymond("crayfish explain flow.json").says(0, warning);
     let json = project.raymond("crayfish validate flow.json --json").json();
     let message = "`{{$.vars.dir}}` is text here; did you mean `{{vars.dir}}`?";
-    let told = json!({
+    let warning = json!({
         "path": "/steps/0/shell", "code": "bad_path", "message": message, "line": 1, "column": 51,
     });
-    assert_eq!(json["files"][0]["warnings"], json!([told]));
+    assert_eq!(json["files"][0]["warnings"], json!([warning]));
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn unread_progress_blocks_nothing() {
     let call = json!({ "action": "run", "workflow": { "steps": steps }, "agentOutputs": outputs });
     let project = Project::of(&[]);
     let (unread, stderr) = std::io::pipe().unwrap();
-    let answered = project.start_unheard(call.to_string(), stderr, "crayfish").wait();
+    let answered = project.start_with_stderr(call.to_string(), stderr, "crayfish").wait();
     assert_eq!(answered.json()["status"], "done");
     drop(unread);
 }

@@ -105,10 +105,10 @@ fn missing_codex_home_is_reported() {
     let project = with_client("echo 2.1.325");
     let codex = program(&project, "codex", "echo codex-cli 0.166.0");
     let project = project.with("RAYMOND_CODEX", codex).with("CODEX_HOME", "/nowhere");
-    let told = ("warn", "CODEX_HOME is /nowhere, but that directory does not exist");
-    check(&project, "client", &[claude, told]);
+    let message = ("warn", "CODEX_HOME is /nowhere, but that directory does not exist");
+    check(&project, "client", &[claude, message]);
     let chosen = project.with("RAYMOND_BACKEND", "codex");
-    check(&chosen, "client", &[claude, ("fail", told.1)]);
+    check(&chosen, "client", &[claude, ("fail", message.1)]);
     // Agents with a home each do not use it.
     chosen.write("raymond.toml", "config_home = \"per-agent\"");
     check(&chosen, "client", &[claude, ("ok", "codex 0.166.0 (/project/codex)")]);
@@ -118,8 +118,8 @@ fn missing_codex_home_is_reported() {
 fn client_output_is_sanitized() {
     let project = with_client("printf '\\033[2J9\\033[1m\\n'");
     let output = project.raymond("doctor");
-    let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
-    assert!(output.stdout.contains(told), "{output:?}");
+    let message = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
+    assert!(output.stdout.contains(message), "{output:?}");
     let project = with_client("printf '\\033[2Jno node\\n' >&2; exit 3");
     let output = project.raymond("doctor");
     assert!(output.stdout.contains("exit status 3: \u{fffd}[2Jno node"), "{output:?}");

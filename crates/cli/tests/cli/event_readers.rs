@@ -65,7 +65,7 @@ fn unread_result_does_not_block_a_signal() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>done</result>'")]);
     let (reader, writer, _) = full_pipe();
     let running = project.start_into(writer, "run wf --run-id r");
-    until("it has said how it went", || running.heard("spent $0.00"));
+    until("it has said how it went", || running.stderr_contains("spent $0.00"));
     running.signal(Signal::TERM);
     running.wait().mentions(143, &[]);
     drop(reader);

@@ -39,7 +39,9 @@ fn attach_follows_until_the_run_ends() {
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running: main is in turn 1 of WAIT.sh"));
+    until("it is attached", || {
+        attached.stderr_contains("r: running: main is in turn 1 of WAIT.sh")
+    });
     project.write("go", "");
     attached.wait().prints("done\n").says(
         0,
@@ -72,7 +74,7 @@ fn leaving_an_attached_run_leaves_it_alone() {
     let mut running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running"));
+    until("it is attached", || attached.stderr_contains("r: running"));
     attached.signal(Signal::INT);
     attached
         .wait()
@@ -89,7 +91,7 @@ fn attach_exits_with_the_code_of_the_run() {
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running"));
+    until("it is attached", || attached.stderr_contains("r: running"));
     running.signal(Signal::KILL);
     running.wait();
     attached.wait().mentions(130, &["interrupted: its process is gone", "raymond resume r"]);

@@ -154,7 +154,7 @@ impl Project {
     }
 
     /// Starts it with its stderr somewhere else.
-    pub(crate) fn start_unheard(
+    pub(crate) fn start_with_stderr(
         &self,
         text: impl AsRef<[u8]>,
         stderr: impl Into<Stdio>,
@@ -300,17 +300,17 @@ impl Running {
     }
 
     /// What it has said on stderr by now.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn stderr_text(&self) -> String {
         self.read(&self.stderr)
     }
 
     /// Whether it has said this on stderr by now.
-    pub(crate) fn heard(&self, words: &str) -> bool {
-        self.said().contains(words)
+    pub(crate) fn stderr_contains(&self, words: &str) -> bool {
+        self.stderr_text().contains(words)
     }
 
     /// Whether it has printed this on stdout by now.
-    pub(crate) fn printed(&self, words: &str) -> bool {
+    pub(crate) fn stdout_contains(&self, words: &str) -> bool {
         self.read(&self.stdout).contains(words)
     }
 
@@ -360,11 +360,11 @@ fn without_time(line: &str) -> &str {
 /// `completed in 0.4s: …` without how long it took.
 fn without_span(line: &str) -> String {
     let spans = ["completed in ", "failed after ", "over_budget after ", "stopped after "];
-    let told = spans.iter().find_map(|start| {
+    let replaced = spans.iter().find_map(|start| {
         let (_, rest) = line.strip_prefix(start)?.split_once(':')?;
         Some(format!("{}:{rest}", start.split(' ').next()?))
     });
-    told.unwrap_or_else(|| line.to_owned())
+    replaced.unwrap_or_else(|| line.to_owned())
 }
 
 /// Waits until something is so.

@@ -366,9 +366,10 @@ fn copied_example_runs_with_printed_commands() {
          raymond run workflow --replies replies.yaml --input 'We sailed until the stars went out.'
          README.md explains the workflow and how to adapt it to your project.",
     );
-    let told: Vec<&str> =
+    let commands: Vec<&str> =
         output.stderr.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-    let line = told.join(" && ").replace("raymond ", concat!(env!("CARGO_BIN_EXE_raymond"), " "));
+    let line =
+        commands.join(" && ").replace("raymond ", concat!(env!("CARGO_BIN_EXE_raymond"), " "));
     project.spawn("bash", &["-c", &line]).wait().prints("A night at sea (8)\n");
 }
 

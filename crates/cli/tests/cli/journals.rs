@@ -50,8 +50,8 @@ fn run_continues_from_records_before_the_damage() {
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("  → raymond resume r --truncate-to 2\n"), "{seen:?}");
     for command in ["show r", "logs r", "cost r"] {
-        let told = format!("r: showing only the records before the damage: {what}");
-        project.raymond(command).says(0, &told);
+        let note = format!("r: showing only the records before the damage: {what}");
+        project.raymond(command).says(0, &note);
     }
     project.raymond("resume r --truncate-to 4").says(
         2,

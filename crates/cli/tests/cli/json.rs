@@ -124,8 +124,8 @@ fn a_result_is_handed_over_by_whoever_waits() {
     }
     let status = project.raymond("status done").stdout;
     assert!(status.ends_with("\n  main             returned one …\n"), "{status}");
-    let told = project.raymond("show done --verbose").stdout;
-    assert!(told.ends_with("\nresult of main:\none\ntwo\n"), "{told}");
+    let shown = project.raymond("show done --verbose").stdout;
+    assert!(shown.ends_with("\nresult of main:\none\ntwo\n"), "{shown}");
     project.raymond("run bad --run-id failed -q").mentions(1, &[]);
     project.raymond("wait failed").prints("").mentions(1, &["failed: failed: "]);
 }

@@ -88,7 +88,7 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
     );
 }
 
-fn of_several_states() -> Project {
+fn several_states() -> Project {
     let project = Project::of(&[
         ("wf/START.sh", "echo early; echo '<fork next=\"ASK\">WORK</fork>'"),
         ("wf/ASK.md", "Well?"),
@@ -101,7 +101,7 @@ fn of_several_states() -> Project {
 
 #[test]
 fn logs_show_scripts_and_replies_from_records() {
-    let project = of_several_states();
+    let project = several_states();
     let of_main = "\
 main             START.sh · turn 1 · finished after _
     | early
@@ -130,7 +130,7 @@ main_work1       WORK.sh · turn 1 · failed after _: script: exit status 3: car
 
 #[test]
 fn unknown_names_in_logs_suggest_similar_ones() {
-    let project = of_several_states();
+    let project = several_states();
     let check = |words: &str, expected: &str| {
         project.raymond(words).prints("").says(2, expected);
     };
@@ -193,16 +193,16 @@ fn logs_show_the_output_of_ended_scripts() {
     let project = Project::of(&[("wf/START.sh", text)]);
     project.raymond("run wf --run-id late --idle-timeout 1s").mentions(1, &["timed out"]);
     let said = "    | so far so good\n    2| stuck\n";
-    let told = shown(&project, "logs late");
-    assert!(told.ends_with(said), "{told}");
+    let text = shown(&project, "logs late");
+    assert!(text.ends_with(said), "{text}");
 
     fs::remove_file(project.path("here")).unwrap();
     let running = project.start("run wf --run-id stopped");
     until("the script has spoken", || project.path("here").exists());
     project.raymond("stop stopped").mentions(0, &[]);
     drop(running);
-    let told = shown(&project, "logs stopped");
-    assert!(told.ends_with(said), "{told}");
+    let text = shown(&project, "logs stopped");
+    assert!(text.ends_with(said), "{text}");
 }
 
 // proves: S30
@@ -282,9 +282,9 @@ fn a_live_run_is_followed_until_it_ends() {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs --follow");
-    until("its words are told", || following.printed("| Carefully."));
+    until("its words are told", || following.stdout_contains("| Carefully."));
     let raw = project.start("logs -f --raw");
-    until("its line is told", || raw.printed("I will look."));
+    until("its line is told", || raw.stdout_contains("I will look."));
     let nobody = project.start("logs -f --agent main_work1");
     let now = project.raymond("logs");
     now.prints(
@@ -317,12 +317,12 @@ fn stopping_to_follow_leaves_the_run_alone() {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs -f");
-    until("its words are told", || following.printed("| Carefully."));
+    until("its words are told", || following.stdout_contains("| Carefully."));
     following.signal(Signal::INT);
     following.wait();
     let pipe = format!("{} logs -f | head -n 1", env!("CARGO_BIN_EXE_raymond"));
     let head = project.spawn("sh", &["-c", &pipe]);
-    until("its first line is told", || head.printed("in flight"));
+    until("its first line is told", || head.stdout_contains("in flight"));
     project.write("go", "\n");
     running.wait().mentions(0, &["completed"]).prints("done\n");
     head.wait().says(0, "");

@@ -56,7 +56,7 @@ go";
         ("wf/LOST.md", "---\nbackend: codex\npermission_mode: auto\n---\ngo"),
         ("r.yaml", "START: hello"),
     ]);
-    let told = "wf/LOST.md:3:1: warning: codex has no equivalent of the permission mode \"auto\" (nothing leads here) [backend-lacks]
+    let message = "wf/LOST.md:3:1: warning: codex has no equivalent of the permission mode \"auto\" (nothing leads here) [backend-lacks]
         hint: the modes are acceptEdits, default, plan
         wf/OTHER.md:3:1: error: codex does not support mcp_config [backend-lacks]
         hint: configure the servers in its own config.toml, or use another backend
@@ -65,8 +65,8 @@ go";
         wf/START.md:3:1: error: \"cargo test\" is not a tool rule [backend-lacks]
         hint: rules look like `Edit` or `Bash(cargo test:*)`
         raymond: the workflow has 3 mistakes";
-    project.raymond("run wf").prints("").says(2, told);
-    project.raymond("run wf --replies r.yaml").prints("").says(2, told);
+    project.raymond("run wf").prints("").says(2, message);
+    project.raymond("run wf --replies r.yaml").prints("").says(2, message);
     assert!(!project.path(".raymond").exists());
 }
 
@@ -99,7 +99,7 @@ fn options_are_checked_also_with_scripted_replies() {
         let played = project.raymond(&format!("run wf --replies r.yaml {flags}"));
         match expected {
             "" => played.prints("x\n").mentions(0, &[]),
-            told => played.prints("").mentions(2, &[told]),
+            message => played.prints("").mentions(2, &[message]),
         };
     };
     check("", "", "");
@@ -119,8 +119,8 @@ fn model_for_several_backends_is_a_warning() {
             ("r.yaml", "START: <result>x</result>\nOTHER: <result>y</result>"),
         ]);
         let played = project.raymond(&format!("run wf --replies r.yaml --run-id r {flags}"));
-        let (told, _) = played.prints("x\n").stderr.split_once("r: cap").unwrap();
-        assert_eq!(told, expected, "{flags}");
+        let (warnings, _) = played.prints("x\n").stderr.split_once("r: cap").unwrap();
+        assert_eq!(warnings, expected, "{flags}");
     };
     let warning = "wf: warning: the model \"gpt-5.5\" applies to several backends: claude and codex [shared-model]
   hint: remove it and set `model` in the frontmatter of START.md, or of OTHER.md
@@ -212,7 +212,7 @@ fn client_without_remaining_work_may_be_missing() {
 /// It would be found out when the other one has been paid.
 #[test]
 fn client_without_version_is_rejected_before_any_prompt() {
-    let check = |script: &str, told: &str| {
+    let check = |script: &str, message: &str| {
         let claude = "echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'";
         let project = Project::of(&[
             ("wf/START.md", "---\nbackend: claude\n---\ngo"),
@@ -226,7 +226,7 @@ fn client_without_version_is_rejected_before_any_prompt() {
         }
         let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
         let expected = format!(
-            "raymond: could not use codex for OTHER.md: could not read the version of codex (/project/codex): {told}
+            "raymond: could not use codex for OTHER.md: could not read the version of codex (/project/codex): {message}
             hint: try `/project/codex --version`, then set `codex` in the configuration to the path of the client"
         );
         project.raymond("run wf").prints("").says(7, &expected);
@@ -241,11 +241,11 @@ fn client_without_version_is_rejected_before_any_prompt() {
 
 #[test]
 fn missing_client_is_reported_by_path() {
-    let check = |client: &str, told: &str| {
+    let check = |client: &str, message: &str| {
         let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
         let project = project.with("RAYMOND_CLAUDE", client);
-        let told = format!("raymond: could not use claude for START.md: {told}\n");
-        project.raymond("run wf").prints("").mentions(7, &[&told]);
+        let message = format!("raymond: could not use claude for START.md: {message}\n");
+        project.raymond("run wf").prints("").mentions(7, &[&message]);
     };
     check("/nowhere/claude", "could not find a program at /nowhere/claude");
     check("./bin/claude", "could not find a program at /project/bin/claude");
@@ -293,8 +293,9 @@ fn resume_warns_about_flags_without_effect() {
         ("good.yaml", "START: <result>x</result>"),
     ]);
     project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["START.md: failed"]);
-    let told = "it is not told that the run allows Edit (codex answers START.md) [backend-lacks]";
-    project.raymond("resume r --allow Edit").mentions(1, &[told]);
+    let message =
+        "it is not told that the run allows Edit (codex answers START.md) [backend-lacks]";
+    project.raymond("resume r --allow Edit").mentions(1, &[message]);
     // It is no news for the next one.
     let again = project.raymond("resume r --allow Edit --replies good.yaml");
     again.prints("x\n");
@@ -346,8 +347,8 @@ fn scripted_replies_obey_the_backends_of_states() {
     ]);
     project.raymond("run wf --replies r.yaml --run-id r").prints("x\n");
     let project = project.with("RAYMOND_BACKEND", "codex");
-    let told = ["NEXT.md is answered by claude, and codex holds"];
-    project.raymond("run wf --replies r.yaml --reminders 0").mentions(1, &told);
+    let message = ["NEXT.md is answered by claude, and codex holds"];
+    project.raymond("run wf --replies r.yaml --reminders 0").mentions(1, &message);
     project.write("wf/START.md", "---\ndeny: [WebFetch]\n---\ngo");
     project.raymond("run wf --replies r.yaml").mentions(2, &["codex keeps no lists of allowed"]);
 }
@@ -407,21 +408,21 @@ fn visit_limit_to_another_backend_is_a_warning() {
 
 #[test]
 fn backend_change_by_script_fails_with_alternatives() {
-    let check = |tag: &str, told: &str| {
+    let check = |tag: &str, message: &str| {
         let project = Project::of(&[
             ("wf/START.md", CLAUDE),
             ("wf/S.sh", &format!("echo '{tag}'")),
             ("wf/OTHER.md", CODEX),
             ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
         ]);
-        let told = format!(
-            "{told}: OTHER.md is answered by codex, and claude holds the conversation: enter it by \
+        let message = format!(
+            "{message}: OTHER.md is answered by codex, and claude holds the conversation: enter it by \
              <reset>, <function> or <fork>, or name a state that claude answers"
         );
         let failed = project.raymond("run wf --replies r.yaml --run-id r");
-        failed.mentions(1, &[&format!("S.sh: failed: {told}")]);
+        failed.mentions(1, &[&format!("S.sh: failed: {message}")]);
         project.raymond("why r").prints(&format!(
-            "failed: main failed at S.sh: {told} (what it said: raymond logs r --agent main --state S)
+            "failed: main failed at S.sh: {message} (what it said: raymond logs r --agent main --state S)
 → raymond resume r
 "
         ));
@@ -484,11 +485,11 @@ fn plan_names_no_backend_that_may_have_changed() {
         project
     };
     let plan = |project: &Project, flags: &str, continuing: &str| {
-        let told = project.raymond(&format!("resume r --plan {flags}"));
+        let output = project.raymond(&format!("resume r --plan {flags}"));
         let line = format!("r: reused 0 turns ($0.00), {continuing}, repeating 0");
-        assert!(told.stdout.lines().any(|told| told == line), "{told:?}");
-        let told = project.raymond(&format!("resume r --plan --json {flags}"));
-        told.json()["backends"].as_array().unwrap().len()
+        assert!(output.stdout.lines().any(|printed| printed == line), "{output:?}");
+        let output = project.raymond(&format!("resume r --plan --json {flags}"));
+        output.json()["backends"].as_array().unwrap().len()
     };
     let project = fails("");
     assert_eq!(plan(&project, "", "continuing 1 (codex)"), 1);
@@ -509,12 +510,12 @@ fn allow_hint_names_the_state_with_mixed_backends() {
         ("bad.yaml", &other("{ fail: task }")),
     ]);
     let key = "allow: [\"Bash(npm test:*)\"] in the frontmatter of START.md";
-    let told =
+    let message =
         format!("2 tool calls (npm test, the command curl x); to allow them next time: {key}");
-    project.raymond("run wf --replies good.yaml").mentions(0, &[&told]);
-    let told =
+    project.raymond("run wf --replies good.yaml").mentions(0, &[&message]);
+    let message =
         format!("1 tool call (npm test); allow it: {key}, then raymond resume bad --with-current");
-    project.raymond("run wf --replies bad.yaml --run-id bad").mentions(1, &[&told]);
+    project.raymond("run wf --replies bad.yaml --run-id bad").mentions(1, &[&message]);
 }
 
 #[test]
@@ -524,7 +525,7 @@ fn strict_budget_without_a_budget_warns() {
     let check = |flags: &str, expected: usize| {
         let output = project.raymond(&format!("run wf --replies r.yaml --strict-budget {flags}"));
         let line = "--strict-budget has no effect without a budget";
-        let count = output.stderr.lines().filter(|told| told.contains(line)).count();
+        let count = output.stderr.lines().filter(|printed| printed.contains(line)).count();
         assert_eq!(count, expected, "{flags}: {}", output.stderr);
     };
     check("--budget none", 1);
@@ -550,14 +551,14 @@ fn strict_budget_warns_about_estimated_costs() {
         let lines = output.stderr.lines().filter(|line| line.contains("[strict-estimates]"));
         assert_eq!(lines.collect::<Vec<_>>(), expected, "{command}");
     };
-    let told = "wf: warning: a strict budget charges every turn of codex its full budget share, because \
+    let message = "wf: warning: a strict budget charges every turn of codex its full budget share, because \
                 the costs of codex are estimates (codex answers LAST.md and 1 more) [strict-estimates]";
-    check("run wf --replies r.yaml --strict-budget", &[told]);
+    check("run wf --replies r.yaml --strict-budget", &[message]);
     check("run wf --replies r.yaml", &[]);
     check("run wf --replies r.yaml --strict-budget --budget none", &[]);
     project.write("bad.yaml", "START: { fail: task }");
     check("run wf --replies bad.yaml --run-id r", &[]);
-    check("resume r --plan --strict-budget", &[&format!("/project/{told}")]);
+    check("resume r --plan --strict-budget", &[&format!("/project/{message}")]);
     project.write("wf/START.md", "---\nbackend: claude\nallowed_tags: [result]\n---\ngo");
     check("run wf --replies r.yaml --strict-budget", &[]);
 }
@@ -655,16 +656,16 @@ fn mixed_run_shows_backends_in_every_command() {
         { "backend": "codex", "turns": 2, "spent_usd": 0.4 },
     ]);
     assert_eq!(object["backends"], backends);
-    let told = project.raymond("show r").stdout;
+    let output = project.raymond("show r").stdout;
     for line in ["START.md → S.sh (goto) · claude $0.10", "OTHER.md (codex): reminder 1: no tag"]
     {
-        assert!(told.contains(line), "{told}");
+        assert!(output.contains(line), "{output}");
     }
-    let told = project.raymond("logs r").stdout;
+    let output = project.raymond("logs r").stdout;
     for title in
         ["START.md · turn 1 · claude · $0.10", "OTHER.md · turn 2 (a reminder) · codex · $0.20"]
     {
-        assert!(told.contains(title), "{told}");
+        assert!(output.contains(title), "{output}");
     }
     let plan = "r: reused 3 turns ($0.30), continuing 1 (codex), repeating 0
   main             OTHER.md (codex): continuing in its session\n";
@@ -686,7 +687,7 @@ fn unpinned_run_ignores_edits_with_unknown_options() {
     let failed = project.raymond("run wf --replies r.yaml --run-id r --unpinned");
     failed.mentions(1, &["NEXT.md: failed"]);
     project.write("wf/NEXT.md", "---\nbackend: claude\neffort: huge\n---\nedited");
-    let told =
+    let message =
         "continuing with the earlier states: NEXT.md:3:1: error: claude has no effort \"huge\"";
-    project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[told]);
+    project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[message]);
 }

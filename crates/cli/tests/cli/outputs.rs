@@ -16,8 +16,8 @@ fn ten_megabytes_go_through_a_call_and_out() {
     ]);
     let output = project.raymond("run wf --run-id r");
     output.mentions(0, &[]);
-    let told = project.raymond("show");
-    assert!(told.stdout.contains("ended: (10000000 bytes)"), "{told:?}");
+    let shown = project.raymond("show");
+    assert!(shown.stdout.contains("ended: (10000000 bytes)"), "{shown:?}");
     assert_eq!(output.stdout, "x".repeat(10_000_000) + "\n");
     assert!(project.read(".raymond/runs/r/journal.jsonl").len() < 20_000, "it holds no megabytes");
     assert!(project.state("r")["results"]["main"]["blob"].is_string());

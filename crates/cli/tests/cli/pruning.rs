@@ -35,7 +35,7 @@ fn runs(project: &Project) -> Vec<String> {
 }
 
 /// The lines on stdout without times and sizes.
-fn told(output: &Output) -> Vec<String> {
+fn actions(output: &Output) -> Vec<String> {
     let words = |line: &str| line.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
     let cut = |line: &str| words(line).split(" 20").next().unwrap().to_owned();
     output.stdout.lines().map(cut).collect()
@@ -52,15 +52,15 @@ fn prune_deletes_only_old_finished_runs_by_default() {
     output.mentions(0, &[stays]);
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let dry = project.raymond("prune --older-than 1ms --dry-run");
-    assert_eq!(told(&dry), ["would delete one-good completed"]);
+    assert_eq!(actions(&dry), ["would delete one-good completed"]);
     dry.mentions(0, &["would delete 1 run, and free "]);
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let output = project.raymond("prune --older-than 0s");
-    assert_eq!(told(&output), ["deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted one-good completed"]);
     output.mentions(0, &["deleted 1 run, freed ", "1 unfinished run is kept"]);
     assert_eq!(runs(&project), ["one-bad"]);
     let output = project.raymond("prune --older-than 1ms --unfinished");
-    assert_eq!(told(&output), ["deleted one-bad failed"]);
+    assert_eq!(actions(&output), ["deleted one-bad failed"]);
     assert_eq!(runs(&project), [""; 0]);
     project.raymond("prune").prints("").says(0, "nothing to delete");
     project
@@ -90,7 +90,7 @@ fn named_runs_are_deleted_all_or_none() {
     );
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let output = project.raymond("prune one-b one-good one-bad");
-    assert_eq!(told(&output), ["deleted one-bad failed", "deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted one-bad failed", "deleted one-good completed"]);
     output.mentions(0, &["deleted 2 runs, freed "]);
     assert_eq!(runs(&project), [""; 0]);
     for both in ["prune x --unfinished", "prune x --older-than 1d"] {
@@ -152,7 +152,7 @@ fn a_run_whose_processes_are_still_there_stays() {
     assert_eq!(runs(&project), ["r"]);
     project.raymond("stop r").mentions(0, &["stopped"]);
     let output = project.raymond("prune r");
-    assert_eq!(told(&output), ["deleted r stopped"]);
+    assert_eq!(actions(&output), ["deleted r stopped"]);
 }
 
 // proves: S7
@@ -203,7 +203,7 @@ fn unreadable_runs_are_deleted_only_by_name() {
     project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let output = project.raymond("prune empty one-good");
-    assert_eq!(told(&output), ["deleted empty never started", "deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted empty never started", "deleted one-good completed"]);
     let output = project.raymond("prune foreign");
     output.mentions(
         7,

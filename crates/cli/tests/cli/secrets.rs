@@ -42,8 +42,8 @@ fn a_result_is_handed_over_as_it_is() {
     let project = project.with("DEPLOY_TOKEN", VALUE);
     let run = project.raymond("run wf --run-id r");
     run.prints(&format!("{VALUE}\n")).mentions(0, &[]);
-    let told = project.raymond("show r").stdout;
-    assert!(told.contains("ended: [redacted]"), "{told}");
+    let shown = project.raymond("show r").stdout;
+    assert!(shown.contains("ended: [redacted]"), "{shown}");
     let object = project.raymond("run wf --json").json();
     assert_eq!(object["results"], json!({ "main": VALUE }));
     project.raymond("resume r").prints(&format!("{VALUE}\n"));

@@ -25,7 +25,7 @@ fn begun(project: &Project, words: &str) -> Running {
 
 /// The run can continue, and comes to the end it would have had.
 #[track_caller]
-fn goes_on(project: &Project, run: &str) {
+fn resumes_to_the_end(project: &Project, run: &str) {
     assert_eq!(project.processes(run), [0; 0], "nothing outlives its run");
     project.write("quick", "");
     project.raymond(&format!("resume {run}")).prints("done\n").mentions(0, &[]);
@@ -62,7 +62,7 @@ fn one_signal_stops_a_run_resumably() {
             spent $0.00 of $10.00; to continue: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");
-        goes_on(&project, "r");
+        resumes_to_the_end(&project, "r");
     }
 }
 
@@ -120,8 +120,8 @@ fn second_signal_keeps_the_code_of_the_first() {
 fn version_check_runs_in_the_current_directory() {
     let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
     let project = with_client(shim);
-    let told = "(/project/bin/codex): exit status 126: no version is set";
-    project.raymond("run wf --run-id r").prints("").mentions(7, &[told]);
+    let message = "(/project/bin/codex): exit status 126: no version is set";
+    project.raymond("run wf --run-id r").prints("").mentions(7, &[message]);
     project.write(".tool-versions", "codex 0.166.0");
     // Its answers are no business of this test: it is asked for one.
     project.raymond("run wf --run-id r --retries 0");
@@ -142,7 +142,7 @@ fn second_signal_ends_a_stubborn_script_at_once() {
     let output = running.wait();
     output.mentions(130, &["START.sh: stopped", "stopped: a signal to its process stopped it"]);
     assert!(begun.elapsed().as_secs_f32() < 2.0, "the patience for one signal is 5 s");
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
     let by: Vec<_> =
         project.events("r", "turn_interrupted").iter().map(|e| e["by"].clone()).collect();
     assert_eq!(by, ["stop"], "it does not count as a crash");
@@ -205,7 +205,7 @@ fn stop_after_turn_lets_the_turn_finish() {
     );
     assert_eq!(project.events("r", "turn_settled").len(), 1);
     assert_eq!(project.events("r", "turn_interrupted").len(), 0);
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn second_owner_is_refused_with_the_owners_name() {
     assert!(seen.stdout.contains("r  running\n  main is in turn 1 of START.sh\n"), "{seen:?}");
     running.signal(Signal::INT);
     running.wait().mentions(130, &[]);
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn garbage_in_the_inbox_is_reported_and_ignored() {
             "raymond: ignored other.json in the inbox: unknown request\n",
         ],
     );
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }
 
 // proves: P6
@@ -344,7 +344,7 @@ fn interrupted_script_runs_again_unless_forbidden() {
             "START.sh: failed: the script was cut off, and is not repeated\n",
         ],
     );
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn wait_ends_with_the_exit_code_of_run() {
     running.signal(Signal::INT);
     waiting.wait().says(130, "r: stopped: a signal to its process stopped it; 1 agent can go on");
     running.wait().mentions(130, &[]);
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
     project.raymond("wait").says(0, "r: completed: main ended with a result");
     assert_eq!(project.raymond("wait r --json").json()["status"], "completed");
 }
@@ -401,7 +401,7 @@ fn wait_says_when_the_owner_died() {
     running.wait();
     waiting.wait().says(130, "r: interrupted: its process is gone with 1 turn in flight");
     project.raymond("stop r").says(0, "r: stopped");
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }
 
 #[test]
@@ -466,13 +466,13 @@ fn next_command_offers_takeover_of_remote_owner() {
     fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
     project.raymond("stop r").mentions(0, &["stopped"]);
     project.write(".raymond/runs/r/lock", &lock);
-    let told = project.raymond("why r").stdout;
-    assert!(told.ends_with("→ raymond resume r --takeover\n"), "{told}");
+    let why = project.raymond("why r").stdout;
+    assert!(why.ends_with("→ raymond resume r --takeover\n"), "{why}");
     fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
     project.raymond("cancel r").mentions(0, &["cancelled"]);
     project.write(".raymond/runs/r/lock", &lock);
-    let told = project.raymond("why r").stdout;
-    assert!(told.ends_with("→ raymond run /project/wf\n"), "{told}");
+    let why = project.raymond("why r").stdout;
+    assert!(why.ends_with("→ raymond run /project/wf\n"), "{why}");
     assert_eq!(project.raymond("wait r").code(), 8);
     // Nothing of it continues, and it can be deleted.
     project.raymond("prune r").mentions(6, &["hint", "`raymond resume r --takeover`"]);
@@ -496,5 +496,5 @@ fn owner_that_recorded_nothing_keeps_its_run() {
     running.signal(Signal::CONT);
     running.signal(Signal::INT);
     running.wait();
-    goes_on(&project, "r");
+    resumes_to_the_end(&project, "r");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::Project;
-use crate::stage::{WAYS, copy, examples, files};
+use crate::stage::{EXAMPLE_RUNS, copy, examples, files};
 
 fn all() -> Vec<(PathBuf, String)> {
     let all = files(&examples()).into_iter();
@@ -20,7 +20,7 @@ fn ends_with(path: &Path, extension: &str) -> bool {
 fn every_file_of_replies_is_played() {
     let found: BTreeSet<PathBuf> =
         files(&examples()).into_iter().filter(|path| ends_with(path, "yaml")).collect();
-    let played = WAYS.iter().map(|way| examples().join(way.example).join(way.replies));
+    let played = EXAMPLE_RUNS.iter().map(|way| examples().join(way.example).join(way.replies));
     assert_eq!(found, played.collect());
 }
 

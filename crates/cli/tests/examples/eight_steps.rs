@@ -6,11 +6,11 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Stage, Way, top};
+use crate::stage::{ExampleRun, Stage, top};
 
 #[test]
 fn issue_is_planned_built_and_closed_once() {
-    let stage = Way::of("eight-steps", "replies.yaml").go();
+    let stage = ExampleRun::of("eight-steps", "replies.yaml").go();
     let expected = ["start", "stats.sh counts words, too (closes #195)"];
     assert_eq!(stage.commits("main"), expected);
     let changed = stage.prints("git show --format= --name-status");
@@ -25,7 +25,7 @@ A\ttests/words.sh
 
 #[test]
 fn calls_without_rounds_left_still_return() {
-    let stage = Way::of("eight-steps", "hopeless.yaml").go();
+    let stage = ExampleRun::of("eight-steps", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let moves = stage.events();
     let moves = moves.iter().filter_map(|event| event.get("moved"));
@@ -38,7 +38,7 @@ fn calls_without_rounds_left_still_return() {
 /// Plays other replies for one state.
 #[track_caller]
 fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
-    let way = Way::of("eight-steps", "replies.yaml");
+    let way = ExampleRun::of("eight-steps", "replies.yaml");
     let stage = Stage::of("eight-steps");
     let replies = stage.read("replies.yaml");
     let at = replies.find(&format!("\n{state}:")).unwrap() + 1;
@@ -106,7 +106,7 @@ impl Conversations {
         *self.0.entry(session.as_str().unwrap().to_owned()).or_insert(next)
     }
 
-    fn told(&mut self, plan: &Value) -> String {
+    fn describe(&mut self, plan: &Value) -> String {
         if let Some(session) = plan.get("fresh") {
             return format!("{}, fresh", self.letter(session));
         }
@@ -127,7 +127,7 @@ fn table(events: &[Value]) -> String {
         if let Some(entered) = event.get("visit_entered") {
             entered["state"].as_str().unwrap().clone_into(&mut state);
         } else if let Some(started) = event.get("turn_started") {
-            let conversation = conversations.told(&started["plan"]);
+            let conversation = conversations.describe(&started["plan"]);
             let line = format!("{state:<14} {conversation:<18} {}", stack.join(" "));
             writeln!(table, "{}", line.trim_end()).unwrap();
         } else if let Some(moved) = event.get("moved") {
@@ -143,7 +143,7 @@ fn table(events: &[Value]) -> String {
 
 #[test]
 fn patterns_page_shows_the_real_conversations() {
-    let stage = Way::of("eight-steps", "replies.yaml").go();
+    let stage = ExampleRun::of("eight-steps", "replies.yaml").go();
     let table = table(&stage.events());
     let page = fs::read_to_string(top().join("docs/patterns.md")).unwrap();
     assert!(page.contains(&table), "docs/patterns.md does not hold\n{table}");

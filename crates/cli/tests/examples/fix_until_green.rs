@@ -1,6 +1,6 @@
 //! What `fix-until-green` does to its repository.
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 const CODE: &str = r#"shout() { printf '%s\n' "${1^^}"; }
 slug() { local text=${1,,}; printf '%s\n' "${text// /-}"; }
@@ -8,7 +8,7 @@ shorten() { if ((${#1} <= $2)); then echo "$1"; else echo "${1:0:$2 - 1}…"; fi
 "#;
 
 fn go(replies: &str) -> Stage {
-    Way::of("fix-until-green", replies).go()
+    ExampleRun::of("fix-until-green", replies).go()
 }
 
 /// Nothing but commits and stashes is left behind.
@@ -72,7 +72,7 @@ fn endless_fix_stops_and_keeps_green_steps() {
 fn uncommitted_changes_are_left_alone() {
     let stage = Stage::of("fix-until-green");
     stage.write("try/text.sh", "mine");
-    let output = stage.start(Way::of("fix-until-green", "replies.yaml")).wait();
+    let output = stage.start(ExampleRun::of("fix-until-green", "replies.yaml")).wait();
     output.mentions(1, &["commit or stash your own changes first"]);
     assert_eq!((stage.commits("main").len(), stage.read("try/text.sh").as_str()), (1, "mine"));
 }

@@ -1,9 +1,9 @@
 //! What `issue-to-pr` does to its repository and its tracker.
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 fn go(replies: &str) -> Stage {
-    Way::of("issue-to-pr", replies).go()
+    ExampleRun::of("issue-to-pr", replies).go()
 }
 
 const PULL: &str = "Greet people by name
@@ -66,7 +66,7 @@ fn unclear_issue_is_escalated_with_a_question() {
 
 #[test]
 fn unreachable_tracker_is_a_failure() {
-    let way = Way::of("issue-to-pr", "replies.yaml");
+    let way = ExampleRun::of("issue-to-pr", "replies.yaml");
     let stage = Stage::of("issue-to-pr");
     assert_eq!(stage.prints("rm ../tracker/issues/12"), "");
     let output = stage.start(way).wait();
@@ -82,7 +82,7 @@ fn missing_question_is_requested_once() {
         let stage = Stage::of("issue-to-pr");
         let plan = format!("PLAN:\n  - <goto>ESCALATE</goto>\n  - {second}\n");
         stage.write("unclear.yaml", &plan);
-        let output = stage.start(Way::of("issue-to-pr", "unclear.yaml")).wait();
+        let output = stage.start(ExampleRun::of("issue-to-pr", "unclear.yaml")).wait();
         output.prints("issue 12 needs a person\n");
         let comment = format!("This needs a person (run demo):\n\n{expected}\n");
         assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -100,7 +100,7 @@ fn first_word_of_review_accepts_case_insensitively() {
         let replies = stage.read("replies.yaml");
         let replies = replies.replace("<result>accept<", &format!("'<result>{word}<"));
         stage.write("replies.yaml", &replies.replace("</result>,", "</result>',"));
-        let output = stage.start(Way::of("issue-to-pr", "replies.yaml")).wait();
+        let output = stage.start(ExampleRun::of("issue-to-pr", "replies.yaml")).wait();
         output.prints("opened https://example.org/pull/1\n");
     }
 }

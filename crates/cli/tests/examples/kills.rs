@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Output, until};
 use crate::review_pr::COMMENT;
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 /// A program that runs `before`, and then waits for ever, the first time.
 fn holding(stage: &Stage, before: &str) -> String {
@@ -27,7 +27,7 @@ fn hold_after(stage: &Stage, call: &str) {
 
 /// Goes a way, is killed where it is held, and continues.
 #[track_caller]
-fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
+fn killed_and_resumed(stage: &Stage, way: &ExampleRun) -> Output {
     let running = stage.start(way);
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
@@ -41,7 +41,7 @@ fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
 fn a_step_is_committed_once() {
     let stage = Stage::of("fix-until-green");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, Way::of("fix-until-green", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("fix-until-green", "replies.yaml"));
     assert_eq!(output.stdout, "green, commits: 2\n");
     assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
 }
@@ -50,7 +50,7 @@ fn a_step_is_committed_once() {
 fn a_pull_request_is_opened_once() {
     let stage = Stage::of("issue-to-pr");
     hold_after(&stage, "pr create");
-    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("issue-to-pr", "replies.yaml"));
     assert_eq!(output.stdout, "updated https://example.org/pull/1\n");
     assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
     let pull = stage.read("try/tracker/pulls/issue-12/text");
@@ -61,7 +61,7 @@ fn a_pull_request_is_opened_once() {
 fn a_person_is_asked_once() {
     let stage = Stage::of("issue-to-pr");
     hold_after(&stage, "issue comment");
-    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "unclear.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("issue-to-pr", "unclear.yaml"));
     assert_eq!(output.stdout, "issue 12 needs a person\n");
     let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -71,7 +71,7 @@ fn a_person_is_asked_once() {
 fn a_pull_request_is_commented_on_once() {
     let stage = Stage::of("review-pr");
     hold_after(&stage, "pr comment");
-    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    killed_and_resumed(&stage, ExampleRun::of("review-pr", "replies.yaml"));
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
@@ -81,7 +81,7 @@ fn a_pull_request_is_commented_on_once() {
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");
     hold_after(&stage, "pr checkout");
-    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    killed_and_resumed(&stage, ExampleRun::of("review-pr", "replies.yaml"));
     assert_eq!(stage.read("try/comments/7"), COMMENT);
 }
 
@@ -89,7 +89,7 @@ fn half_made_worktree_is_made_again() {
 fn issue_survives_a_kill_before_its_fork() {
     let stage = Stage::of("nightly-dispatcher");
     stage.program("try/project/.git/hooks/post-checkout", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, Way::of("nightly-dispatcher", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("nightly-dispatcher", "replies.yaml"));
     assert_eq!(output.stdout, "looks: 3, issues: 12 15\n");
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     let results = stage.results();
@@ -101,7 +101,7 @@ fn issue_survives_a_kill_before_its_fork() {
 fn package_is_committed_once() {
     let stage = Stage::of("migrate-batch");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
-    let running = stage.start(Way::of("migrate-batch", "replies.yaml"));
+    let running = stage.start(ExampleRun::of("migrate-batch", "replies.yaml"));
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
     running.wait();

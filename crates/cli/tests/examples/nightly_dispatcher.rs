@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 #[test]
 fn every_issue_gets_a_worker_and_worktree() {
-    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+    let stage = ExampleRun::of("nightly-dispatcher", "replies.yaml").go();
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     assert_eq!(stage.commits("night-15"), ["start"]);
     assert_eq!(stage.commits("main"), ["start"]);
@@ -22,7 +22,7 @@ fn every_issue_gets_a_worker_and_worktree() {
 
 #[test]
 fn issues_with_a_branch_are_not_started_again() {
-    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+    let stage = ExampleRun::of("nightly-dispatcher", "replies.yaml").go();
     let run = "raymond run ../../workflow --replies ../../replies.yaml --run-id next --var looks=1";
     assert_eq!(stage.prints(&format!("{run} --quiet")), "looks: 1, issues: none\n");
     let next: Value = stage.run("raymond status next --json").json();

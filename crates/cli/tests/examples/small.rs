@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use crate::stage::{Way, examples, top};
+use crate::stage::{ExampleRun, examples, top};
 
 #[test]
 fn the_title_is_judged() {
-    Way::of("title", "replies.yaml").go();
+    ExampleRun::of("title", "replies.yaml").go();
 }
 
 #[test]
 fn every_worker_of_the_research_writes_its_answer() {
-    let stage = Way::of("research", "replies.yaml").go();
+    let stage = ExampleRun::of("research", "replies.yaml").go();
     let answers = stage.read("answers-demo.tsv");
     let mut answers: Vec<&str> = answers.lines().collect();
     answers.sort_unstable();
@@ -25,7 +25,7 @@ fn every_worker_of_the_research_writes_its_answer() {
 
 #[test]
 fn each_iteration_starts_a_fresh_session() {
-    let stage = Way::of("ralph", "replies.yaml").go();
+    let stage = ExampleRun::of("ralph", "replies.yaml").go();
     assert!(!stage.read("try/TODO.md").contains("- [ ]"));
     assert_eq!(stage.run("./test.sh && ls tests").stdout, "bye.sh\nhello.sh\nnight.sh\n");
     let events = stage.events();
@@ -36,7 +36,7 @@ fn each_iteration_starts_a_fresh_session() {
 
 #[test]
 fn claude_keeps_its_conversation_beside_codex() {
-    let stage = Way::of("claude-calls-codex", "replies.yaml").go();
+    let stage = ExampleRun::of("claude-calls-codex", "replies.yaml").go();
     let years = "for year in 1900 2000 2023 2024; do sh leap.sh $year; done";
     assert_eq!(stage.prints(years), "no\nyes\nno\nyes\n");
     let events = stage.events();
@@ -56,7 +56,7 @@ fn claude_keeps_its_conversation_beside_codex() {
 
 #[test]
 fn last_objections_are_returned_after_three_rounds() {
-    let stage = Way::of("claude-calls-codex", "stubborn.yaml").go();
+    let stage = ExampleRun::of("claude-calls-codex", "stubborn.yaml").go();
     let events = stage.events();
     let queued = events.iter().filter_map(|event| event.get("turn_queued"));
     let of_codex = queued.filter(|queued| queued["lane"]["prompt"] == "codex").count();

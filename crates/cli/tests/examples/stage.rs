@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::harness::{Output, Project, Running};
 
 /// One way through an example.
-pub(crate) struct Way {
+pub(crate) struct ExampleRun {
     pub(crate) example: &'static str,
     pub(crate) replies: &'static str,
     flags: &'static str,
@@ -17,55 +17,60 @@ pub(crate) struct Way {
     prints: Option<&'static str>,
 }
 
-const fn way(
+const fn states(
     example: &'static str,
     replies: &'static str,
     flags: &'static str,
     prints: &'static str,
-) -> Way {
-    Way { example, replies, flags, prints: Some(prints) }
+) -> ExampleRun {
+    ExampleRun { example, replies, flags, prints: Some(prints) }
 }
 
-const fn steps(example: &'static str, replies: &'static str) -> Way {
-    Way { example, replies, flags: "", prints: None }
+const fn steps(example: &'static str, replies: &'static str) -> ExampleRun {
+    ExampleRun { example, replies, flags: "", prints: None }
 }
 
 /// Every file of replies, and what comes of it.
-pub(crate) const WAYS: [Way; 24] = [
-    way("title", "replies.yaml", "--input text", "A night at sea (8)"),
-    way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
-    way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
-    way("fix-until-green", "replies.yaml", "", "green, commits: 2"),
-    way("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
-    way("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
-    way("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
-    way("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
-    way("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
-    way("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
-    way("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
-    way("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
-    way("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
-    way("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
-    way(
+pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
+    states("title", "replies.yaml", "--input text", "A night at sea (8)"),
+    states("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
+    states("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
+    states("fix-until-green", "replies.yaml", "", "green, commits: 2"),
+    states("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
+    states("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
+    states("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
+    states("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
+    states("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
+    states("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
+    states("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
+    states("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
+    states("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    states("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    states(
         "nightly-dispatcher",
         "replies.yaml",
         "--var looks=3 --var every=0.01",
         "looks: 3, issues: 12 15",
     ),
-    way(
+    states(
         "claude-calls-codex",
         "replies.yaml",
         "--input 'leap.sh YEAR says yes or no'",
         "leap.sh knows the centuries now",
     ),
-    way(
+    states(
         "claude-calls-codex",
         "stubborn.yaml",
         "--input x",
         "after two corrections there are still objections: still wrong",
     ),
-    way("eight-steps", "replies.yaml", "", "closed 195: stats.sh counts words, too (closes #195)"),
-    way("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
+    states(
+        "eight-steps",
+        "replies.yaml",
+        "",
+        "closed 195: stats.sh counts words, too (closes #195)",
+    ),
+    states("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
     steps("crayfish-minimal", "replies.yaml"),
     steps("daily-digest", "replies.yaml"),
     steps("repair-loop", "replies.yaml"),
@@ -73,10 +78,10 @@ pub(crate) const WAYS: [Way; 24] = [
     steps("upgrade-dependencies", "replies.yaml"),
 ];
 
-impl Way {
+impl ExampleRun {
     pub(crate) fn of(example: &str, replies: &str) -> &'static Self {
-        let is_it = |way: &&Self| way.example == example && way.replies == replies;
-        WAYS.iter().find(is_it).unwrap()
+        let is_it = |run: &&Self| run.example == example && run.replies == replies;
+        EXAMPLE_RUNS.iter().find(is_it).unwrap()
     }
 
     /// Goes it to its end.
@@ -124,7 +129,7 @@ impl Stage {
     }
 
     /// Starts on a way through it, as the run `demo`.
-    pub(crate) fn start(&self, way: &Way) -> Running {
+    pub(crate) fn start(&self, way: &ExampleRun) -> Running {
         let top = self.project.root();
         let (top, replies, flags) = (top.display(), way.replies, way.flags);
         let command = match way.example {

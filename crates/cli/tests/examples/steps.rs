@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 /// What steps left, by key.
 type Left = BTreeMap<String, Value>;
@@ -22,7 +22,7 @@ enum Memory {
 /// Does an example in every way. All of them leave the same results, and what `look` looks at.
 #[track_caller]
 fn everywhere(example: &str, look: impl Fn(&Stage)) -> Left {
-    let stage = Way::of(example, "replies.yaml").go();
+    let stage = ExampleRun::of(example, "replies.yaml").go();
     look(&stage);
     let driven = left_by_driver(&stage);
     for memory in [Memory::Run, Memory::Caller] {
@@ -126,7 +126,7 @@ fn day_without_news_asks_no_agent() {
     stage.write("replies.yaml", "{}\n");
     stage.write("try/feeds/builds.jsonl", "");
     stage.write("try/feeds/support.jsonl", "");
-    let output = stage.start(Way::of("daily-digest", "replies.yaml")).wait();
+    let output = stage.start(ExampleRun::of("daily-digest", "replies.yaml")).wait();
     assert_eq!(output.code(), 0, "{}", output.stderr);
     assert_eq!(stage.read("try/digest-2026-03-02.md"), "Nothing happened.\n");
 }
@@ -144,7 +144,7 @@ fn successful_fix_is_committed() {
 
 #[test]
 fn failed_fix_is_stashed() {
-    let stage = Way::of("repair-loop", "hopeless.yaml").go();
+    let stage = ExampleRun::of("repair-loop", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let stash = "stash@{0}: On main: roman.sh is still broken\n";
     assert_eq!(stage.prints("git status --porcelain; git stash list"), stash);

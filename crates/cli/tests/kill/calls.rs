@@ -76,11 +76,11 @@ fn spread_with_inbox(calls: &[Call], cycles: u64, dice: &mut Dice) -> BTreeSet<u
 fn check<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
-    let calls = calls(S::new().stands_ready());
+    let calls = calls(S::new().start_paused());
     for place in spread(calls.len(), cycles(short), &mut dice) {
         let scene = S::new();
         let again = dice.index(calls.len());
-        let struck = [place, again].map(|place| strike(scene.stands_ready(), after(place)));
+        let struck = [place, again].map(|place| strike(scene.start_paused(), after(place)));
         println!("{place}: {struck:?}");
         scene.finishes(&expected, Strikes::kills(struck.iter().flatten().count()));
     }
@@ -131,10 +131,10 @@ fn stop_at_any_call_ends_resumably() {
 fn ends<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
-    let calls = calls(S::new().stands_ready());
+    let calls = calls(S::new().start_paused());
     for place in spread(calls.len(), cycles(short), &mut dice) {
         let scene = S::new();
-        let running = scene.stands_ready();
+        let running = scene.start_paused();
         let mut chosen = after(place);
         let gets = Then::Gets(Signal::SIGTERM);
         let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
@@ -154,15 +154,15 @@ fn ends<S: Scene>(short: u64) {
 fn owner_suspended_at_any_call_stays_owner() {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<States>();
-    let calls = calls(States::new().stands_ready());
+    let calls = calls(States::new().start_paused());
     let mut refused = 0;
     for place in spread(calls.len(), cycles(10), &mut dice) {
         let scene = States::new();
-        let running = scene.stands_ready();
+        let running = scene.start_paused();
         let mut chosen = after(place);
         let gets = Then::Gets(Signal::SIGSTOP);
         let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
-        let intruder = scene.goes_on().wait();
+        let intruder = scene.start_or_resume().wait();
         println!("{place}: {struck:?}, {:?}", intruder.status);
         // Before it took the lock, or after it gave it back, another process may continue.
         assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
@@ -196,7 +196,7 @@ fn waiting() -> (Project, Running) {
 
 /// A run that was asked to stop continues, and no request is left of it.
 #[track_caller]
-fn goes_on_after_a_stop(project: &Project) {
+fn continues_after_a_stop(project: &Project) {
     assert_eq!(project.raymond("status r --json").json()["status"], "stopped");
     assert_eq!(project.processes("r"), [0; 0], "nothing is left running");
     project.write("quick", "");
@@ -225,12 +225,12 @@ fn second_starter_resumes_the_existing_run() {
     ];
     for (name, code) in moments {
         let scene = States::new();
-        let slow = scene.stands_ready();
+        let slow = scene.start_paused();
         let mut other = None;
         follow(&slow, |call| {
             let is_it = call.edge == Edge::Before && format!("{} {}", call.verb, call.path) == name;
             if is_it && other.is_none() {
-                other = Some(scene.goes_on().wait());
+                other = Some(scene.start_or_resume().wait());
             }
             Then::GoesOn
         });
@@ -256,13 +256,13 @@ fn killed_sender_never_leaves_a_partial_request() {
         let again = project.raymond("stop r");
         assert_eq!(again.code(), 0, "{again:?}");
         assert_eq!(owner.wait().code(), 130);
-        goes_on_after_a_stop(&project);
+        continues_after_a_stop(&project);
     }
 }
 
 /// Follows the owner of a run; a stop is asked for once its script runs, and the calls from there on
 /// are offered. Returns whoever asked.
-fn asked_to_stop(
+fn stop_while_followed(
     project: &Project,
     owner: &Running,
     mut chosen: impl FnMut(&Call) -> bool,
@@ -287,7 +287,7 @@ fn killed_owner_answers_a_request_once() {
     let project = patient();
     let owner = ready(&project, RUNS);
     let mut calls = Vec::new();
-    let (_, asker) = asked_to_stop(&project, &owner, |call| {
+    let (_, asker) = stop_while_followed(&project, &owner, |call| {
         calls.push(call.clone());
         false
     });
@@ -297,7 +297,7 @@ fn killed_owner_answers_a_request_once() {
     for place in spread_with_inbox(&calls, cycles(6), &mut dice) {
         let project = patient();
         let owner = ready(&project, RUNS);
-        let (struck, asker) = asked_to_stop(&project, &owner, after(place));
+        let (struck, asker) = stop_while_followed(&project, &owner, after(place));
         println!("{place}: {struck:?}");
         owner.wait();
         let asked = asker.wait();
@@ -306,6 +306,6 @@ fn killed_owner_answers_a_request_once() {
             tally::count("kill", &format!("kill -9 {} {}", call.edge, call.verb), 1);
         }
         assert_eq!(project.events("r", "run_ended").len(), 1, "it was stopped once");
-        goes_on_after_a_stop(&project);
+        continues_after_a_stop(&project);
     }
 }

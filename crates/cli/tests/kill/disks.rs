@@ -22,7 +22,7 @@ fn fills<S: Scene>(short: u64) {
             ".raymond",
             &["-t", "tmpfs", "-o", &format!("size={}k", pages * 4), "tmpfs"],
         );
-        let output = scene.goes_on().wait();
+        let output = scene.start_or_resume().wait();
         println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
         // A script that finds no room for its files fails its agent, which can continue.
         assert!(matches!(output.code(), 0 | 1 | 7), "{output:?}");
@@ -57,7 +57,7 @@ fn read_only_disk_loses_nothing() {
         for cycle in 0..cycles(6) {
             let scene = States::new();
             mount(scene.project(), ".raymond", &["-t", "tmpfs", "tmpfs"]);
-            let running = scene.goes_on();
+            let running = scene.start_or_resume();
             until("there is progress", || scene.settled() as u64 > cycle % 6);
             running.signal(Signal::KILL);
             running.wait();
@@ -67,7 +67,7 @@ fn read_only_disk_loses_nothing() {
                 let words = ["-o", "remount,ro", target.to_str().unwrap()];
                 scene.project().spawn("mount", &words).wait().code() == 0
             });
-            let refused = scene.goes_on().wait();
+            let refused = scene.start_or_resume().wait();
             assert!(refused.stderr.contains("the file system is read-only"), "{refused:?}");
             assert_eq!(refused.code(), 7, "{refused:?}");
             assert_eq!(scene.project().raymond("status r --json").code(), 0);

@@ -49,7 +49,7 @@ fn check<S: Scene>(short: u64) {
         let scene = S::new();
         let mut kills = 0;
         while kills < IN_A_ROW {
-            let mut running = scene.goes_on();
+            let mut running = scene.start_or_resume();
             moments.wait();
             if !running.is_alive() {
                 running.wait();
@@ -94,7 +94,7 @@ fn ends<S: Scene>(short: u64) {
     let (mut moments, expected) = Moments::of::<S>();
     for _ in 0..cycles(short) {
         let scene = S::new();
-        let running = scene.goes_on();
+        let running = scene.start_or_resume();
         moments.wait();
         running.signal(Signal::TERM);
         let output = running.wait();
@@ -121,12 +121,12 @@ fn long_run_survives_ten_kills_in_a_row() {
     let mut dice = Dice::new(seed());
     let laps = 150;
     let calm = States::with_laps(laps);
-    assert_eq!(calm.goes_on().wait().code(), 0);
+    assert_eq!(calm.start_or_resume().wait().code(), 0);
     let scene = States::with_laps(laps);
     let kills = 10;
     for kill in 1..=kills {
         let before = scene.settled();
-        let mut running = scene.goes_on();
+        let mut running = scene.start_or_resume();
         until("there is progress", || scene.settled() > before);
         sleep(Duration::from_micros(dice.below(60_000)));
         assert!(running.is_alive(), "the run ended before kill {kill}");

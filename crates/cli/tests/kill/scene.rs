@@ -31,7 +31,7 @@ impl Strikes {
     }
 
     /// How often turns in flight were cut off.
-    fn cuts(self) -> usize {
+    fn interruptions(self) -> usize {
         self.kills + self.ends
     }
 }
@@ -65,13 +65,13 @@ pub(crate) trait Scene {
     }
 
     /// Starts the run, or continues with it.
-    fn goes_on(&self) -> Running {
+    fn start_or_resume(&self) -> Running {
         let words: Vec<&str> = self.words().split_whitespace().collect();
         self.start(&[&[env!("CARGO_BIN_EXE_raymond")], &words[..]].concat())
     }
 
     /// The same, stopped before its first step: for whoever follows it.
-    fn stands_ready(&self) -> Running {
+    fn start_paused(&self) -> Running {
         let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
         let mut words: Vec<&str> = program.iter().map(String::as_str).collect();
         words.extend(self.words().split_whitespace());
@@ -81,7 +81,7 @@ pub(crate) trait Scene {
     /// Comes to its end, and everything holds.
     #[track_caller]
     fn finishes(&self, expected: &Self::Outcome, strikes: Strikes) {
-        let output = self.goes_on().wait();
+        let output = self.start_or_resume().wait();
         assert_eq!(output.code(), 0, "{output:?}");
         self.audit(expected, strikes);
         assert_eq!(self.processes(), [0; 0], "nothing is left running");
@@ -94,7 +94,7 @@ pub(crate) trait Scene {
     fn starts_few_again(&self, in_flight: usize, strikes: Strikes) {
         let count = |name| self.project().events("r", name).len();
         let (started, settled) = (count("turn_started"), count("turn_settled"));
-        let most = settled + in_flight * strikes.cuts();
+        let most = settled + in_flight * strikes.interruptions();
         assert!(started <= most, "{started} turns started, {settled} settled, {strikes:?}");
     }
 }
@@ -116,7 +116,7 @@ fn unfinished(directory: &Path) -> Vec<PathBuf> {
 #[track_caller]
 pub(crate) fn undisturbed<S: Scene>() -> S::Outcome {
     let scene = S::new();
-    let output = scene.goes_on().wait();
+    let output = scene.start_or_resume().wait();
     assert_eq!(output.code(), 0, "{output:?}");
     let outcome = scene.outcome();
     scene.audit(&outcome, Strikes::default());

@@ -13,12 +13,12 @@ fn check<S: Scene>(short: u64) {
     let mut refused = 0;
     for _ in 0..cycles(short) {
         let scene = S::new();
-        let mut running = scene.goes_on();
+        let mut running = scene.start_or_resume();
         moments.wait();
         if running.is_alive() {
             running.signal(Signal::STOP);
             tally::count("kill", "SIGSTOP, then SIGCONT", 1);
-            let intruder = scene.goes_on().wait();
+            let intruder = scene.start_or_resume().wait();
             // Before it took the lock, or after it gave it back, another process may continue.
             assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
             refused += u64::from(intruder.code() == 6);

@@ -28,10 +28,10 @@ fn play(name: &str) {
         };
         plays.push(json!({ "target": target, "mode": mode, "workspace": stage.workspace() }));
     }
-    let told = json!({ "plays": plays, "minimal": minimal() });
+    let settings = json!({ "plays": plays, "minimal": minimal() });
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/client.py");
     let mut command = stages[0].0.program(clients().join("python/bin/python"));
-    let output = command.arg(script).arg(name).arg(told.to_string()).output().unwrap();
+    let output = command.arg(script).arg(name).arg(settings.to_string()).output().unwrap();
     assert_eq!(printed(&output), format!("{name}: fine 4 times\n"));
 }
 

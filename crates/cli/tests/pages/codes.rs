@@ -99,9 +99,9 @@ fn explained(section: &str) -> Codes {
 
 /// The codes in brackets behind what is printed.
 fn shown(section: &str) -> Codes {
-    let told = |line: &&str| line.contains("error: ") || line.contains("warning: ");
-    let told = section.lines().filter(told).filter_map(|line| line.strip_suffix(']'));
-    let codes = told.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
+    let is_message = |line: &&str| line.contains("error: ") || line.contains("warning: ");
+    let messages = section.lines().filter(is_message).filter_map(|line| line.strip_suffix(']'));
+    let codes = messages.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
     // Those of documents of steps have a page of their own.
     let of_steps = |code: &&str| {
         code.contains('_') && ProblemCode::ALL.iter().any(|flaw| flaw.as_str() == *code)

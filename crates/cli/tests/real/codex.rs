@@ -42,11 +42,11 @@ fn openings(stage: &Stage) -> Vec<Seen> {
     requests
 }
 
-/// One line per turn, as [`shown::told`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
+/// One line per turn, as [`shown::turn_contexts`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
 ///
 /// The plan says what is opened and what is gone on in; which thread that is, is what the client says.
 #[track_caller]
-fn told(stage: &Stage) -> Vec<String> {
+fn turn_contexts(stage: &Stage) -> Vec<String> {
     let started = stage.events("turn_started");
     let openings = openings(stage);
     assert_eq!(started.len(), openings.len(), "turns and what they asked first: {started:#?}");

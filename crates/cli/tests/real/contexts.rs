@@ -7,14 +7,18 @@ use crate::harness::until;
 use crate::shown;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `told` is every turn, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` is every turn, in order.
 #[track_caller]
-fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
+fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
     let flags = "--max-parallel 1 --allow Bash(echo:*)";
     stage.run(flags).prints(&format!("{result}\n")).mentions(0, &[]);
-    assert_eq!(stage.told(), told);
-    assert_eq!(stage.events("turn_settled").len(), told.len(), "every turn was settled at once");
+    assert_eq!(stage.turn_contexts(), contexts);
+    assert_eq!(
+        stage.events("turn_settled").len(),
+        contexts.len(),
+        "every turn was settled at once"
+    );
     assert_eq!(stage.spent(), stage.billed(), "what the model took is what was paid");
     stage.leaves_nothing();
     stage

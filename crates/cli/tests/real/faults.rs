@@ -78,7 +78,7 @@ fn is_billed(stage: &Stage) {
 
 /// The client got over it by itself, after so many requests.
 #[track_caller]
-fn is_got_over(stage: &Stage, requests: usize) {
+fn client_recovers(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &[]);
     assert_eq!(kinds(stage), [""; 0]);
     assert_eq!(stage.events("turn_started").len(), 1);
@@ -89,7 +89,7 @@ fn is_got_over(stage: &Stage, requests: usize) {
 
 /// The client gave up after so many requests, and the run went on by itself.
 #[track_caller]
-fn is_tried_again(stage: &Stage, requests: usize) {
+fn raymond_retries(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &["retry 1 of 5 follows"]);
     assert_eq!(kinds(stage), ["transient"]);
     let mut expected = vec!["A | START"; requests];
@@ -124,7 +124,7 @@ fn missing_login_waits_without_retries() {
 
 /// Somebody has to see to it first, after one request that is not repeated; then the run continues.
 #[track_caller]
-fn is_for_a_person(failure: Failure, why: &str) {
+fn waits_for_a_person(failure: Failure, why: &str) {
     let stage = under(Weather::Failing(failure, Span::Lasting));
     stage.run("").mentions(3, &[why, "raymond resume r"]);
     assert_eq!(kinds(&stage), ["auth"], "{:?}", failures(&stage));
@@ -141,7 +141,7 @@ fn is_for_a_person(failure: Failure, why: &str) {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn forbidden_key_waits_for_a_person() {
-    is_for_a_person(Failure::new(403).saying("not for this key"), "not for this key");
+    waits_for_a_person(Failure::new(403).saying("not for this key"), "not for this key");
 }
 
 #[test]
@@ -151,52 +151,52 @@ fn empty_balance_waits_for_a_person() {
     let credit = "Your credit balance is too low to access the Anthropic API. \
                   Please go to Plans & Billing to upgrade or purchase credits.";
     let credit = Failure::new(400).of_kind("invalid_request_error").saying(credit);
-    is_for_a_person(credit, "Credit balance is too low");
+    waits_for_a_person(credit, "Credit balance is too low");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn short_server_failure_is_left_to_the_client() {
-    is_got_over(&under(failing(500, Span::Next(1))), 2);
+    client_recovers(&under(failing(500, Span::Next(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn rate_limited_request_is_repeated_by_the_client() {
     let early = Failure::new(429).with("retry-after", "1");
-    is_got_over(&under(Weather::Failing(early, Span::Next(1))), 2);
+    client_recovers(&under(Weather::Failing(early, Span::Next(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_server_that_fails_is_tried_again() {
-    is_tried_again(&under(failing(500, Span::Next(TRIES))), 3);
+    raymond_retries(&under(failing(500, Span::Next(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_server_that_is_overloaded_is_tried_again() {
-    is_tried_again(&under(failing(529, Span::Next(TRIES))), 3);
+    raymond_retries(&under(failing(529, Span::Next(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn connections_that_are_dropped_are_tried_again() {
-    is_tried_again(&under(Weather::Dropping(Span::Next(TRIES))), 3);
+    raymond_retries(&under(Weather::Dropping(Span::Next(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn truncated_text_is_requested_again_by_the_client() {
     // The start of the message and of its text, and half of that.
-    is_got_over(&under(Weather::Cutting(3, Span::Next(1))), 2);
+    client_recovers(&under(Weather::Cutting(3, Span::Next(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn always_truncated_text_is_retried_by_raymond() {
     // The client's last request is one without a stream.
-    is_tried_again(&under(Weather::Cutting(3, Span::Next(TRIES + 1))), 4);
+    raymond_retries(&under(Weather::Cutting(3, Span::Next(TRIES + 1))), 4);
 }
 
 #[test]

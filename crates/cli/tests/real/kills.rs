@@ -61,9 +61,9 @@ const WHILE_A_TOOL_RUNS: [Moment; 5] =
     [Moment::Called, Moment::Tool, Moment::ToolTwice, Moment::ToolEnded, Moment::Returned];
 
 const AROUND_THE_RESULT: [Moment; 6] = [
-    Moment::ToldTheModel,
-    Moment::ToldTwice,
-    Moment::Blind(Since::ToldTheModel),
+    Moment::ToolReported,
+    Moment::ToolReportedTwice,
+    Moment::Blind(Since::ToolReported),
     Moment::Answered,
     Moment::Resulted,
     Moment::Settled,

@@ -9,7 +9,7 @@ use crate::shown;
 use crate::stage::{RUN, Stage};
 
 /// Who asked, in which conversation, and what the model was shown; one line per turn.
-fn told(stage: &Stage) -> Vec<(Api, String, String)> {
+fn turn_contexts(stage: &Stage) -> Vec<(Api, String, String)> {
     let line = |seen: Seen| {
         let words = shown::conversation(&seen.conversation);
         (seen.api, place(&seen), words)
@@ -64,10 +64,12 @@ fn claude_calls_codex_and_keeps_its_conversation() {
             "<goto>: BACK.md is answered by claude, and codex holds the conversation",
         ],
     );
-    let told = told(&stage);
-    let (who, words): (Vec<_>, Vec<_>) =
-        told.iter().map(|(api, place, words)| ((*api, place.clone()), words.as_str())).unzip();
-    let [first, .., last] = who.as_slice() else { panic!("{told:#?}") };
+    let turn_contexts = turn_contexts(&stage);
+    let (who, words): (Vec<_>, Vec<_>) = turn_contexts
+        .iter()
+        .map(|(api, place, words)| ((*api, place.clone()), words.as_str()))
+        .unzip();
+    let [first, .., last] = who.as_slice() else { panic!("{turn_contexts:#?}") };
     assert_eq!(first.0, Api::Messages);
     let codex = &who[2];
     assert_eq!(codex.0, Api::Responses);

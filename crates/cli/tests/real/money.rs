@@ -254,7 +254,7 @@ fn killed_turn_is_estimated_from_its_stream() {
     );
     assert_eq!(costs(&stage, "START"), [402_000, 0, 6_000], "the list price of what was answered");
     let again = format!("continue A | START, Bash, done, {CUT_OFF}, again START");
-    assert_eq!(stage.told(), ["new A | START", &again]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", &again]);
     stage.leaves_nothing();
 }
 

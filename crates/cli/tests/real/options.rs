@@ -10,9 +10,9 @@ const END: &str = "model: say <result>done</result>";
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn every_state_has_its_own_options() {
-    let state = |model: &str, effort: &str, told: &str, next: &str| {
+    let state = |model: &str, effort: &str, system: &str, next: &str| {
         format!(
-            "model: {model}\neffort: {effort}\nappend_system_prompt: {told}\n---\nmodel: say {next}"
+            "model: {model}\neffort: {effort}\nappend_system_prompt: {system}\n---\nmodel: say {next}"
         )
     };
     let stage = Stage::prompts(&[
@@ -42,9 +42,9 @@ fn every_state_has_its_own_options() {
 
 /// The model, the effort, and which of the sentences `Be a …` the system prompt has.
 fn asked(seen: &Seen) -> (&str, &str, Vec<&str>) {
-    let told = ["start", "next", "callee"].into_iter();
-    let told = told.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();
-    (&seen.model, seen.body["output_config"]["effort"].as_str().unwrap_or_default(), told)
+    let words = ["start", "next", "callee"].into_iter();
+    let words = words.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();
+    (&seen.model, seen.body["output_config"]["effort"].as_str().unwrap_or_default(), words)
 }
 
 #[test]

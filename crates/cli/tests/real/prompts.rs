@@ -32,7 +32,9 @@ fn megabyte_prompts_reach_the_model_unchanged() {
     stage.project.write("payload", &payload);
     stage.run("").prints("done\n").mentions(0, &[]);
     let second = format!("[{payload}]\n{END}\n");
-    let [_, last] = &stage.requests()[..] else { panic!("two requests: {:?}", stage.told()) };
+    let [_, last] = &stage.requests()[..] else {
+        panic!("two requests: {:?}", stage.turn_contexts())
+    };
     let called = "<function return=\"NEXT\">MAKE</function>";
     let expected = [
         Said::new(Role::User, first),
@@ -63,7 +65,10 @@ fn all_blocks_of_only_the_final_message_count() {
     ]);
     stage.run("").prints("done\n").mentions(0, &[]);
     let said = "Perhaps <goto>WRONG</goto>, Bash, done, Well,\n\n<go, to>E, ND</goto>, of course";
-    assert_eq!(stage.told(), ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]);
+    assert_eq!(
+        stage.turn_contexts(),
+        ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]
+    );
     let requests = stage.requests();
     let outcome = &requests[1].conversation[3];
     assert_eq!(*outcome, Said::new(Role::Outcome, "<goto>WRONG</goto>"));

@@ -143,12 +143,12 @@ fn usage_limit_is_shown_with_its_end() {
     assert_eq!(hold(&stage).1, reset * 1000);
     assert_eq!(shown(&stage), ["A | START", "A | START, Bash, done"], "the client asks once");
     assert_eq!(stage.spent(), stage.billed(), "what was said before the limit is paid");
-    let told = status(&stage);
+    let status = status(&stage);
     assert_eq!(
-        (&told["status"], &told["next_command"]),
+        (&status["status"], &status["next_command"]),
         (&"waiting".into(), &"raymond resume r".into())
     );
-    assert!(told["why"].as_str().unwrap().contains(&reached), "{told}");
+    assert!(status["why"].as_str().unwrap().contains(&reached), "{status}");
     for look in ["status r", "why r"] {
         let output = stage.raymond(look);
         assert!(output.stdout.contains(&reached), "{output:?}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// shown by the client in that very session; both must go together, turn by turn. Of a prompt the
 /// first line is shown (`again X` after a notice), of a tool call the name.
 #[track_caller]
-pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
+pub(crate) fn turn_contexts(plans: &[Value], requests: &[Seen]) -> Vec<String> {
     let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
     let requests: Vec<&Seen> = requests.iter().filter(opens).collect();
     assert_eq!(plans.len(), requests.len(), "turns and what they asked first: {plans:#?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::harness::{Running, until};
 use crate::kills::audit::{Lost, holds};
-use crate::kills::scene::{FLAGS, Kind, Scene, nobody_is_answered, signal_clients};
+use crate::kills::scene::{FLAGS, Kind, Scene, signal_clients, wait_for_closed_requests};
 
 /// Where a signal strikes: while the model holds its reply, and while a tool runs. The second one costs
 /// a reply that was paid.
@@ -30,20 +30,20 @@ fn is_charged(charge: &Value, kind: Kind) {
 }
 
 /// What was said is continued in the same conversation: see [`holds`].
-fn a_client_is_hit_by(signal: Signal, kind: Kind) {
+fn check_client_signal(signal: Signal, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);
         signal_clients(&scene.stage, signal);
-        until("it is recorded", || !scene.of_the_turn("turn_failed").is_empty());
+        until("it is recorded", || !scene.turn_events("turn_failed").is_empty());
         let living = scene.stage.processes();
         let living: Vec<u32> = living.into_iter().map(|(pid, _)| pid).collect();
         assert_eq!(living, [running.pid()], "tools are ended before it is tried again");
-        nobody_is_answered(&scene.stage);
-        scene.opens_all();
+        wait_for_closed_requests(&scene.stage);
+        scene.open_all_gates();
         let output = running.wait();
         output.mentions(0, &["transient failure: the client ", "retry 1 of 5 follows"]);
         holds(&scene, lost, &output);
-        let [failed] = &scene.of_the_turn("turn_failed")[..] else { panic!("{gate}") };
+        let [failed] = &scene.turn_events("turn_failed")[..] else { panic!("{gate}") };
         assert!(failed["failure"]["transient"].is_object(), "{failed}");
         is_charged(&failed["charge"], kind);
     }
@@ -52,58 +52,58 @@ fn a_client_is_hit_by(signal: Signal, kind: Kind) {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn interrupted_client_of_fresh_turn_is_continued() {
-    a_client_is_hit_by(Signal::INT, Kind::Fresh);
+    check_client_signal(Signal::INT, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn terminated_client_of_fresh_turn_is_continued() {
-    a_client_is_hit_by(Signal::TERM, Kind::Fresh);
+    check_client_signal(Signal::TERM, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn killed_client_of_fresh_turn_is_continued() {
-    a_client_is_hit_by(Signal::KILL, Kind::Fresh);
+    check_client_signal(Signal::KILL, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn interrupted_client_of_resumed_turn_is_continued() {
-    a_client_is_hit_by(Signal::INT, Kind::Resumed);
+    check_client_signal(Signal::INT, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn terminated_client_of_resumed_turn_is_continued() {
-    a_client_is_hit_by(Signal::TERM, Kind::Resumed);
+    check_client_signal(Signal::TERM, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn killed_client_of_resumed_turn_is_continued() {
-    a_client_is_hit_by(Signal::KILL, Kind::Resumed);
+    check_client_signal(Signal::KILL, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn interrupted_client_of_branching_turn_is_continued() {
-    a_client_is_hit_by(Signal::INT, Kind::Branching);
+    check_client_signal(Signal::INT, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn terminated_client_of_branching_turn_is_continued() {
-    a_client_is_hit_by(Signal::TERM, Kind::Branching);
+    check_client_signal(Signal::TERM, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn killed_client_of_branching_turn_is_continued() {
-    a_client_is_hit_by(Signal::KILL, Kind::Branching);
+    check_client_signal(Signal::KILL, Kind::Branching);
 }
 
-fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
+fn check_owner_signal(signal: Signal, code: i32, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);
         running.signal(signal);
@@ -111,10 +111,10 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
         scene.stage.leaves_nothing();
         let status = scene.stage.raymond("status r --json").json();
         assert_eq!(status["status"], "stopped", "{status}");
-        let [cut] = &scene.of_the_turn("turn_interrupted")[..] else { panic!("{gate}") };
+        let [cut] = &scene.turn_events("turn_interrupted")[..] else { panic!("{gate}") };
         is_charged(&cut["charge"], kind);
-        nobody_is_answered(&scene.stage);
-        scene.opens_all();
+        wait_for_closed_requests(&scene.stage);
+        scene.open_all_gates();
         let output = scene.stage.raymond("resume r");
         let reused = match kind {
             Kind::Fresh => "reused 0 turns ($0.00)",
@@ -128,35 +128,35 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn ctrl_c_in_fresh_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Fresh);
+    check_owner_signal(Signal::INT, 130, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn sigterm_in_fresh_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Fresh);
+    check_owner_signal(Signal::TERM, 143, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn ctrl_c_in_resumed_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Resumed);
+    check_owner_signal(Signal::INT, 130, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn sigterm_in_resumed_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Resumed);
+    check_owner_signal(Signal::TERM, 143, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn ctrl_c_in_branching_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Branching);
+    check_owner_signal(Signal::INT, 130, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn sigterm_in_branching_turn_can_be_resumed() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Branching);
+    check_owner_signal(Signal::TERM, 143, Kind::Branching);
 }

@@ -182,12 +182,12 @@ impl Stage {
         Some(seen.conversation.into_iter().map(|said| said.text).collect())
     }
 
-    /// Every turn of a run that takes one after the other; see [`shown::told`].
+    /// Every turn of a run that takes one after the other; see [`shown::turn_contexts`].
     #[track_caller]
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let started = self.events("turn_started").into_iter();
         let plans: Vec<Value> = started.map(|mut started| started["plan"].take()).collect();
-        shown::told(&plans, &self.requests())
+        shown::turn_contexts(&plans, &self.requests())
     }
 
     /// Every event of the journal, in order.

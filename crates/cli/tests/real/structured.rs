@@ -52,8 +52,8 @@ fn five_invalid_answers_give_no_json() {
     let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
     let reply = replied(&alone, &prompt, Some(schema()));
     assert_eq!(reply.structured, None);
-    let told = "Failed to provide valid structured output after 5 attempts";
-    assert!(reply.text.starts_with(told), "{reply:?}");
+    let failure = "Failed to provide valid structured output after 5 attempts";
+    assert!(reply.text.starts_with(failure), "{reply:?}");
     // The client gives up while the last answer still arrives, and may not have counted it.
     let billed = alone.stage.billed();
     let possible = [billed, billed / 5 * 4].map(|amount| Cost::Reported(Micros(amount)));

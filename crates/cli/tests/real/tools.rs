@@ -137,8 +137,8 @@ fn denied_tool_can_be_a_reminder() {
     let [.., last] = &stage.requests()[..] else { panic!("no request") };
     let prompts = last.conversation.iter().filter(|said| said.role == Role::User);
     let [_, reminder] = &prompts.collect::<Vec<_>>()[..] else { panic!("{last:#?}") };
-    let told = "You were denied these tools: Bash(cargo test --offline).";
-    assert!(reminder.text.starts_with(told), "{reminder:?}");
+    let denial = "You were denied these tools: Bash(cargo test --offline).";
+    assert!(reminder.text.starts_with(denial), "{reminder:?}");
     assert_eq!(stage.requests().len(), 3);
 }
 

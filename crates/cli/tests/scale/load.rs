@@ -132,7 +132,7 @@ const WORTH_A_SNAPSHOT: usize = 1_000;
 /// Its owner is killed in its last step; it is looked at and continued, and takes fewer KiB than `most`.
 /// Returns how many records there were.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
-fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
+fn check_resume((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
     let running = project.start(&format!("run {words} --quiet --json --run-id r"));
     until("the last step runs", || !project.read("log").is_empty());
     if project.records("r").len() > WORTH_A_SNAPSHOT {
@@ -175,7 +175,7 @@ fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64)
 #[ignore = "heavy: run by cargo xtask torture"]
 fn large_records_are_resumed() {
     let wanted = share(100_000);
-    is_gone_on_with(&few_records(wanted), wanted, 64 * 1024);
+    check_resume(&few_records(wanted), wanted, 64 * 1024);
 }
 
 #[test]
@@ -183,12 +183,12 @@ fn large_records_are_resumed() {
 fn many_records_are_resumed() {
     let wanted = share(100_000);
     let long = many_records(wanted);
-    let records = is_gone_on_with(&long, wanted, 128 * 1024);
+    let records = check_resume(&long, wanted, 128 * 1024);
     let (project, gotos) = (long.0, wanted / EVENTS_OF_A_GOTO);
     assert!(records >= gotos, "{records} records");
     let status = project.raymond("status r --json").json();
-    let told = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
+    let found = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
     let results = json!({ "main": "done" });
     // The turn that was interrupted is one, too.
-    assert_eq!(told, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
+    assert_eq!(found, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
 }

@@ -243,12 +243,12 @@ fn long_lines_wrap_below_their_text() {
     let text = strip_str(&bytes).to_string().replace('\r', "");
     // On a busy machine it lasts long enough for a live row.
     let lines = text.lines().filter(|line| !line.ends_with("Ctrl-C stops"));
-    let told: Vec<&str> = lines.skip_while(|line| !line.contains("failed:")).collect();
+    let printed: Vec<&str> = lines.skip_while(|line| !line.contains("failed:")).collect();
     let first = " main             START.sh: failed: script: exit status 3: the parser,";
-    assert_eq!((code, told[0].get(8..)), (1, Some(first)));
-    assert!(told[3].starts_with("failed after"), "{told:#?}");
+    assert_eq!((code, printed[0].get(8..)), (1, Some(first)));
+    assert!(printed[3].starts_with("failed after"), "{printed:#?}");
     assert_eq!(
-        [&told[1..3], &told[4..]].concat(),
+        [&printed[1..3], &printed[4..]].concat(),
         [
             "                          the scanner and the printer were all asked and none",
             "                          of them knows",
@@ -282,9 +282,9 @@ fn crayfish_on_a_terminal_prints_a_hint() {
     let project = Project::of(&[]);
     let (code, lines, _) = start(&project, "crayfish", &[]).end();
     assert_eq!(code, 2);
-    let told = lines.join(" ");
-    assert!(told.contains("raymond: crayfish reads a JSON request from stdin"), "{told}");
-    assert!(told.contains("raymond crayfish < request.json"), "{told}");
+    let printed = lines.join(" ");
+    assert!(printed.contains("raymond: crayfish reads a JSON request from stdin"), "{printed}");
+    assert!(printed.contains("raymond crayfish < request.json"), "{printed}");
 }
 
 const DEEP: &str = r#"{ "vars": { "list": [] }, "steps": [

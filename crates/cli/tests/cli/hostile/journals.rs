@@ -17,7 +17,7 @@ fn failed(script: &str) -> Project {
 // proves: P12, S15
 #[test]
 fn forged_names_in_journals_never_become_paths() {
-    let check = |change: fn(String) -> String, told: &str| {
+    let check = |change: fn(String) -> String, message: &str| {
         let project = failed("exit 1");
         forge(&project, change);
         let before = everything(&project.root());
@@ -27,7 +27,7 @@ fn forged_names_in_journals_never_become_paths() {
             let output = project.raymond(command);
             assert!(output.status.code().is_some(), "{command}: {output:?}");
         }
-        project.raymond("resume r").prints("").mentions(7, &[told]);
+        project.raymond("resume r").prints("").mentions(7, &[message]);
         assert_eq!(everything(&project.root()), before);
     };
     let agent = |line: String| line.replace("\"main", "\"../../../../main");

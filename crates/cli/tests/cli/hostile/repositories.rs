@@ -16,7 +16,7 @@ fn trap(project: &Project, name: &str) {
 
 /// What whoever starts a run is told of a link.
 #[derive(PartialEq)]
-enum Told {
+enum LinkReport {
     ByName,
     Otherwise,
 }
@@ -24,7 +24,7 @@ enum Told {
 // proves: P12, S6
 #[test]
 fn links_in_raymond_directory_are_never_followed() {
-    let check = |link: &str, to: &str, told: &Told| {
+    let check = |link: &str, to: &str, report: &LinkReport| {
         for command in ["run wf --run-id nightly", "run wf -d --run-id nightly", "resume nightly"] {
             let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
             let before = everything(&project.path("home"));
@@ -34,7 +34,7 @@ fn links_in_raymond_directory_are_never_followed() {
             let output = project.raymond(command);
             assert!(matches!(output.code(), 2 | 7), "{output:?}");
             assert_eq!(everything(&project.path("home")), before, "{command}");
-            if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
+            if *report == LinkReport::ByName && command.ends_with("wf --run-id nightly") {
                 output.mentions(
                     7,
                     &["raymond: could not write into /project/.raymond", ": it is a link\n"],
@@ -43,15 +43,15 @@ fn links_in_raymond_directory_are_never_followed() {
         }
     };
     for directory in ["", "state", "runs"] {
-        check(directory, "home", &Told::ByName);
+        check(directory, "home", &LinkReport::ByName);
     }
-    check("runs/nightly/lock", "home/.bashrc", &Told::ByName);
+    check("runs/nightly/lock", "home/.bashrc", &LinkReport::ByName);
     // That there is such a run, or none that can be read, is seen before.
     for directory in ["runs/nightly", "runs/nightly/transcripts"] {
-        check(directory, "home", &Told::Otherwise);
+        check(directory, "home", &LinkReport::Otherwise);
     }
     for file in ["console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
-        check(&format!("runs/nightly/{file}"), "home/.bashrc", &Told::Otherwise);
+        check(&format!("runs/nightly/{file}"), "home/.bashrc", &LinkReport::Otherwise);
     }
 }
 
@@ -121,8 +121,8 @@ fn a_project_does_not_choose_programs() {
         for command in ["run wf", "config"] {
             project.raymond(&format!("{command} ")).prints("").mentions(2, &[&mistake]);
         }
-        let told = project.raymond("doctor");
-        assert!(told.stdout.contains(&mistake), "{told:?}");
+        let doctor = project.raymond("doctor");
+        assert!(doctor.stdout.contains(&mistake), "{doctor:?}");
         assert!(!project.path("sprung").exists());
     }
 }
@@ -152,8 +152,8 @@ fn git_starts_nothing_that_the_repository_names() {
         }
         // Whoever compares it again would write that down in the index.
         project.write(FLOW.0, FLOW.1);
-        let told = project.raymond("doctor");
-        assert!(told.stdout.contains("git"), "{told:?}");
+        let doctor = project.raymond("doctor");
+        assert!(doctor.stdout.contains("git"), "{doctor:?}");
         assert!(!project.path("sprung").exists(), "{key}");
         assert_eq!(project.spawn("git", &["status"]).wait().code(), 0);
         assert!(project.path("sprung").exists(), "git alone would have started it: {key}");

@@ -19,7 +19,7 @@ impl Server {
         let process = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words);
         let mut address = String::new();
         until("it listens", || {
-            let said = process.said();
+            let said = process.stderr_text();
             let found = said.split_once("http://").and_then(|(_, rest)| rest.split_once("/mcp"));
             address = found.map(|(address, _)| address.to_owned()).unwrap_or_default();
             !address.is_empty()
@@ -163,5 +163,5 @@ fn other_machines_need_an_allowed_host_name() {
     let call = |host: &str| server.call(&[&[host, JSON, BOTH][..], &ERA].concat());
     assert!(call("Host: build.example").starts_with("HTTP/1.1 200 "));
     assert!(call("Host: evil.example").starts_with("HTTP/1.1 403 "));
-    assert!(server.process.said().contains("listening"));
+    assert!(server.process.stderr_text().contains("listening"));
 }

@@ -63,10 +63,10 @@ impl Scene for Client {
         let found = self.outcome();
         self.0.leaves_nothing();
         if ends == 0 {
-            assert_eq!(&found, expected, "{:#?}", self.0.told());
+            assert_eq!(&found, expected, "{:#?}", self.0.turn_contexts());
         }
         assert_eq!(found.results, expected.results);
         let most = expected.asked + SIDE_BY_SIDE * ends;
-        assert!(found.asked <= most, "{} > {most}: {:#?}", found.asked, self.0.told());
+        assert!(found.asked <= most, "{} > {most}: {:#?}", found.asked, self.0.turn_contexts());
     }
 }

@@ -111,8 +111,12 @@ impl Scene for Steps {
         let (begun, programs) = (self.0.read("begun").lines().count(), self.programs());
         assert!(begun <= programs, "{begun} programs began, {programs} were started");
         // A program that was interrupted may have come to its end: once for each time, never more.
-        let (repeats, cuts) = (found.ended.len() - expected.ended.len(), strikes.cuts());
-        assert!(repeats <= SIDE_BY_SIDE * cuts, "{repeats} programs ended again, {cuts} cuts");
+        let (repeats, interruptions) =
+            (found.ended.len() - expected.ended.len(), strikes.interruptions());
+        assert!(
+            repeats <= SIDE_BY_SIDE * interruptions,
+            "{repeats} programs ended again, {interruptions} interruptions"
+        );
         for line in &expected.ended {
             assert!(found.ended.contains(line), "{line} is lost");
         }

@@ -2,7 +2,7 @@
 
 use raymond_testkit::model::{Api, Role, Said};
 
-use super::{TOOL, run, told};
+use super::{TOOL, run, turn_contexts};
 use crate::clients;
 use crate::stage::Stage;
 
@@ -55,14 +55,18 @@ fn only_goto_sees_the_earlier_turns() {
         ("BACK", "got {{result}}\nmodel: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    let told = told(&stage);
+    let turn_contexts = turn_contexts(&stage);
     assert_eq!(
-        told[..2],
+        turn_contexts[..2],
         ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"].map(str::to_owned)
     );
-    assert!(told[2].starts_with("resume A | START, <goto>NEXT</goto>, NEXT, hm, "), "{}", told[2]);
+    assert!(
+        turn_contexts[2].starts_with("resume A | START, <goto>NEXT</goto>, NEXT, hm, "),
+        "{}",
+        turn_contexts[2]
+    );
     assert_eq!(
-        told[3..],
+        turn_contexts[3..],
         [
             "new B | FRESH",
             "new C | PURE",
@@ -100,7 +104,7 @@ fn caller_sees_only_the_result_of_callee() {
         format!("resume B | {sub}, MORE"),
         format!("resume A | {start}, BACK"),
     ];
-    assert_eq!(told(&stage), expected);
+    assert_eq!(turn_contexts(&stage), expected);
     let requests = stage.requests();
     let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
     let of_it: Vec<bool> = requests.iter().map(zebra).collect();

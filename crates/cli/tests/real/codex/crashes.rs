@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{TOOL, run, thread, told};
+use super::{TOOL, run, thread, turn_contexts};
 use crate::harness::until;
 use crate::installs::Other;
 use crate::stage::Stage;
@@ -46,11 +46,11 @@ fn ended_client_is_continued_in_its_thread() {
         stage.reaches("gate");
         kill_process(client(&stage).unwrap(), signal).unwrap();
         running.wait().prints("again\n").mentions(0, &[]);
-        let told = told(&stage);
-        assert_eq!(told[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+        let turn_contexts = turn_contexts(&stage);
+        assert_eq!(turn_contexts[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
         // A plan that continues in a thread is the same when it is taken again.
         let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
-        assert_eq!(told[2], expected, "{signal:?}");
+        assert_eq!(turn_contexts[2], expected, "{signal:?}");
         assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");
         let charges = stage.charges();
         // The request at the gate counts once it is half a second old.
@@ -70,10 +70,10 @@ fn client_of_a_killed_owner_is_adopted() {
     running.wait();
     assert!(client(&stage).is_some(), "the client lives on");
     let resumed = stage.start("resume r");
-    until("the client is adopted", || resumed.heard("reused 1 turn"));
+    until("the client is adopted", || resumed.stderr_contains("reused 1 turn"));
     stage.opens("gate");
     resumed.wait().prints("whole\n").mentions(0, &[]);
-    assert_eq!(told(&stage), ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+    assert_eq!(turn_contexts(&stage), ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
     assert_eq!(stage.spent(), stage.billed());
     stage.leaves_nothing();
 }
@@ -105,7 +105,7 @@ fn killed_with_its_owner(states: &[(&str, &str)], expected: &[&str]) {
     until("the client is gone", || client(&stage).is_none());
     let resumed = stage.raymond("resume r");
     resumed.prints("again\n").mentions(0, &[]);
-    assert_eq!(told(&stage), expected);
+    assert_eq!(turn_contexts(&stage), expected);
     stage.leaves_nothing();
 }
 
@@ -151,18 +151,21 @@ fn stopped_run_continues_its_thread() {
     let opened = interrupted[0]["session"].as_str().unwrap();
     assert_eq!(opened, thread(&stage.requests()[0]), "the journal knows the thread");
     stage.raymond("resume r").prints("again\n").mentions(0, &[]);
-    let told = told(&stage);
-    assert_eq!(told, ["new A | START", "continue A | START, exec_command, done, again START"]);
+    let turn_contexts = turn_contexts(&stage);
+    assert_eq!(
+        turn_contexts,
+        ["new A | START", "continue A | START, exec_command, done, again START"]
+    );
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn missing_or_old_client_is_rejected_before_spending() {
-    let check = |entry: &dyn Fn(&Stage) -> String, told: &str, hint: &str| {
+    let check = |entry: &dyn Fn(&Stage) -> String, message: &str, hint: &str| {
         let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
         let entry = entry(&stage);
         let stage = stage.with(&entry);
-        run(&stage, "").prints("").mentions(7, &[told, hint]);
+        run(&stage, "").prints("").mentions(7, &[message, hint]);
         assert_eq!(stage.model.requests(), []);
     };
     let missing = |_: &Stage| "RAYMOND_CODEX=/nowhere/codex".to_owned();
@@ -198,7 +201,7 @@ fn changed_client_version_is_noted_on_resume() {
     let resumed = stage.raymond("resume r");
     resumed.prints("again\n").mentions(0, &["raymond: codex was 0.166.0, and is 0.170.0 now\n"]);
     let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
-    assert_eq!(told(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
+    assert_eq!(turn_contexts(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
     let recorded = |event: &str| stage.events(event)[0]["settings"]["clients"]["codex"].clone();
     assert_eq!(
         (recorded("run_started"), recorded("run_resumed")),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use raymond_testkit::model::Weather;
 use serde_json::{Value, json};
 
-use super::{TOOL, failures, run, told};
+use super::{TOOL, failures, run, turn_contexts};
 use crate::harness::until;
 use crate::shown::conversation;
 use crate::stage::Stage;
@@ -27,8 +27,8 @@ fn transient_failure_is_retried_in_its_thread() {
     let transient = |why: &str| json!({ "transient": { "why": why } });
     let busy = "We’re currently experiencing high demand, which may cause temporary errors.";
     let stage = check("model: error 500", "", 0, &[transient(busy)]);
-    assert_eq!(told(&stage)[0], "new A | START");
-    assert!(told(&stage).last().unwrap().starts_with("continue A | START, again START"));
+    assert_eq!(turn_contexts(&stage)[0], "new A | START");
+    assert!(turn_contexts(&stage).last().unwrap().starts_with("continue A | START, again START"));
     let broke = "stream disconnected before completion: ";
     let cut = format!("{broke}Transport error: network error: error decoding response body");
     check("model: cut 3\nmodel: say half", "", 0, &[transient(&cut)]);
@@ -51,7 +51,11 @@ fn missing_login_is_reported_at_the_first_error() {
     assert!((1..=2).contains(&tried), "the client tries again in vain: {tried} requests");
     assert_eq!(stage.spent(), 0);
     stage.raymond("resume r").prints("x\n").mentions(0, &[]);
-    assert!(told(&stage)[1].starts_with("continue A | START, again START"), "{:?}", told(&stage));
+    assert!(
+        turn_contexts(&stage)[1].starts_with("continue A | START, again START"),
+        "{:?}",
+        turn_contexts(&stage)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::{TOOL, run, thread, told};
+use super::{TOOL, run, thread, turn_contexts};
 use crate::harness::until;
 use crate::stage::Stage;
 
@@ -65,7 +65,7 @@ fn a_model_without_a_price_is_not_free() {
     let refused = "START.md:2:1: error: the model \"house-model\" has no price";
     let refused = [refused, "[prices.\"house-model\"]"];
     run(&stage, "--budget 0.05").prints("").mentions(2, &refused);
-    assert_eq!(told(&stage), Vec::<String>::new());
+    assert_eq!(turn_contexts(&stage), Vec::<String>::new());
     run(&stage, "--budget none").prints("x\n").mentions(0, &["unpriced"]);
 }
 
@@ -118,10 +118,13 @@ fn final_answer_counts_after_the_share_is_spent() {
     ]);
     let output = run(&stage, "--budget 0.20");
     output.mentions(5, &["spent $0.50 of $0.20"]);
-    assert_eq!(told(&stage), ["new A | START"]);
+    assert_eq!(turn_contexts(&stage), ["new A | START"]);
     let resumed = stage.raymond("resume r --budget 1");
     resumed.prints("never\n").mentions(0, &[]);
-    assert_eq!(told(&stage), ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]);
+    assert_eq!(
+        turn_contexts(&stage),
+        ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]
+    );
 }
 
 // proves: A1

@@ -48,8 +48,8 @@ fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) 
     let (asked, later): (Vec<Seen>, Vec<Seen>) =
         requests.partition(|seen| conversation(&seen.conversation).starts_with(state));
     let shown = |seen: &Seen| conversation(&seen.conversation);
-    let told: Vec<String> = asked.iter().map(shown).collect();
-    assert_eq!(told, [state.to_owned(), format!("{state}, again {state}")]);
+    let conversations: Vec<String> = asked.iter().map(shown).collect();
+    assert_eq!(conversations, [state.to_owned(), format!("{state}, again {state}")]);
     assert_eq!(thread(&asked[0]), thread(&asked[1]));
     assert_eq!(later.iter().map(shown).collect::<Vec<_>>(), others);
     assert_eq!(stage.spent(), stage.billed());

@@ -40,8 +40,8 @@ impl Lost {
                 | Moment::ToolTwice
                 | Moment::ToolEnded
                 | Moment::Returned
-                | Moment::ToldTheModel
-                | Moment::ToldTwice => Self::Known(1),
+                | Moment::ToolReported
+                | Moment::ToolReportedTwice => Self::Known(1),
                 Moment::Called
                 | Moment::Answered
                 | Moment::Resulted
@@ -58,7 +58,7 @@ pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     let lost = Lost::of(moment, ending);
     holds(scene, lost, output);
     if let Lost::Known(_) = lost {
-        ends_as_foretold(scene, (moment, ending), output);
+        ends_as_expected(scene, (moment, ending), output);
     }
 }
 
@@ -77,15 +77,15 @@ pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
 #[track_caller]
 fn history_is_whole(scene: &Scene) {
     let requests = scene.stage.requests();
-    let mut told: Vec<Vec<String>> =
+    let mut stories: Vec<Vec<String>> =
         requests.iter().map(|seen| story(&seen.conversation)).collect();
-    told.dedup();
+    stories.dedup();
     let expected: &[&[&str]] = match scene.kind {
         Kind::Fresh => &[&["START"]],
         Kind::Resumed => &[&["START"], &["START", GOTO, "WORK"]],
         Kind::Branching => &[&["START"], &["START", CALL, "WORK"], &["START", CALL, "BACK"]],
     };
-    assert_eq!(told, expected, "{:#?}", shown(scene));
+    assert_eq!(stories, expected, "{:#?}", shown(scene));
     let state = scene.kind.state();
     let body = scene.stage.project.read(&format!("wf/{state}.md"));
     for seen in turn(scene) {
@@ -136,7 +136,7 @@ fn conversations_are_kept(scene: &Scene) {
 fn story(conversation: &[Said]) -> Vec<String> {
     let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
     let spoken = conversation.iter().filter(|said| !made_up(said));
-    let told = spoken.filter_map(|said| match said.role {
+    let lines = spoken.filter_map(|said| match said.role {
         Role::User => {
             let label = shown::conversation(std::slice::from_ref(said));
             Some(label.strip_prefix("again ").unwrap_or(&label).to_owned())
@@ -144,9 +144,9 @@ fn story(conversation: &[Said]) -> Vec<String> {
         Role::Assistant => Some(said.text.clone()),
         Role::Call | Role::Outcome => None,
     });
-    let mut told: Vec<String> = told.collect();
-    told.dedup();
-    told
+    let mut lines: Vec<String> = lines.collect();
+    lines.dedup();
+    lines
 }
 
 /// Every request, for whoever has to find out.
@@ -212,7 +212,7 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
 
 /// The next owner found what was left for it.
 #[track_caller]
-fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+fn ends_as_expected(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let plan = match (moment, ending) {
         // It may have got further than that before it died, or the client was not there yet.
         (
@@ -231,13 +231,13 @@ fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     };
     output.mentions(0, &[plan]);
     let interrupted = usize::from(ending == Ending::Killed);
-    assert_eq!(scene.of_the_turn("turn_interrupted").len(), interrupted);
-    let strays = output.stderr.matches("ended a leftover process").count();
+    assert_eq!(scene.turn_events("turn_interrupted").len(), interrupted);
+    let leftovers = output.stderr.matches("ended a leftover process").count();
     let expected = match (moment, ending) {
         (Moment::Tool | Moment::ToolTwice, Ending::Killed) => true,
         // It has said its last word, and may not be gone.
         (Moment::ToolEnded, Ending::Killed) => return,
         _ => false,
     };
-    assert_eq!(strays > 0, expected, "{output:?}");
+    assert_eq!(leftovers > 0, expected, "{output:?}");
 }

@@ -38,9 +38,9 @@ pub(crate) enum Moment {
     /// The transcript tells what the tool said.
     Returned,
     /// The model has been told what the tool said, and holds its reply.
-    ToldTheModel,
+    ToolReported,
     /// The same; and the next owner, too.
-    ToldTwice,
+    ToolReportedTwice,
     /// The owner stands still since then, and sees nothing of what the client does to its end.
     Blind(Since),
     /// The transcript tells the last words of the model. Nothing holds up the client.
@@ -57,7 +57,7 @@ pub(crate) enum Moment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Since {
     Asked,
-    ToldTheModel,
+    ToolReported,
 }
 
 /// What becomes of the client until somebody resumes.
@@ -78,7 +78,7 @@ impl Moment {
         let running = scene.stage.start_run(FLAGS);
         self.reach(scene, &running);
         kill(running);
-        if let Self::AskedTwice | Self::ToolTwice | Self::ToldTwice = self {
+        if let Self::AskedTwice | Self::ToolTwice | Self::ToolReportedTwice = self {
             kill(resumed(scene));
         }
     }
@@ -98,23 +98,25 @@ impl Moment {
             Self::Called | Self::Tool | Self::ToolTwice => scene.stage.opens("first"),
             Self::ToolEnded
             | Self::Returned
-            | Self::ToldTheModel
-            | Self::ToldTwice
-            | Self::Blind(Since::ToldTheModel) => {
+            | Self::ToolReported
+            | Self::ToolReportedTwice
+            | Self::Blind(Since::ToolReported) => {
                 scene.stage.opens("first");
                 scene.stage.opens("tool");
             }
-            Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => scene.opens_all(),
+            Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => {
+                scene.open_all_gates()
+            }
         }
     }
 
     fn reach(self, scene: &Scene, running: &Running) {
-        let told = |event: &str| !scene.of_the_turn(event).is_empty();
+        let recorded = |event: &str| !scene.turn_events(event).is_empty();
         let until = |is_so: &dyn Fn() -> bool| until(&format!("it is {self:?}"), is_so);
         match self {
-            Self::Recorded => until(&|| told("turn_started")),
+            Self::Recorded => until(&|| recorded("turn_started")),
             Self::Opened => until(&|| scene.has_a_transcript()),
-            Self::Executed => until(&|| told("turn_started") && !scene.clients().is_empty()),
+            Self::Executed => until(&|| recorded("turn_started") && !scene.clients().is_empty()),
             Self::Spawned => until(&|| !scene.file("pid").is_empty()),
             Self::Spoken => until(&|| scene.file("jsonl").contains('\n')),
             Self::Kept => until(&|| scene.keeps_the_prompt()),
@@ -123,11 +125,11 @@ impl Moment {
             Self::Tool | Self::ToolTwice => scene.stage.reaches("tool"),
             Self::ToolEnded => until(&|| scene.tool().1 > 0),
             Self::Returned => until(&|| scene.transcribes("user", "tool_result")),
-            Self::ToldTheModel | Self::ToldTwice => scene.stage.reaches("last"),
-            Self::Blind(since) => since.stand_still(scene, running),
+            Self::ToolReported | Self::ToolReportedTwice => scene.stage.reaches("last"),
+            Self::Blind(since) => since.pause_owner(scene, running),
             Self::Answered => until(&|| scene.transcribes("assistant", "<result>")),
             Self::Resulted => until(&|| scene.transcribes("result", "")),
-            Self::Settled => until(&|| told("turn_settled")),
+            Self::Settled => until(&|| recorded("turn_settled")),
             Self::After(time) => {
                 until(&|| !scene.stage.events("run_started").is_empty());
                 sleep(time);
@@ -138,15 +140,15 @@ impl Moment {
 
 impl Since {
     /// The owner stands still until the client is done.
-    fn stand_still(self, scene: &Scene, running: &Running) {
+    fn pause_owner(self, scene: &Scene, running: &Running) {
         scene.stage.reaches(match self {
             Self::Asked => "first",
-            Self::ToldTheModel => "last",
+            Self::ToolReported => "last",
         });
         running.signal(Signal::STOP);
-        scene.opens_all();
+        scene.open_all_gates();
         until("the client is done", || scene.clients().is_empty());
-        assert!(scene.of_the_turn("turn_settled").is_empty(), "nobody saw it");
+        assert!(scene.turn_events("turn_settled").is_empty(), "nobody saw it");
     }
 }
 
@@ -156,13 +158,13 @@ impl Ending {
         match self {
             Self::Adopted => {}
             Self::Finished => {
-                scene.opens_all();
+                scene.open_all_gates();
                 until("the client is done", || scene.clients().is_empty());
             }
             Self::Killed => kill_clients(&scene.stage),
         }
         let next = resumed(scene);
-        scene.opens_all();
+        scene.open_all_gates();
         next
     }
 }

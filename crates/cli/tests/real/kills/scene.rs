@@ -97,14 +97,14 @@ impl Scene {
     }
 
     /// Nobody waits any more, now and later.
-    pub(crate) fn opens_all(&self) {
+    pub(crate) fn open_all_gates(&self) {
         for gate in GATES {
             self.stage.opens(gate);
         }
     }
 
     /// The events of this name that tell of the turn.
-    pub(crate) fn of_the_turn(&self, event: &str) -> Vec<Value> {
+    pub(crate) fn turn_events(&self, event: &str) -> Vec<Value> {
         let all = self.stage.events(event).into_iter();
         all.filter(|event| event["turn"] == self.kind.turn()).collect()
     }
@@ -127,16 +127,16 @@ impl Scene {
 
     /// Whether the transcript has a line of this type that holds these words.
     pub(crate) fn transcribes(&self, kind: &str, words: &str) -> bool {
-        let is_told = |line: &str| {
-            let told = serde_json::from_str::<Value>(line);
-            told.is_ok_and(|told| told["type"] == kind) && line.contains(words)
+        let matches = |line: &str| {
+            let entry = serde_json::from_str::<Value>(line);
+            entry.is_ok_and(|entry| entry["type"] == kind) && line.contains(words)
         };
-        self.file("jsonl").lines().any(is_told)
+        self.file("jsonl").lines().any(matches)
     }
 
     /// Whether the client has kept the prompt of the turn.
     pub(crate) fn keeps_the_prompt(&self) -> bool {
-        let started = self.of_the_turn("turn_started");
+        let started = self.turn_events("turn_started");
         let Some(plan) = started.first().map(|started| &started["plan"]) else { return false };
         let sessions = [&plan["fresh"], &plan["resume"], &plan["branch"]["to"]];
         let session = sessions.into_iter().find_map(Value::as_str);
@@ -177,12 +177,12 @@ pub(crate) fn signal_clients(stage: &Stage, signal: Signal) {
 pub(crate) fn kill_clients(stage: &Stage) {
     signal_clients(stage, Signal::KILL);
     until("the clients are gone", || clients(stage).is_empty());
-    nobody_is_answered(stage);
+    wait_for_closed_requests(stage);
 }
 
 /// Sees that the model has noticed that nobody waits for it: what is written into a connection whose
 /// other end has just gone counts as delivered.
-pub(crate) fn nobody_is_answered(stage: &Stage) {
+pub(crate) fn wait_for_closed_requests(stage: &Stage) {
     let is_open = |seen: &Seen| seen.fate == Fate::Open;
     until("nobody is answered", || !stage.requests().iter().any(is_open));
 }
