@@ -62,7 +62,7 @@ fn lower_cap_replaces_the_share_of_adopted_client() {
 }
 
 #[test]
-fn an_adopted_client_within_the_new_cap_finishes() {
+fn adopted_client_within_the_new_cap_finishes() {
     let stage = stage();
     killed(&stage, "--budget 10");
     let resumed = stage.start("resume r --budget 20");

@@ -31,7 +31,7 @@ fn stage() -> Stage {
     ])
 }
 
-/// The owner is killed when both stand at their gates.
+/// Kills the owner while both clients wait at their gates.
 fn killed(stage: &Stage) {
     let running = stage.start_run("");
     stage.reaches("sub");
@@ -76,7 +76,7 @@ fn client_without_transcripts_is_charged_as_unpriced() {
 
 // proves: A35
 #[test]
-fn an_answer_counts_although_another_backend_takes_over() {
+fn answer_counts_after_a_change_of_backend() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.5\nfake: wait gate\nfake: say <goto>NEXT</goto>"),
         ("NEXT", "Go on."),
@@ -121,7 +121,7 @@ fn clients_of_discarded_records_are_ended_and_charged() {
         stage.opens("sub");
         stage.opens("worker");
         completes(&stage, resumed, 9);
-        // What two had cost, and what the transcripts of the two tell that nobody saw the end of.
+        // The costs of two finished turns, and the costs in the transcripts of two unfinished ones.
         let rows = stage.raymond("cost r --json").json()["rows"].clone();
         let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away").unwrap();
         assert_eq!(cut["spent_usd"], 0.02 + 0.25 + 0.5, "{rows:#}");
@@ -198,7 +198,7 @@ fn dead_clients_are_continued_in_their_own_sessions() {
 
 // proves: P6
 #[test]
-fn clients_that_still_run_are_adopted() {
+fn running_clients_are_adopted() {
     let stage = stage();
     killed(&stage);
     let living = clients(&stage);
@@ -234,7 +234,7 @@ fn adopted_client_that_falls_silent_is_ended() {
 
 // proves: P2
 #[test]
-fn clients_that_finished_meanwhile_are_not_asked_again() {
+fn finished_clients_are_not_asked_again() {
     let stage = stage();
     killed(&stage);
     stage.opens("sub");
@@ -247,7 +247,7 @@ fn clients_that_finished_meanwhile_are_not_asked_again() {
 
 // proves: P3
 #[test]
-fn one_finished_one_running_and_one_dead() {
+fn finished_running_and_dead_clients_resume_together() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='ONE' n='2'>W</fork><fork next='ONE' n='3'>W</fork>"),
         ("ONE", "fake: wait one\nfake: say <result>1</result>"),
@@ -346,7 +346,7 @@ fn failed_adopted_client_is_retried_in_its_session() {
 
 // proves: P4
 #[test]
-fn the_owner_may_die_again_and_again() {
+fn run_survives_repeated_kills_of_its_owner() {
     let stage = stage();
     killed(&stage);
     for _ in 0..6 {

@@ -247,7 +247,7 @@ exit 1
 #[test]
 fn failed_write_of_any_line_is_charged() {
     let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";
-    // The first line says who answers, two say something, and the last is the result.
+    // The client writes four lines: its model, two messages and the result.
     for written in 0..4 {
         let stage = Stage::prompts(&[("START", lines)]);
         let program = WRITES.replace("CLIENT", client().to_str().unwrap());

@@ -55,7 +55,7 @@ fn retry_of_unsaved_session_gets_another_id() {
 }
 
 #[test]
-fn retries_end() {
+fn retries_are_limited() {
     let stage = Stage::prompts(&[("START", "fake: error 529")]);
     stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
     assert_eq!(stage.failures(), ["transient", "transient"]);
@@ -185,7 +185,7 @@ fn needs_login(lines: &str) -> (Stage, Output) {
 }
 
 #[test]
-fn a_missing_login_waits_for_a_person() {
+fn missing_login_waits_for_a_person() {
     let (stage, _) = needs_login("fake[1]: error 401\nfake[2]: say <result>done</result>");
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
     assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
@@ -243,7 +243,7 @@ fn forgetful() -> Stage {
 }
 
 #[test]
-fn a_lost_session_fails_its_agent() {
+fn lost_session_fails_its_agent() {
     let stage = forgetful();
     stage.run("").mentions(1, &["the client knows no session"]);
     assert_eq!(stage.failures(), ["lost_session"]);
@@ -261,7 +261,7 @@ fn lost_session_is_replaced_only_on_request() {
 }
 
 #[test]
-fn a_lost_caller_fails_the_callee_too() {
+fn lost_caller_session_fails_the_call() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>LOSE</goto>"),
         ("SUB", "fake: say <result>x</result>"),

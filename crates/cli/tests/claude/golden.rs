@@ -76,7 +76,7 @@ fn killed_owner_and_adopted_client() {
 }
 
 #[test]
-fn a_stop_a_resume_and_a_cancellation() {
+fn stop_then_resume_then_cancel() {
     let stage = Stage::prompts(&[("START", "fake: wait gate\nfake: say <result>done</result>")]);
     let running = stage.start_run("");
     stage.reaches("gate");
@@ -90,7 +90,7 @@ fn a_stop_a_resume_and_a_cancellation() {
 }
 
 #[test]
-fn a_cap_that_is_reached_and_raised() {
+fn reached_and_raised_cap() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.06\nfake: say <goto>MORE</goto>"),
         ("MORE", "fake: cost 0.06\nfake: say <goto>LAST</goto>"),
@@ -113,7 +113,7 @@ fn failure_then_edit_then_rewind() {
 }
 
 #[test]
-fn one_prompt_again_and_again() {
+fn repeated_prompt() {
     let stage = Stage::of(&[("PROMPT.md", "Work.\nfake: say <result>done</result>\n")]);
     let words =
         ["ralph", "PROMPT.md", "--run-id", "r", "--until", "test -e ok || { touch ok; false; }"];
@@ -159,7 +159,7 @@ const FLOW: &str = r#"{
 }"#;
 
 #[test]
-fn a_document_that_is_driven() {
+fn document_driven_by_raymond() {
     let replies = "ask: ['[]', '{\"foo\": \"bar\"}']\n";
     let stage = Stage::of(&[("flow.json", FLOW), ("replies.yaml", replies)]);
     let run = "run flow.json --replies replies.yaml --run-id r";
@@ -170,7 +170,7 @@ fn a_document_that_is_driven() {
 }
 
 #[test]
-fn a_document_that_is_called() {
+fn document_called_as_a_tool() {
     let stage = Stage::of(&[("fixed", "")]);
     let workflow: Value = serde_json::from_str(FLOW).unwrap();
     let call = |request: Value| {

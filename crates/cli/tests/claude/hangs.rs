@@ -28,12 +28,12 @@ fn silent_client_is_ended() {
 
 // proves: P11
 #[test]
-fn a_client_that_falls_silent_is_ended() {
+fn client_that_stops_writing_is_ended() {
     times_out("fake: say thinking\nfake: hang stall", "--idle-timeout 1s", "idle");
 }
 
 #[test]
-fn a_client_that_takes_too_long_is_ended() {
+fn client_that_takes_too_long_is_ended() {
     times_out("fake: say thinking\nfake: hang stall", "--timeout 1s", "wall");
 }
 
@@ -46,7 +46,7 @@ fn timeouts_of_state_override_those_of_run() {
 
 // proves: P11, S37
 #[test]
-fn a_client_that_ignores_every_signal_is_killed() {
+fn client_that_ignores_every_signal_is_killed() {
     times_out(
         "fake: ignore INT
         fake: ignore TERM
@@ -96,13 +96,13 @@ fn child_keeping_stdout_open_does_not_block_success() {
 }
 
 #[test]
-fn daemons_live_no_longer_than_the_run() {
+fn daemons_end_with_the_run() {
     ends_well("fake: daemon", Duration::from_secs(40));
     ends_well("fake: bare-daemon", Duration::from_secs(40));
 }
 
 #[test]
-fn a_daemon_lives_until_the_run_ends() {
+fn daemon_lives_until_the_run_ends() {
     let stage = Stage::prompts(&[
         ("START", "fake: daemon\nfake: say <goto>END</goto>"),
         ("END", "fake: wait gate\nfake: say <result>done</result>"),
@@ -150,7 +150,7 @@ fn second_signal_ends_a_stubborn_client_at_once() {
 }
 
 #[test]
-fn a_stopped_turn_is_continued_in_its_session() {
+fn stopped_turn_is_continued_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: hang stall

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::stage::Stage;
 
-/// What START hands to REVIEW, as lines of their models.
+/// The `fake:` lines by which START hands its work to REVIEW.
 const TASK: &str =
     "fake: say <goto input=\"fake: say &lt;result&gt;accept: fine&lt;/result&gt;\">CHECK</goto>";
 

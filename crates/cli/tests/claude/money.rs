@@ -40,7 +40,7 @@ fn turn_is_charged_its_invocation_not_its_session() {
 }
 
 #[test]
-fn workers_and_their_parent_pay_for_themselves() {
+fn workers_and_parent_are_charged_separately() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -218,7 +218,7 @@ fn turn_of_unknown_cost_is_unpriced() {
 }
 
 #[test]
-fn an_unknown_model_is_not_priced_by_guessing() {
+fn unknown_model_is_not_estimated() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -231,7 +231,7 @@ fn an_unknown_model_is_not_priced_by_guessing() {
 }
 
 #[test]
-fn prices_of_the_configuration_make_an_estimate() {
+fn configured_prices_make_an_estimate() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -247,7 +247,7 @@ fn prices_of_the_configuration_make_an_estimate() {
 
 // proves: A23
 #[test]
-fn a_run_keeps_the_prices_of_its_start() {
+fn run_keeps_the_prices_of_its_start() {
     const DEAR: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
     const FREE: &str = "[prices.mystery]\ninput = 0\noutput = 0\n";
     let check = |begun: &str, flags: &str, amount: u64, lines: &[&str]| {
@@ -316,7 +316,7 @@ fn strict_budget_charges_full_share_of_silent_turn() {
 
 // proves: A7
 #[test]
-fn stopping_again_and_again_makes_no_request_free() {
+fn repeated_stops_make_no_request_free() {
     // Each client gets one answer, and is stopped while its second request is in flight.
     const REQUEST: u64 = 600_000;
     const MOST: usize = 13;

@@ -148,7 +148,7 @@ fn known_refusals_are_reported_before_the_start() {
 }
 
 #[test]
-fn a_long_line_is_survived() {
+fn long_line_is_read() {
     let stage = check("fake: line 50000000\nfake: say <result>x</result>", 0, &[]);
     let memory = stage.warnings();
     assert_eq!(memory.len(), 1, "{memory:?}");
@@ -164,7 +164,7 @@ fn too_large_answer_fails_its_agent() {
 
 // proves: S32
 #[test]
-fn a_flood_is_ended() {
+fn client_with_endless_output_is_ended() {
     let stage =
         check("fake: flood 1000000000\nfake: say <result>x</result>", 1, &["output_too_large"]);
     until("the client is gone", || stage.project.processes("r").is_empty());

@@ -14,7 +14,7 @@ fn values(stage: &Stage, flag: &str) -> Vec<String> {
 }
 
 #[test]
-fn edits_are_accepted_unless_something_else_is_said() {
+fn edits_are_accepted_by_default() {
     let check = |front: &str, flags: &str, mode: &str| {
         let stage = Stage::prompts(&[("START", &format!("{front}{END}"))]);
         stage.run(flags).prints("done\n").mentions(0, &[]);
@@ -91,7 +91,7 @@ fn allowed_tools_are_not_denied() {
 }
 
 #[test]
-fn a_state_may_mind_denials() {
+fn state_can_fail_on_denied_tools() {
     let lines =
         format!("fake: deny Bash make\n{END}\nfake[reminder]: say <result>without</result>");
     let check = |on_denied: &str, code: i32, stdout: &str| {
@@ -107,7 +107,7 @@ fn a_state_may_mind_denials() {
 }
 
 #[test]
-fn a_resumed_run_takes_new_permissions() {
+fn resume_can_change_permissions() {
     let stage = Stage::prompts(&[(
         "START",
         "on_denied: fail\n---\nfake: tool Bash cargo test\nfake: say <result>done</result>",
@@ -130,7 +130,7 @@ fn root_cannot_skip_permissions() {
 }
 
 #[test]
-fn a_sandbox_may_skip_permissions() {
+fn sandbox_may_skip_permissions() {
     let stage = Stage::prompts(&[("START", &format!("fake: tool Bash cargo test\n{END}"))]);
     let stage = stage.with("IS_SANDBOX=1");
     stage.run("--dangerously-skip-permissions").prints("done\n").mentions(0, &[]);

@@ -99,7 +99,7 @@ fn state_overrides_flag_and_flag_overrides_configuration() {
 }
 
 #[test]
-fn the_client_of_the_configuration_is_used() {
+fn configured_client_is_used() {
     let prompt = "fake: say <result>done</result>";
     let stage = Stage::without_client(&[("wf/START.md", prompt)]);
     let ours = stage.configure("claude = 'tools/our-claude'\n").join("tools/our-claude");
@@ -132,7 +132,7 @@ fn client_gets_its_budget_share_as_cap() {
 }
 
 #[test]
-fn the_client_works_where_its_agent_is() {
+fn client_runs_in_the_directory_of_its_agent() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <reset cd='sub'>THERE</reset>"),
         ("THERE", "fake: say <call return='BACK'>AWAY</call>"),
@@ -163,7 +163,7 @@ fn client_gets_environment_and_few_retries() {
 }
 
 #[test]
-fn the_environment_can_be_narrowed_to_a_list() {
+fn environment_can_be_limited_to_a_list() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")])
         .with("COLOUR=red")
         .with("SECRET_TOKEN=hush");
@@ -209,7 +209,7 @@ fn run_files_are_private() {
             continue;
         }
         assert_eq!(mode, 0o700, "{}", place.display());
-        // What a client keeps in its own directory is its own matter.
+        // Modes of files inside a client's own directory are not checked.
         if place.parent().is_none_or(|parent| !parent.ends_with("homes")) {
             places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
         }
@@ -218,7 +218,7 @@ fn run_files_are_private() {
 }
 
 #[test]
-fn agents_can_have_a_configuration_each() {
+fn agents_can_have_separate_configuration_directories() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
         ("NEXT", "fake: say <call return='END'>SUB</call>"),

@@ -52,7 +52,7 @@ impl Stage {
         self
     }
 
-    /// Writes the configuration of whoever runs this; returns the directory that it lies in.
+    /// Writes the configuration of the user, and returns its directory.
     pub(crate) fn configure(&self, text: &str) -> PathBuf {
         let directory = self.programs.path().join(".config/raymond");
         fs::create_dir_all(&directory).unwrap();
@@ -96,7 +96,7 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
-    /// A text that tells nothing of the directories in which this happens.
+    /// Replaces the temporary directories in a text by fixed names.
     pub(crate) fn hidden(&self, text: &str) -> String {
         let project = self.project.root();
         let places = [
@@ -109,14 +109,14 @@ impl Stage {
         })
     }
 
-    /// Waits until a client stands at a gate (`fake: wait GATE`).
+    /// Waits until a client reaches a gate (`fake: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {
         let waiting = self.config.path().join(format!("{gate}.waiting"));
         until(&format!("a client waits at {gate}"), || waiting.exists());
     }
 
-    /// Lets go whoever stands at a gate, now and later.
+    /// Opens a gate for all clients, now and later.
     pub(crate) fn opens(&self, gate: &str) {
         fs::write(self.config.path().join(gate), "").unwrap();
     }
@@ -126,7 +126,7 @@ impl Stage {
         Invocation::all(self.config.path())
     }
 
-    /// Every prompt of which the model saw anything, in order.
+    /// Every prompt that a client sent to the model, in order.
     pub(crate) fn prompts_sent(&self) -> Vec<String> {
         self.invocations().into_iter().filter_map(|invocation| invocation.stdin).collect()
     }
@@ -142,7 +142,7 @@ impl Stage {
         invocations.iter().map(|invocation| turn_context(invocation, &mut letters)).collect()
     }
 
-    /// What the journal charged, turn by turn: micro-dollars and their basis.
+    /// The recorded charges by turn: micro-dollars and their basis.
     pub(crate) fn charges(&self) -> Vec<(String, u64, String)> {
         let mut charges = Vec::new();
         for event in self.all_events() {
@@ -168,7 +168,7 @@ impl Stage {
         failed.iter().map(kind).collect()
     }
 
-    /// What was warned of, in order.
+    /// The recorded warnings, in order.
     pub(crate) fn warnings(&self) -> Vec<Value> {
         let warned = self.project.events("r", "warned");
         warned.into_iter().map(|mut event| event["warning"].take()).collect()

@@ -148,7 +148,7 @@ fn each_call_branches_from_the_current_caller() {
 }
 
 #[test]
-fn reset_inside_a_call_keeps_the_way_back() {
+fn reset_inside_a_call_keeps_the_return() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -261,7 +261,7 @@ fn only_the_parent_returns_after_fork_in_call() {
 }
 
 #[test]
-fn scripts_carry_the_session_along() {
+fn scripts_keep_the_session() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>BUILD</goto>"),
         ("END", "built {{result}}\nfake: say <result>done</result>"),
@@ -276,7 +276,7 @@ fn scripts_carry_the_session_along() {
 }
 
 #[test]
-fn max_visits_leads_elsewhere_in_the_same_session() {
+fn max_visits_continues_elsewhere_in_the_session() {
     let stage = check(
         &[
             ("START", "max_visits: 2\nthen: END\n---\nfake: say <goto>START</goto>"),

@@ -2,7 +2,7 @@
 
 use crate::harness::Project;
 
-/// What bash offers after these words; the last one may have begun.
+/// Returns the completions of bash after these words; the last word may be incomplete.
 #[track_caller]
 fn offered(project: &Project, words: &[&str]) -> Vec<String> {
     let script = r#"
@@ -91,7 +91,7 @@ fn workflows_are_offered_by_path() {
     check(&["run", "flows/"], &["flows/bad/", "flows/good/", "flows/old.zip"]);
     check(&["run", "./flows/b"], &["./flows/bad/"]);
     check(&["run", "flows/good/"], &["flows/good/MORE.sh", "flows/good/START.sh"]);
-    // One that is no part of a workflow has to be named.
+    // A file outside of a workflow is offered only after its first letters.
     check(&["run", "flows/n"], &["flows/notes.md"]);
     check(&["run", "flows/.h"], &["flows/.hidden/"]);
     check(&["run", "nowhere/"], &[]);
@@ -103,12 +103,12 @@ fn workflows_are_offered_by_path() {
 }
 
 #[test]
-fn documents_are_offered_once_they_are_meant() {
+fn documents_are_offered_after_their_first_letter() {
     let project = project();
     project.write("digest.json", "{}");
     project.write("flows/package.json", "{}");
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
-    // A project has many JSON files that are no workflows.
+    // A JSON file is offered only after its first letter: most of them are not workflows.
     check(&["run", ""], &["flows/", "two words/"]);
     check(&["run", "d"], &["digest.json"]);
     check(&["crayfish", "validate", ""], &["digest.json", "flows/", "two words/"]);

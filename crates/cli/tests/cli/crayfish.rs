@@ -175,7 +175,7 @@ fn mistakes_as_json() {
 }
 
 #[test]
-fn the_schemas_are_printed_as_they_are() {
+fn schemas_are_printed_unchanged() {
     let project = Project::of(&[]);
     for (what, title) in
         [("", "document"), ("document", "document"), ("request", "request"), ("reply", "reply")]
@@ -190,7 +190,7 @@ fn the_schemas_are_printed_as_they_are() {
 }
 
 #[test]
-fn a_document_is_explained_as_a_tree() {
+fn document_is_explained_as_a_tree() {
     let project = Project::of(&[("flow.json", FLOW)]);
     project.raymond("crayfish explain flow.json").says(0, "").prints(
         "digest, version 2: 3 steps
@@ -208,7 +208,7 @@ vars mode
         "facts": ["reads results.fetch.json", "answers Verdict", "3 attempts"],
     });
     assert_eq!(steps[2], judge);
-    // Whoever says where schemas are is told when they are not there.
+    // A given schema path must contain the schemas.
     project.write("schemas/Verdict.json", "{}");
     project.raymond("crayfish explain flow.json --schema-path schemas").says(0, "");
     project
@@ -342,14 +342,14 @@ fn reply_is_one_line_and_progress_on_stderr() {
 }
 
 #[test]
-fn nothing_is_said_when_quiet() {
+fn quiet_prints_no_progress() {
     let project = Project::of(&[]);
     project.sends(request("true"), "crayfish --quiet").says(0, "");
     project.sends(request("true"), "crayfish").says(0, "a begins\na is done");
 }
 
 #[test]
-fn a_failure_is_a_reply_with_exit_0() {
+fn failure_is_a_reply_with_exit_0() {
     let project = Project::of(&[]);
     let reply = project.sends(request("echo oops >&2; exit 3"), "crayfish -q").says(0, "").json();
     assert_eq!(
@@ -407,7 +407,7 @@ fn has_ended(project: &Project) -> bool {
 }
 
 #[test]
-fn a_signal_ends_the_step_and_is_answered() {
+fn signal_ends_the_step_and_gets_a_reply() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let project = Project::of(&[]);
         let running = project.start_sending(endless(), "crayfish");
@@ -420,7 +420,7 @@ fn a_signal_ends_the_step_and_is_answered() {
 }
 
 #[test]
-fn a_reader_that_went_away_ends_the_step() {
+fn closed_stdout_ends_the_step() {
     let project = Project::of(&[("request.json", &endless())]);
     let stdin = std::fs::File::open(project.path("request.json")).unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
@@ -432,7 +432,7 @@ fn a_reader_that_went_away_ends_the_step() {
 }
 
 #[test]
-fn a_parent_that_died_ends_the_step() {
+fn death_of_the_parent_ends_the_step() {
     let project = Project::of(&[("request.json", &endless())]);
     let (mut reader, writer) = std::io::pipe().unwrap();
     let script = format!("{} crayfish < request.json & wait", env!("CARGO_BIN_EXE_raymond"));
@@ -483,7 +483,7 @@ fn only_the_caller_continues_a_tool_run() {
         hint: call the tool again with \"runId\": \"r\"",
     );
     assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
-    // Nobody else can call, but anybody can take a damage away.
+    // Only its caller can continue the run, but every user can discard damaged records.
     let records = project.read(".raymond/runs/r/journal.jsonl").lines().count() - 1;
     let output = project.raymond(&format!("resume r --truncate-to {}", records - 1));
     output.prints("").mentions(

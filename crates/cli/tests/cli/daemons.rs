@@ -123,7 +123,7 @@ while :; do sleep 0.01; done
 // proves: P6
 #[test]
 fn leftover_script_ends_before_it_is_repeated() {
-    // Cut away, it carries the mark of a future that the run does not know any more.
+    // After a rewind, the marker of the process names a turn that the run no longer has.
     for resume in ["resume r", "resume r --truncate-to 1"] {
         let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);
         let running = project.start("run wf --run-id r");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, until};
 
-/// What was found about one thing: the verdict, the text and the remedy.
+/// Returns the findings of one check: the verdict, the text and the remedy.
 #[track_caller]
 fn found(project: &Project, check: &str) -> Vec<(String, String, Option<String>)> {
     let output = project.raymond("doctor --json");
@@ -90,7 +90,7 @@ fn codex_is_checked_when_found_or_configured() {
     check(&chosen, "client", &[claude, ("fail", old)]);
     let missing = |name, value| with_client("echo 2.1.325").with(name, value);
     check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude, NO_CODEX]);
-    // What was said wrongly is told as a run would tell it.
+    // A wrong path is reported in the same words as by a run.
     let nowhere = ("warn", "could not find a program at /nowhere");
     check(&missing("RAYMOND_CODEX", "/nowhere"), "client", &[claude, nowhere]);
     let misspelt = ("warn", "cannot find the client codexx on PATH");
@@ -126,7 +126,7 @@ fn client_output_is_sanitized() {
 }
 
 #[test]
-fn a_machine_without_bash_or_git_says_so() {
+fn missing_bash_or_git_is_reported() {
     let project = with_client("echo 9").with("PATH", "/nowhere");
     let bash = "bash is not on PATH, so scripts cannot run";
     check(&project, "bash", &[("fail", bash)]);
@@ -135,7 +135,7 @@ fn a_machine_without_bash_or_git_says_so() {
 }
 
 #[test]
-fn mistakes_of_the_configuration_are_all_named() {
+fn all_mistakes_of_the_configuration_are_named() {
     let project = with_client("echo 9");
     let home = project.path("home").display().to_string();
     let project = project.with("XDG_CONFIG_HOME", home);
@@ -219,7 +219,7 @@ fn machine_for_codex_alone_needs_no_claude() {
 }
 
 #[test]
-fn the_backend_that_is_configured_must_exist() {
+fn configured_backend_must_exist() {
     let project = with_client("echo 2.1.325");
     let files = found(&project, "config").remove(0);
     let wrong = |origin: &str| {
@@ -377,7 +377,7 @@ fn missing_ballast_is_reported() {
     assert!(disk().contains(&gone), "{:?}", disk());
 }
 
-/// A project with a copy that was made while nobody drove its run, which is driven again since.
+/// A project and a copy of it. The copy was made while its run had no owner; now it has one again.
 fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
     let project = orphaned();
     let copy = with_client("echo 9");

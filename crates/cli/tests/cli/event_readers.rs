@@ -45,7 +45,7 @@ fn run_with_unread_events_obeys_a_stop() {
 }
 
 #[test]
-fn a_reader_that_comes_late_gets_every_event() {
+fn late_reader_gets_every_event() {
     let project = Project::of(&[("wf/START.sh", WAIT)]);
     project.write("go", "");
     let (mut reader, writer, room) = full_pipe();

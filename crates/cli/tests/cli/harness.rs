@@ -31,7 +31,7 @@ struct Streams {
     stderr: Option<Stdio>,
 }
 
-/// What a command left behind.
+/// The exit status and the output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -99,7 +99,7 @@ impl Project {
         project
     }
 
-    /// The same, with a variable in the environment of its commands.
+    /// Adds a variable to the environment of its commands.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -135,7 +135,7 @@ impl Project {
         self.spawn(env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// The same, with its stdout somewhere else.
+    /// Starts `raymond` with these words and the stdout of the caller.
     pub(crate) fn start_into(&self, stdout: impl Into<Stdio>, words: &str) -> Running {
         let words: Vec<&str> = words.split_whitespace().collect();
         self.spawn_into(Some(stdout.into()), env!("CARGO_BIN_EXE_raymond"), &words)
@@ -146,14 +146,14 @@ impl Project {
         self.start_sending(text, words).wait()
     }
 
-    /// Starts it.
+    /// Starts `raymond` with this text on its stdin.
     pub(crate) fn start_sending(&self, text: impl AsRef<[u8]>, words: &str) -> Running {
         let streams = Streams { stdin: self.holding(text), stdout: None, stderr: None };
         let words: Vec<&str> = words.split_whitespace().collect();
         self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// Starts it with its stderr somewhere else.
+    /// Starts `raymond` with this text on its stdin and the stderr of the caller.
     pub(crate) fn start_with_stderr(
         &self,
         text: impl AsRef<[u8]>,
@@ -166,7 +166,7 @@ impl Project {
         self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// A stdin that holds this text.
+    /// Returns a stdin with this text.
     fn holding(&self, text: impl AsRef<[u8]>) -> Stdio {
         let number = fs::read_dir(self.outputs.path()).unwrap().count();
         let path = self.outputs.path().join(format!("{number}-stdin"));
@@ -174,7 +174,7 @@ impl Project {
         File::open(path).unwrap().into()
     }
 
-    /// Starts it with a stdin and a stdout of the caller's own.
+    /// Starts `raymond` with the stdin and the stdout of the caller.
     pub(crate) fn start_between(
         &self,
         stdin: impl Into<Stdio>,
@@ -191,7 +191,7 @@ impl Project {
         self.spawn_into(None, program, words)
     }
 
-    /// The same, with its stdout somewhere else.
+    /// Starts any program in the project with the stdout of the caller.
     pub(crate) fn spawn_writing(
         &self,
         stdout: impl Into<Stdio>,
@@ -299,17 +299,17 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// What it has said on stderr by now.
+    /// The text on stderr so far.
     pub(crate) fn stderr_text(&self) -> String {
         self.read(&self.stderr)
     }
 
-    /// Whether it has said this on stderr by now.
+    /// Whether stderr contains these words so far.
     pub(crate) fn stderr_contains(&self, words: &str) -> bool {
         self.stderr_text().contains(words)
     }
 
-    /// Whether it has printed this on stdout by now.
+    /// Whether stdout contains these words so far.
     pub(crate) fn stdout_contains(&self, words: &str) -> bool {
         self.read(&self.stdout).contains(words)
     }
@@ -335,7 +335,7 @@ impl Running {
         Output { status, stdout: self.read(&self.stdout), stderr: self.read(&self.stderr) }
     }
 
-    /// What it printed, without what differs from run to run.
+    /// Reads an output file, with fixed paths and without times and durations.
     fn read(&self, path: &Path) -> String {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let text = text.replace(self.project.to_str().unwrap(), "/project");

@@ -46,8 +46,8 @@ fn rehearsed(project: Project, command: &str, result: &str) -> Project {
     project
 }
 
-/// A project in which one program is this script, whatever is installed here.
-fn with_stand_in(files: &[(&str, &str)], program: &str, script: &str) -> Project {
+/// A project in which this script replaces a program, installed or not.
+fn with_fake_program(files: &[(&str, &str)], program: &str, script: &str) -> Project {
     let project = Project::of(files);
     let path = format!(".programs/{program}");
     project.write(&path, format!("#!/bin/sh\n{script}\n"));
@@ -101,7 +101,7 @@ fn npm_project_is_rehearsed_without_its_modules() {
         r#"test "$1" = test && exec sh -c "$(sed 's/.*"test": "\([^"]*\)".*/\1/' package.json)""#;
     let project = |test: &str| {
         let package = format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
-        with_stand_in(&[("package.json", &package)], "npm", NPM)
+        with_fake_program(&[("package.json", &package)], "npm", NPM)
     };
     rehearsed(project("exit 0"), "npm test", &passes("npm test"));
     rehearsed(project("exit 1"), "npm test", &fails("npm test"));
@@ -116,7 +116,7 @@ fn npm_project_is_rehearsed_without_its_modules() {
 }
 
 #[test]
-fn a_project_of_python_is_rehearsed() {
+fn python_project_is_rehearsed() {
     /// Has no pytest, and finds tests where they are looked for.
     const PYTHON: &str = r#"case "$*" in
   '-m unittest discover -s tests') ! grep -q 'self.fail' tests/test_*.py ;;
@@ -129,12 +129,12 @@ esac"#;
     for (body, result) in [("pass", passes(command)), ("self.fail('<no>')", fails(command))] {
         let (declared, test) = (("pyproject.toml", "[project]\n"), test(body));
         let files = [("tests/test_it.py", test.as_str()), declared];
-        rehearsed(with_stand_in(&files, "python3", PYTHON), command, &result);
+        rehearsed(with_fake_program(&files, "python3", PYTHON), command, &result);
         // Nothing but tests says as much.
-        rehearsed(with_stand_in(&files[..1], "python3", PYTHON), command, &result);
+        rehearsed(with_fake_program(&files[..1], "python3", PYTHON), command, &result);
     }
     let command = "python3 -m pytest";
-    let project = with_stand_in(&[("pytest.ini", "[pytest]\n")], "python3", PYTHON);
+    let project = with_fake_program(&[("pytest.ini", "[pytest]\n")], "python3", PYTHON);
     rehearsed(project, command, &fails(command));
 }
 
@@ -142,7 +142,7 @@ esac"#;
 fn missing_tool_ends_the_rehearsal() {
     // As a shell answers for it, even where there is one.
     let absent = "echo 'tox: command not found' >&2; exit 127";
-    let project = with_stand_in(&[("tox.ini", "[tox]\n")], "tox", absent);
+    let project = with_fake_program(&[("tox.ini", "[tox]\n")], "tox", absent);
     project.raymond("init").mentions(0, &["`tox` is really executed"]);
     let output = rehearse(&project);
     output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
@@ -249,7 +249,7 @@ fn existing_files_prevent_all_writing() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_named() {
+fn unwritable_directories_are_named() {
     let project = Project::of(&[("file", "x")]);
     let no_folder = |name: &str| {
         format!("raymond: {name} is not a folder\nhint: choose a folder that does not exist yet")
@@ -407,7 +407,7 @@ fn unknown_example_suggests_a_similar_name() {
 }
 
 #[test]
-fn the_name_of_a_file_is_no_command() {
+fn file_names_are_never_run_as_commands() {
     let project = Project::of(&[("Makefile", "test:\n\t@true\n")]);
     for name in ["requirements\n  touch PWNED\n  #.txt", "test_\n  touch PWNED\n  #.py"] {
         project.write(name, "pytest");

@@ -47,7 +47,7 @@ fn run_is_found_by_id_prefix_or_last() {
 }
 
 #[test]
-fn a_project_without_runs_says_so() {
+fn project_without_runs_is_reported() {
     let project = Project::of(&[]);
     let none = "the project /project has no runs; raymond run WORKFLOW starts one";
     project.raymond("list").says(0, none).prints("");
@@ -67,7 +67,7 @@ fn a_project_without_runs_says_so() {
 
 // proves: P10
 #[test]
-fn status_shows_agents_and_the_way_out() {
+fn status_shows_agents_and_next_command() {
     let project = two_runs();
     project.raymond("status one-bad").says(0, "").prints(
         "one-bad  failed
@@ -106,7 +106,7 @@ fn why_prints_one_sentence_and_next_command() {
 }
 
 #[test]
-fn show_tells_the_story_again() {
+fn show_prints_the_recorded_events() {
     let project = two_runs();
     project.raymond("show one-good").prints(
         "main             starts at START.sh
@@ -145,7 +145,7 @@ fn list_shows_last_run_first_and_names_unreadable() {
 }
 
 #[test]
-fn list_says_until_when_a_run_waits() {
+fn list_shows_until_when_a_run_waits() {
     let project = Project::of(&[
         ("flow/START.md", "Work."),
         ("replies.yaml", "START: { fail: { kind: quota, for: 2h } }"),

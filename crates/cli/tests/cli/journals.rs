@@ -167,7 +167,7 @@ fn rewind_is_recorded_even_without_resume() {
 
 // proves: P8
 #[test]
-fn a_torn_last_line_is_cut_and_kept() {
+fn torn_last_line_is_discarded_with_a_copy() {
     let project = failed();
     let whole = std::fs::read(project.path(JOURNAL)).unwrap();
     project.write(JOURNAL, &whole[..whole.len() - 20]);

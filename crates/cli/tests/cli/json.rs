@@ -27,7 +27,7 @@ fn held(project: &Project, run: &str) -> Value {
     begun.json()
 }
 
-/// What every command that has `--json` prints.
+/// The output of every command that has `--json`.
 fn all(project: &Project) -> Vec<(&'static str, Value)> {
     let words = [
         "run wf --replies r.yaml --run-id again",
@@ -102,7 +102,7 @@ fn every_command_prints_the_same_run_object() {
 }
 
 #[test]
-fn an_error_leaves_stdout_empty() {
+fn error_leaves_stdout_empty() {
     let project = project();
     for words in ["stop done", "cancel done", "status nope", "run nope", "resume nope", "why nope"]
     {
@@ -111,7 +111,7 @@ fn an_error_leaves_stdout_empty() {
 }
 
 #[test]
-fn a_result_is_handed_over_by_whoever_waits() {
+fn result_is_printed_by_later_commands() {
     let project = project();
     project
         .raymond("wait done")

@@ -28,7 +28,7 @@ const TOOL: &str = r#"{"type":"assistant","message":{"id":"m1","model":"opus","c
 const TOOL_FAILED: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"exit 101\nno such test"}]}}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"<result>done</result>","permission_denials":[{"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"git push"}}],"model_usage_since_last_result":{"opus":{"costUSD":0.12}}}"#;
 
-/// What was printed, without what differs from run to run.
+/// The output without times and durations.
 fn shown(project: &Project, words: &str) -> String {
     let output = project.raymond(words);
     output.says(0, "");
@@ -147,9 +147,9 @@ fn unknown_names_in_logs_suggest_similar_ones() {
     }
 }
 
-/// Wherever a text is cut, nothing is left of a secret that stood there.
+/// A text is never truncated in the middle of a secret.
 #[test]
-fn no_cut_shows_a_part_of_a_secret() {
+fn truncation_never_shows_part_of_a_secret() {
     let secret = "hunter2hunter2secret";
     // Cut at 40 characters, and at 72.
     let command = format!("/usr/bin/curl --header x-key: {secret}");
@@ -275,7 +275,7 @@ fn gated() -> Project {
 }
 
 #[test]
-fn a_live_run_is_followed_until_it_ends() {
+fn running_run_is_followed_until_its_end() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("the client speaks", || {

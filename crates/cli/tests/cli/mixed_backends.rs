@@ -87,7 +87,7 @@ fn run_options_are_reported_once_per_backend() {
     heard.prints("").mentions(2, &["the workflow has a mistake"]);
 }
 
-/// What is played today is asked of a client tomorrow.
+/// A workflow that is played today runs with a client tomorrow.
 #[test]
 fn options_are_checked_also_with_scripted_replies() {
     let check = |configuration: &str, flags: &str, expected: &str| {
@@ -209,7 +209,7 @@ fn client_without_remaining_work_may_be_missing() {
     check("START: <function return=\"BACK\">LAST</function>\nLAST: { fail: task }", 7);
 }
 
-/// It would be found out when the other one has been paid.
+/// Otherwise the run would fail only after the other client was paid.
 #[test]
 fn client_without_version_is_rejected_before_any_prompt() {
     let check = |script: &str, message: &str| {
@@ -254,7 +254,7 @@ fn missing_client_is_reported_by_path() {
 }
 
 #[test]
-fn flags_ask_of_every_backend_what_they_say() {
+fn flags_are_checked_for_every_backend() {
     let project = Project::of(&[("wf/START.md", CODEX), ("r.yaml", "START: <result>x</result>")]);
     project.raymond("run wf --replies r.yaml --deny WebFetch").prints("").says(
         2,
@@ -296,14 +296,14 @@ fn resume_warns_about_flags_without_effect() {
     let message =
         "it is not told that the run allows Edit (codex answers START.md) [backend-lacks]";
     project.raymond("resume r --allow Edit").mentions(1, &[message]);
-    // It is no news for the next one.
+    // The next resume with the same flag does not repeat the warning.
     let again = project.raymond("resume r --allow Edit --replies good.yaml");
     again.prints("x\n");
     assert!(!again.stderr.contains("backend-lacks"), "{}", again.stderr);
 }
 
 #[test]
-fn the_backend_of_flags_and_configuration_must_exist() {
+fn unknown_backend_is_rejected() {
     let project = Project::of(&[("wf/START.md", "go"), ("wf/S.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --backend gemini").says(
         2,
@@ -353,7 +353,7 @@ fn scripted_replies_obey_the_backends_of_states() {
     project.raymond("run wf --replies r.yaml").mentions(2, &["codex keeps no lists of allowed"]);
 }
 
-/// What an agent is told, and what it does then, is played to its end.
+/// Plays the reminders and the answers of the agent up to the end of the run.
 #[test]
 fn backend_change_gets_a_reminder_with_alternatives() {
     let project = Project::of(&[

@@ -59,8 +59,8 @@ fn costs_in_discarded_records_stay_spent() {
     let spent = || project.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
     let before = spent();
     assert!(before > 1.1, "{before}");
-    // The second one cuts away the record of the first, too, a line that nobody can read, and one that says
-    // that the run has just begun.
+    // The second rewind also discards the record of the first, an unreadable line, and a second record
+    // that starts the run.
     for unread in [0, 1] {
         if unread == 1 {
             let journal = ".raymond/runs/r/journal.jsonl";
@@ -85,7 +85,7 @@ fn cap_in_discarded_records_stays_set() {
     assert_eq!(project.raymond("resume r --truncate-to 2").code(), 1);
     let cap = || project.raymond("status r --json").json()["budget_usd"].clone();
     assert_eq!(cap(), 2.0);
-    // Whatever refuses the rest, and whoever vouches for the record.
+    // The cap holds although the resume is rejected, and although the record is damaged.
     project.raymond("resume r --truncate-to 2 --max-iterations 3").mentions(2, &["is not a loop"]);
     assert_eq!(cap(), 2.0);
     assert_eq!(project.raymond("resume r --budget 1").code(), 1);

@@ -5,7 +5,7 @@ use std::fs;
 use crate::harness::{Project, until};
 
 #[test]
-fn ten_megabytes_go_through_a_call_and_out() {
+fn ten_megabytes_pass_through_a_call() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<call return=\"BACK\">SUB</call>'"),
         (
@@ -56,7 +56,7 @@ fn binary_garbage_is_replaced_with_a_warning() {
 }
 
 #[test]
-fn a_daemon_lives_until_its_run_ends() {
+fn daemon_lives_until_its_run_ends() {
     let project = Project::of(&[
         ("wf/START.sh", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo '<goto>NEXT</goto>'"),
         ("wf/NEXT.sh", "until test -e quick; do sleep 0.01; done; echo '<result>x</result>'"),

@@ -95,7 +95,7 @@ fn messages_of_a_script_name_its_own_file() {
 }
 
 #[test]
-fn an_unpinned_run_runs_the_script_itself() {
+fn unpinned_run_starts_the_script_itself() {
     let text = "echo \"<result>$0</result>\"";
     let project = Project::of(&[("wf/START.sh", text)]);
     project.raymond("run wf --unpinned").prints("/project/wf/START.sh\n").mentions(0, &[]);

@@ -69,7 +69,7 @@ fn prune_deletes_only_old_finished_runs_by_default() {
 }
 
 #[test]
-fn the_age_that_is_offered_takes_them_all() {
+fn suggested_age_deletes_all_finished_runs() {
     let project = project();
     project.raymond("run good --run-id two").prints("fine\n");
     let output = project.raymond("prune");
@@ -100,7 +100,7 @@ fn named_runs_are_deleted_all_or_none() {
 }
 
 #[test]
-fn json_says_what_went_and_what_stays() {
+fn json_lists_deleted_and_kept_runs() {
     let project = project();
     let mut object = project.raymond("prune --older-than 1ms --json").json();
     let deleted = object["deleted"][0].as_object_mut().unwrap();
@@ -117,7 +117,7 @@ fn json_says_what_went_and_what_stays() {
 }
 
 #[test]
-fn a_run_that_somebody_drives_stays() {
+fn run_with_an_owner_is_kept() {
     let project = project();
     let running = project.start("run slow --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -134,7 +134,7 @@ fn a_run_that_somebody_drives_stays() {
 }
 
 #[test]
-fn a_run_whose_processes_are_still_there_stays() {
+fn run_with_leftover_processes_is_kept() {
     let project = project();
     let running = project.start("run slow --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -239,11 +239,11 @@ fn concurrent_resume_and_prune_leave_no_partial_run() {
         let pruning = project.start("prune one-bad");
         let (resumed, pruned) = (resuming.wait(), pruning.wait());
         match (resumed.code(), pruned.code()) {
-            // It was resumed before, found no run, or met the one who deletes it.
+            // The resume ended earlier, found no run, or met the prune.
             (1 | 2 | 6 | 7, 0) => {
                 assert_eq!(runs(&project), ["one-good"], "{resumed:?} {pruned:?}");
             }
-            // The run was driven, or had gone on.
+            // The run had an owner, or had continued.
             (1, 2 | 6) => assert_eq!(runs(&project), ["one-bad", "one-good"]),
             _ => panic!("{resumed:?} {pruned:?}"),
         }

@@ -91,7 +91,7 @@ fn iterations_without_result_complete_the_run() {
 }
 
 #[test]
-fn a_result_counts_once_the_command_passes() {
+fn result_counts_once_the_command_passes() {
     let project = prompted(
         "PROMPT:
   - { text: <result>one</result>, expect: \"Mend it.\\n\\n\" }
@@ -127,7 +127,7 @@ fn a_result_counts_once_the_command_passes() {
 }
 
 #[test]
-fn no_result_that_passes_is_no_result() {
+fn loop_ends_without_a_passing_result() {
     let project = prompted("PROMPT: <result>x</result>\n");
     ralph(&project, "--max-iterations 2", Some("exit 9"))
         .prints("")
@@ -149,7 +149,7 @@ fn prompt_is_read_again_unless_pinned() {
     assert_eq!(unpinned.events("r", "definition_adopted").len(), 1);
     let pinned = check("--pinned", "Mend it.");
     assert_eq!(pinned.events("r", "definition_adopted"), [json!(null); 0]);
-    // What cannot be used is said, and the loop continues with what it has.
+    // If the prompt cannot be read, Raymond prints a note and keeps the earlier one.
     let project = prompted("PROMPT:\n  - <result>one</result>\n  - <result>two</result>\n");
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";
     ralph(&project, "", Some(remove)).prints("two\n").mentions(
@@ -189,7 +189,7 @@ fn missing_login_waits_and_uses_no_iteration() {
 }
 
 #[test]
-fn without_money_it_waits_for_more() {
+fn loop_over_budget_waits_for_more() {
     let project = prompted(
         "PROMPT:\n  - { text: not yet, cost: 1 }\n  - { text: <result>x</result>, cost: 1 }\n",
     );
@@ -202,7 +202,7 @@ fn without_money_it_waits_for_more() {
 }
 
 #[test]
-fn a_killed_loop_goes_on_where_it_was() {
+fn killed_loop_continues_where_it_was() {
     let project = prompted(
         "PROMPT:
   - { text: not yet, cost: 0.10 }
@@ -246,7 +246,7 @@ fn a_killed_loop_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_stopped_loop_may_be_given_another_number() {
+fn resume_can_change_the_number_of_iterations() {
     let project = prompted(
         "PROMPT:\n  - not yet\n  - { attempts: [{ hang: true }, not yet] }\n  - <result>x</result>\n",
     );
@@ -303,7 +303,7 @@ fn loop_is_resumed_only_with_its_own_options() {
 }
 
 #[test]
-fn only_a_prompt_can_be_repeated() {
+fn only_prompts_can_be_repeated() {
     let project = Project::of(&[
         ("wf/START.md", "go"),
         ("fix.sh", "true"),

@@ -25,7 +25,7 @@ fn always_capped_turn_ends_with_the_budget() {
 }
 
 #[test]
-fn or_resume_refuses_another_workflow() {
+fn or_resume_rejects_another_workflow() {
     let one = "echo '<result>one</result>'";
     let project = Project::of(&[("a/START.sh", one), ("b/START.sh", one)]);
     project.raymond("run a --run-id r").mentions(0, &[]);
@@ -40,7 +40,7 @@ fn or_resume_refuses_another_workflow() {
 }
 
 #[test]
-fn or_resume_refuses_another_input() {
+fn or_resume_rejects_another_input() {
     let project = Project::of(&[("a/START.sh", "echo '<result>one</result>'")]);
     project.raymond("run a --run-id r --input x --var k=v").mentions(0, &[]);
     let check = |flags: &str, expected: &str| {
@@ -85,7 +85,7 @@ fn run_over_budget_needs_a_higher_budget() {
 
 // proves: A47
 #[test]
-fn a_cap_that_is_spent_already_is_refused() {
+fn already_spent_cap_is_rejected() {
     let replies = "START: { text: '<goto>WAIT</goto>', cost: 0.50 }";
     let script = "until [ -e go ]; do sleep 0.01; done; echo '<result>done</result>'";
     let states = [("wf/START.md", "go"), ("wf/WAIT.sh", script), ("r.yaml", replies)];

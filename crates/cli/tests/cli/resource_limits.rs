@@ -120,8 +120,8 @@ fn other_commands_work_or_give_the_reason() {
 
 /// The limit does not bind root, so another user runs the commands; only root may become one.
 #[test]
-fn few_threads_are_refused_with_the_reason() {
-    /// Nobody else has it, so that no other process counts.
+fn few_threads_are_rejected_with_the_reason() {
+    /// No other process has this user id, so no other process counts.
     const USER: u32 = 64_123;
     let project = project();
     if !geteuid().is_root() {

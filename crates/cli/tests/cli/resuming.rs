@@ -114,7 +114,7 @@ fn start_flags_are_rejected_on_resume() {
 }
 
 #[test]
-fn several_unfinished_runs_must_be_told_apart() {
+fn resume_needs_a_name_for_several_runs() {
     let project = failed();
     project.raymond("run wf --run-id s").mentions(1, &[]);
     project.raymond("resume").says(2, "raymond: 2 runs are unfinished\nhint: name one of s, r");
@@ -179,7 +179,7 @@ fn failed_run_with_broken_workflow_needs_a_flag() {
 }
 
 #[test]
-fn states_of_agents_that_ended_were_visited() {
+fn states_of_ended_agents_count_as_visited() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork next=\"CHECK\">WORKER</fork>'"),
         ("wf/WORKER.sh", "echo '<result>w</result>'"),

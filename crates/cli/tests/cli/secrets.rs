@@ -16,7 +16,7 @@ fn failed() -> Project {
 
 // proves: S31
 #[test]
-fn nothing_that_is_shown_holds_a_secret() {
+fn output_never_contains_a_secret() {
     let project = failed();
     let run = project.raymond("run wf --run-id r");
     run.mentions(1, &["script: exit status 3: [redacted] somebody-else [redacted]\n"]);
@@ -37,7 +37,7 @@ fn nothing_that_is_shown_holds_a_secret() {
 }
 
 #[test]
-fn a_result_is_handed_over_as_it_is() {
+fn result_is_printed_unredacted() {
     let project = Project::of(&[("wf/START.sh", "echo \"<result>$DEPLOY_TOKEN</result>\"")]);
     let project = project.with("DEPLOY_TOKEN", VALUE);
     let run = project.raymond("run wf --run-id r");

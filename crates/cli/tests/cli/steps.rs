@@ -51,7 +51,7 @@ fn document_results_are_printed_as_json_object() {
         "b": exec("bar\n"),
     });
     assert_eq!(ran.json(), results);
-    // Whoever comes later is told the same.
+    // Later commands print the same results.
     assert_eq!(project.raymond("wait r").json(), results);
     assert_eq!(project.raymond("status r --json").json()["results"], results);
     let shown = project.raymond("show r");
@@ -63,7 +63,7 @@ fn document_results_are_printed_as_json_object() {
 }
 
 #[test]
-fn the_agent_is_the_backend() {
+fn agent_flag_chooses_the_backend() {
     let project = minimal();
     project.raymond("run flow.json --agent scripted --replies r.yaml --quiet").says(0, "");
     project.raymond("run flow.json --agent scripted").says(
@@ -78,7 +78,7 @@ fn the_agent_is_the_backend() {
         "raymond: there is no backend \"nobody\" (--backend)
         hint: there are claude, codex and scripted",
     );
-    // Without an agent step nobody is asked, and nobody has to be there.
+    // Without an agent step, no client is needed.
     project
         .write("exec.json", r#"{ "steps": [ { "id": "a", "kind": "exec", "shell": "true" } ] }"#);
     project.raymond("run exec.json --quiet").says(0, "");
@@ -113,7 +113,7 @@ fn var_flags_override_variables_of_the_document() {
 }
 
 #[test]
-fn flags_of_the_other_program_are_refused() {
+fn flags_of_the_other_language_are_rejected() {
     let project = minimal();
     project.write("wf/START.sh", "echo '<result>x</result>'");
     project.raymond("run flow.json --input x").says(
@@ -229,7 +229,7 @@ fn resume_repeats_only_the_failed_program() {
         "raymond: r always uses the document that it started with
         hint: resume without --with-current, or start a new run with `raymond run`",
     );
-    // Whoever edits the document may have meant this run, which never adopts it.
+    // The user may have edited the document for this run, but a run never adopts edits of its document.
     let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
     project.raymond("resume r").mentions(1, &[&format!("{keeps} has changed since\n")]);
@@ -245,7 +245,7 @@ fn resume_repeats_only_the_failed_program() {
 }
 
 #[test]
-fn an_output_that_is_never_valid_is_final() {
+fn repeated_invalid_output_fails_the_step() {
     let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", "v: '{\"bar\": 1}'\n")]);
     let run = "run flow.json --replies r.yaml --run-id r --var greeting=hi --var count:=2";
     let anew =
@@ -276,7 +276,7 @@ fn an_output_that_is_never_valid_is_final() {
 }
 
 #[test]
-fn an_invalid_output_is_asked_for_again() {
+fn invalid_output_is_requested_again() {
     let replies = "v: [['{\"bar\": 1}', '{\"foo\": \"x\"}']]\n";
     let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", replies)]);
     let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
@@ -284,7 +284,7 @@ fn an_invalid_output_is_asked_for_again() {
     assert_eq!(ran.json()["b"]["stdout"], "x\n");
 }
 
-/// Three items at once, of which the second fails.
+/// A loop over three items in parallel; the second one fails.
 const PARALLEL: &str = r#"{ "vars": { "items": [1, 2, 3] }, "steps": [
   { "id": "each", "kind": "forEach", "listPath": "$.vars.items", "itemVar": "i", "parallel": true,
     "onError": "ON_ERROR", "maxParallel": 1, "body": [
@@ -335,7 +335,7 @@ fn failure_of_parallel_loop_names_its_iteration() {
 }
 
 #[test]
-fn a_loop_that_fails_is_named_by_itself() {
+fn failed_loop_is_named_by_its_id() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "vars": { "n": 1 }, "steps": [ { "id": "mend", "kind": "while", "maxIters": 2,
@@ -435,7 +435,7 @@ fn or_resume_requires_the_same_document() {
 }
 
 #[test]
-fn a_run_is_named_after_its_document() {
+fn run_is_named_after_its_document() {
     let project = Project::of(&[("Daily Digest.json", r#"{ "steps": [] }"#)]);
     let words = ["run", "Daily Digest.json", "--json"];
     let ran: Value = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait().json();

@@ -123,7 +123,7 @@ fn version_check_runs_in_the_current_directory() {
     let message = "(/project/bin/codex): exit status 126: no version is set";
     project.raymond("run wf --run-id r").prints("").mentions(7, &[message]);
     project.write(".tool-versions", "codex 0.166.0");
-    // Its answers are no business of this test: it is asked for one.
+    // The answer does not matter here; only the recorded version is checked.
     project.raymond("run wf --run-id r --retries 0");
     let begun = &project.events("r", "run_started")[0];
     assert_eq!(begun["settings"]["clients"], json!({ "codex": "0.166.0" }));
@@ -149,7 +149,7 @@ fn second_signal_ends_a_stubborn_script_at_once() {
 }
 
 #[test]
-fn exit_code_is_that_of_the_first_signal() {
+fn first_signal_decides_the_exit_code() {
     let script = "trap '' INT TERM HUP; echo x >> log; sleep 300; sleep 300";
     let check = |first: Signal, second: Signal, code: i32| {
         let project = Project::of(&[("wf/START.sh", script)]);
@@ -245,7 +245,7 @@ left running: sleep 300
 }
 
 #[test]
-fn a_run_that_ended_otherwise_cannot_be_stopped() {
+fn ended_run_cannot_be_stopped() {
     let project =
         Project::of(&[("good/START.sh", "echo '<result>x</result>'"), ("bad/START.sh", "exit 1")]);
     project.raymond("run good --run-id good");
@@ -266,7 +266,7 @@ fn a_run_that_ended_otherwise_cannot_be_stopped() {
 }
 
 #[test]
-fn a_cancelled_run_is_final() {
+fn cancelled_run_is_final() {
     let project = Project::of(&[("bad/START.sh", "exit 1")]);
     project.raymond("run bad --run-id r");
     project.raymond("cancel r");
@@ -282,7 +282,7 @@ fn a_cancelled_run_is_final() {
 
 // proves: P9
 #[test]
-fn second_owner_is_refused_with_the_owners_name() {
+fn second_owner_is_rejected_with_the_first_named() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     let host = project.spawn("uname", &["-n"]).wait().stdout;
@@ -393,7 +393,7 @@ fn wait_ends_with_the_exit_code_of_run() {
 }
 
 #[test]
-fn wait_says_when_the_owner_died() {
+fn wait_reports_a_dead_owner() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");

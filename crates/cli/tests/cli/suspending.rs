@@ -13,7 +13,7 @@ fn begun() -> (Project, Running) {
     (project, running)
 }
 
-/// The same, with its owner suspended.
+/// A run whose owner is suspended.
 fn suspended() -> (Project, Running) {
     let (project, running) = begun();
     suspend(&running);

@@ -18,7 +18,7 @@ fn refused(files: &[(&str, &str)], stderr: &str) {
 }
 
 #[test]
-fn an_entry_is_needed_and_only_one() {
+fn workflow_needs_exactly_one_entry() {
     refused(
         &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
         "wf: error: there is no entry state 1_START or START: found OTHER.sh [no-entry]
@@ -107,7 +107,7 @@ fn links_out_of_the_scope_are_ignored() {
 }
 
 #[test]
-fn non_workflow_is_refused() {
+fn other_files_are_not_workflows() {
     let project = Project::of(&[("a.yaml", ""), ("flow.json", "{}"), ("wf/README.md", "hello")]);
     let check = |path: &str, message: &str| {
         project.raymond(&format!("run {path}")).says(2, &format!("raymond: {message}"));
@@ -161,7 +161,7 @@ fn bad_transition_of_script_fails_its_agent() {
 }
 
 #[test]
-fn a_budget_is_an_amount_or_none() {
+fn budget_is_an_amount_or_none() {
     let project = Project::of(&[("wf/START.sh", GOOD)]);
     let check = |budget: &str, message: &str| {
         project.raymond(&format!("run wf --budget {budget}")).mentions(2, &[message]);
@@ -209,7 +209,7 @@ fn add(writer: &mut Writer, name: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn an_archive_runs_like_a_directory() {
+fn archive_runs_like_a_directory() {
     let project = Project::of(&[]);
     let bytes = archive(|writer| add(writer, "flow/START.sh", GOOD.as_bytes()));
     project.write("flow.zip", bytes);
@@ -220,7 +220,7 @@ fn an_archive_runs_like_a_directory() {
 
 // proves: P12, S10
 #[test]
-fn hostile_archives_are_refused() {
+fn hostile_archives_are_rejected() {
     let of = |names: &[&str]| {
         archive(|writer| names.iter().for_each(|name| add(writer, name, GOOD.as_bytes())))
     };

@@ -20,12 +20,12 @@ fn ends_with(path: &Path, extension: &str) -> bool {
 fn every_file_of_replies_is_played() {
     let found: BTreeSet<PathBuf> =
         files(&examples()).into_iter().filter(|path| ends_with(path, "yaml")).collect();
-    let played = EXAMPLE_RUNS.iter().map(|way| examples().join(way.example).join(way.replies));
+    let played = EXAMPLE_RUNS.iter().map(|run| examples().join(run.example).join(run.replies));
     assert_eq!(found, played.collect());
 }
 
 #[test]
-fn a_readme_fits_on_a_screen() {
+fn readme_fits_on_a_screen() {
     for (path, text) in all() {
         if path.ends_with("README.md") {
             assert!(text.lines().count() <= 45, "{} is too long", path.display());
@@ -108,7 +108,7 @@ fn every_loop_through_a_prompt_has_an_exit() {
 }
 
 #[test]
-fn nothing_knows_where_it_was_written() {
+fn examples_contain_no_absolute_paths() {
     for (path, text) in all() {
         let absolute = ["/home/", "/root/", "/tmp/", "/Users/"];
         let found = absolute.iter().find(|place| text.contains(**place));
@@ -138,7 +138,7 @@ fn setup_stops_in_the_wrong_directory() {
     }
 }
 
-/// What a repository is, for those who look at it: all of this is to stay as it was.
+/// Everything that a user can see of a repository; a setup must not change it.
 #[track_caller]
 fn state_of(outer: &Project) -> String {
     let look = "git rev-parse HEAD && git config --local --list && git status --porcelain \

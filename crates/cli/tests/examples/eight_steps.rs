@@ -38,14 +38,14 @@ fn calls_without_rounds_left_still_return() {
 /// Plays other replies for one state.
 #[track_caller]
 fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
-    let way = ExampleRun::of("eight-steps", "replies.yaml");
+    let run = ExampleRun::of("eight-steps", "replies.yaml");
     let stage = Stage::of("eight-steps");
     let replies = stage.read("replies.yaml");
     let at = replies.find(&format!("\n{state}:")).unwrap() + 1;
     let rest = replies[at..].split_inclusive('\n').skip(1);
     let rest: String = rest.skip_while(|line| line.starts_with(' ')).collect();
     stage.write("replies.yaml", &format!("{}{state}:\n{reply}\n{rest}", &replies[..at]));
-    let output = stage.start(way).wait();
+    let output = stage.start(run).wait();
     let found = (output.code(), output.stdout.trim_end());
     assert_eq!(found, (0, expected), "{}", output.stderr);
     stage

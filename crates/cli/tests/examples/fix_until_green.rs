@@ -27,7 +27,7 @@ fn stashes(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn each_test_that_turns_green_is_a_commit() {
+fn each_fixed_test_is_a_commit() {
     let stage = go("replies.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
     assert_eq!(stage.read("try/text.sh"), CODE);

@@ -39,7 +39,7 @@ fn existing_pull_request_is_not_opened_again() {
 }
 
 #[test]
-fn a_rejected_change_goes_round_again() {
+fn rejected_change_is_implemented_again() {
     let stage = go("rejected.yaml");
     let expected = ["start", "Greet people by name", "Greet people by name"];
     assert_eq!(stage.commits("origin/issue-12"), expected);
@@ -66,14 +66,14 @@ fn unclear_issue_is_escalated_with_a_question() {
 
 #[test]
 fn unreachable_tracker_is_a_failure() {
-    let way = ExampleRun::of("issue-to-pr", "replies.yaml");
+    let run = ExampleRun::of("issue-to-pr", "replies.yaml");
     let stage = Stage::of("issue-to-pr");
     assert_eq!(stage.prints("rm ../tracker/issues/12"), "");
-    let output = stage.start(way).wait();
+    let output = stage.start(run).wait();
     assert_eq!((output.code(), output.stdout.as_str()), (0, "nothing to do\n"));
     let stage = Stage::of("issue-to-pr");
     stage.write("try/bin/gh", "echo 'no network' >&2; exit 4\n");
-    stage.start(way).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
+    stage.start(run).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn first_word_of_review_accepts_case_insensitively() {
 }
 
 #[test]
-fn who_reviews_is_another_model_than_who_implements() {
+fn reviewer_and_implementer_are_different_models() {
     let stage = Stage::of("issue-to-pr");
     let model = |state: &str| {
         let prompt = stage.read(&format!("workflow/{state}.md"));

@@ -25,10 +25,10 @@ fn hold_after(stage: &Stage, call: &str) {
     stage.program("try/bin/gh", &holding(stage, &before));
 }
 
-/// Goes a way, is killed where it is held, and continues.
+/// Starts an example, kills its owner where it is held, and resumes the run.
 #[track_caller]
-fn killed_and_resumed(stage: &Stage, way: &ExampleRun) -> Output {
-    let running = stage.start(way);
+fn killed_and_resumed(stage: &Stage, run: &ExampleRun) -> Output {
+    let running = stage.start(run);
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
     running.wait();
@@ -76,7 +76,7 @@ fn a_pull_request_is_commented_on_once() {
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
 
-/// Held when the worktree has just been checked out: it is made again, and nobody's work is lost.
+/// The run is killed when the worktree has just been checked out; the worktree is created again, and no work is lost.
 #[test]
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");

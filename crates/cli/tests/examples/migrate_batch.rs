@@ -50,13 +50,13 @@ fn second_run_takes_the_remaining_packages() {
 
 #[test]
 fn resume_repeats_failed_worker_and_writes_report() {
-    let way = ExampleRun::of("migrate-batch", "replies.yaml");
+    let run = ExampleRun::of("migrate-batch", "replies.yaml");
     let stage = crate::stage::Stage::of("migrate-batch");
     let replies = stage.read("replies.yaml");
     let broken =
         replies.replace("expect: Migrate the package packages/billing", "expect: nonsense");
     stage.write("replies.yaml", &broken);
-    stage.start(way).wait().mentions(1, &["main_migrat1 failed at MIGRATE.md"]);
+    stage.start(run).wait().mentions(1, &["main_migrat1 failed at MIGRATE.md"]);
     assert!(!stage.has("try/.work/demo/report"));
     stage.write("replies.yaml", &replies);
     assert_eq!(stage.run("raymond resume demo --quiet").code(), 0);

@@ -43,7 +43,7 @@ fn one_reviewer_continues_and_others_end() {
 }
 
 #[test]
-fn a_review_without_findings_says_so() {
+fn review_without_findings_is_reported() {
     let stage = ExampleRun::of("review-pr", "clean.yaml").go();
     let expected = "## Review (run demo)
 

@@ -5,12 +5,12 @@ use std::fs;
 use crate::stage::{ExampleRun, examples, top};
 
 #[test]
-fn the_title_is_judged() {
+fn title_is_judged() {
     ExampleRun::of("title", "replies.yaml").go();
 }
 
 #[test]
-fn every_worker_of_the_research_writes_its_answer() {
+fn every_research_worker_writes_its_answer() {
     let stage = ExampleRun::of("research", "replies.yaml").go();
     let answers = stage.read("answers-demo.tsv");
     let mut answers: Vec<&str> = answers.lines().collect();
@@ -64,7 +64,7 @@ fn last_objections_are_returned_after_three_rounds() {
 }
 
 #[test]
-fn the_readme_shows_its_example_as_it_is() {
+fn readme_shows_its_example_unchanged() {
     let readme = fs::read_to_string(top().join("README.md")).unwrap();
     let example = examples().join("title");
     for file in ["workflow/START.md", "workflow/JUDGE.md", "workflow/DONE.sh", "replies.yaml"] {

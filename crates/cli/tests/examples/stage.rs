@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::harness::{Output, Project, Running};
 
-/// One way through an example.
+/// One file of replies of an example, with the expected result.
 pub(crate) struct ExampleRun {
     pub(crate) example: &'static str,
     pub(crate) replies: &'static str,
     flags: &'static str,
-    /// What it prints on stdout; a document of steps leaves files instead.
+    /// The expected stdout; a document of steps leaves files instead.
     prints: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ const fn steps(example: &'static str, replies: &'static str) -> ExampleRun {
     ExampleRun { example, replies, flags: "", prints: None }
 }
 
-/// Every file of replies, and what comes of it.
+/// Every file of replies, with its result.
 pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
     states("title", "replies.yaml", "--input text", "A night at sea (8)"),
     states("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
@@ -84,7 +84,7 @@ impl ExampleRun {
         EXAMPLE_RUNS.iter().find(is_it).unwrap()
     }
 
-    /// Goes it to its end.
+    /// Runs the example to its end.
     #[track_caller]
     pub(crate) fn go(&self) -> Stage {
         let stage = Stage::of(self.example);
@@ -103,7 +103,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// As its README begins.
+    /// Sets up an example as its README does.
     pub(crate) fn of(example: &str) -> Self {
         let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
         let path = std::env::var("PATH").unwrap();
@@ -128,11 +128,11 @@ impl Stage {
         places.into_iter().find(|place| self.project.path(place).exists()).unwrap_or(".")
     }
 
-    /// Starts on a way through it, as the run `demo`.
-    pub(crate) fn start(&self, way: &ExampleRun) -> Running {
+    /// Starts the example as the run `demo`.
+    pub(crate) fn start(&self, run: &ExampleRun) -> Running {
         let top = self.project.root();
-        let (top, replies, flags) = (top.display(), way.replies, way.flags);
-        let command = match way.example {
+        let (top, replies, flags) = (top.display(), run.replies, run.flags);
+        let command = match run.example {
             "ralph" => format!("ralph {top}/PROMPT.md --until 'bash {top}/done.sh'"),
             _ if self.project.path("flow.json").exists() => format!("run {top}/flow.json"),
             _ => format!("run {top}/workflow"),
@@ -152,7 +152,7 @@ impl Stage {
         self.project.spawn("bash", &["-c", &script])
     }
 
-    /// What a command prints; it must succeed.
+    /// Returns the output of a command, which must succeed.
     #[track_caller]
     pub(crate) fn prints(&self, command: &str) -> String {
         let output = self.run(command);
@@ -198,7 +198,7 @@ impl Stage {
         steps.flat_map(|step| step["events"].as_array().unwrap().clone()).collect()
     }
 
-    /// What each agent returned.
+    /// The results of all agents.
     pub(crate) fn results(&self) -> Value {
         let output = self.run("raymond show demo --json");
         output.json()["results"].clone()

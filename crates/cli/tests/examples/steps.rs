@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::stage::{ExampleRun, Stage};
 
-/// What steps left, by key.
+/// The results of steps, by key.
 type Left = BTreeMap<String, Value>;
 
 /// Who remembers between two calls of the tool.
@@ -19,7 +19,7 @@ enum Memory {
     Caller,
 }
 
-/// Does an example in every way. All of them leave the same results, and what `look` looks at.
+/// Runs an example in every way. All of them leave the same results, which `look` checks.
 #[track_caller]
 fn everywhere(example: &str, look: impl Fn(&Stage)) -> Left {
     let stage = ExampleRun::of(example, "replies.yaml").go();
@@ -28,7 +28,7 @@ fn everywhere(example: &str, look: impl Fn(&Stage)) -> Left {
     for memory in [Memory::Run, Memory::Caller] {
         let (stage, mut called) = called(example, memory);
         look(&stage);
-        // In a loop, the latest result stands under the id, too.
+        // In a loop, the latest result is also listed under the id.
         called.retain(|key, _| driven.contains_key(key));
         assert_eq!(called, driven, "{memory:?}");
     }

@@ -14,8 +14,8 @@ use crate::harness::{Output, Project, Running, until};
 use crate::scene::{Client, Scene, States, Steps, Strikes, Tool, undisturbed};
 use crate::{cycles, seed};
 
-/// Follows a process that stands ready, and kills it at the first call that is the chosen one. It says
-/// at which; one that was never struck ends well.
+/// Traces a paused process, kills it at the chosen call, and returns that call. A process that never
+/// makes the call must succeed.
 fn strike(running: Running, mut chosen: impl FnMut(&Call) -> bool) -> Option<Call> {
     let at = |call: &Call| if chosen(call) { Then::Dies } else { Then::GoesOn };
     let struck = follow(&running, at);
@@ -38,7 +38,7 @@ fn follow(running: &Running, at: impl FnMut(&Call) -> Then) -> Struck {
     strike::follow(running.pid(), program, at).unwrap()
 }
 
-/// The one that comes after so many others.
+/// Chooses the call after so many others.
 fn after(mut others: usize) -> impl FnMut(&Call) -> bool {
     move |_| {
         let is_it = others == 0;
@@ -58,15 +58,15 @@ fn calls(running: Running) -> Vec<Call> {
     calls
 }
 
-/// So many places in a row of `length`, as far apart from each other as can be, from anywhere on: all
-/// of them, when there are as many.
+/// Returns evenly spread places below `length`, from a random one on: all of them if `cycles` is not
+/// smaller.
 fn spread(length: usize, cycles: u64, dice: &mut Dice) -> Vec<usize> {
     let cycles = usize::try_from(cycles).unwrap().min(length);
     let first = dice.index(length);
     (0..cycles).map(|cycle| (first + cycle * length / cycles) % length).collect()
 }
 
-/// The same, and every place of a call in the inbox.
+/// Returns spread places, and every place of a call in the inbox.
 fn spread_with_inbox(calls: &[Call], cycles: u64, dice: &mut Dice) -> BTreeSet<usize> {
     let inbox = (0..calls.len()).filter(|place| calls[*place].path.contains("inbox"));
     inbox.chain(spread(calls.len(), cycles, dice)).collect()
@@ -194,7 +194,7 @@ fn waiting() -> (Project, Running) {
     (project, owner)
 }
 
-/// A run that was asked to stop continues, and no request is left of it.
+/// Checks that a stopped run continues, and that no request is left.
 #[track_caller]
 fn continues_after_a_stop(project: &Project) {
     assert_eq!(project.raymond("status r --json").json()["status"], "stopped");
@@ -260,8 +260,8 @@ fn killed_sender_never_leaves_a_partial_request() {
     }
 }
 
-/// Follows the owner of a run; a stop is asked for once its script runs, and the calls from there on
-/// are offered. Returns whoever asked.
+/// Traces the owner of a run, starts `raymond stop` once its script runs, and offers the calls from
+/// there on. Returns the process of `raymond stop`.
 fn stop_while_followed(
     project: &Project,
     owner: &Running,

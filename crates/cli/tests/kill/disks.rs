@@ -61,7 +61,7 @@ fn read_only_disk_loses_nothing() {
             until("there is progress", || scene.settled() as u64 > cycle % 6);
             running.signal(Signal::KILL);
             running.wait();
-            // Whatever was left running may still have a file open there.
+            // Leftover processes may still have a file open there.
             until("it is read-only", || {
                 let target = scene.project().path(".raymond");
                 let words = ["-o", "remount,ro", target.to_str().unwrap()];

@@ -7,7 +7,7 @@ use crate::cycles;
 use crate::moments::Moments;
 use crate::scene::{Client, Scene, States, Steps, Strikes};
 
-/// Each cycle is a fresh run, which stands still for a while; nobody else can drive it meanwhile.
+/// Each cycle suspends a fresh run for a while; meanwhile no other process can drive it.
 fn check<S: Scene>(short: u64) {
     let (mut moments, expected) = Moments::of::<S>();
     let mut refused = 0;

@@ -37,7 +37,7 @@ fn play(name: &str) {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn a_caller_answers_in_its_own_calls() {
+fn caller_answers_in_later_calls() {
     play("needs_agent");
 }
 
@@ -67,6 +67,6 @@ fn a_person_answers_in_rounds() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn handles_that_are_not_ours_are_refused() {
+fn foreign_handles_are_rejected() {
     play("handles");
 }

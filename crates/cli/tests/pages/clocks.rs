@@ -61,7 +61,7 @@ fn seconds(time: &str) -> u32 {
 }
 
 #[test]
-fn a_fence_has_one_clock() {
+fn times_of_a_fence_use_one_clock() {
     let check = |text: &str, expected: &str| assert_eq!(set(text), expected, "{text}");
     let fence = |lines: &str| format!("```console\n$ x\n{lines}\n```\n");
     let near = fence("12:03:04 a\n12:03:06 b");

@@ -11,7 +11,7 @@ use raymond_core::crayfish::ProblemCode;
 
 use super::top;
 
-/// What makes a diagnostic.
+/// Calls that create a diagnostic.
 const MAKERS: [&str; 6] = [
     "Diagnostic::error(",
     "Diagnostic::warning(",
@@ -44,7 +44,7 @@ fn made() -> Codes {
     files.iter().flat_map(|file| codes_in(&fs::read_to_string(file).unwrap())).collect()
 }
 
-/// All files that are no tests.
+/// Collects all source files without tests.
 fn sources(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -18,7 +18,7 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// What was printed, in the words of the page where those stand for it.
+/// Returns the printed lines, with the line of the page wherever it matches.
 pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut shown, mut printed) = (shown, printed);

@@ -25,7 +25,7 @@ fn every_event_and_every_cause_is_explained() {
     assert_eq!(missing, Names::new(), "causes that the page does not name");
 }
 
-/// What stands in backticks.
+/// The names in backticks.
 fn spoken(text: &str) -> Names {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

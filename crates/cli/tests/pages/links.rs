@@ -1,7 +1,7 @@
 //! Whether the pages hang together: every link leads somewhere, and the book has them all.
 //!
-//! Links to other sites are not followed. A page of the book links only to what is in the book: whatever
-//! lies outside of `docs/` is not there when it is read in a browser.
+//! Links to other sites are not followed. A page of the book links only to pages of the book, because
+//! files outside of `docs/` are missing when it is read in a browser.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -45,7 +45,7 @@ fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// The lines outside of fences, without what stands in backticks.
+/// The lines outside of fences, without the text in backticks.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let spoken = |line: &str| line.split('`').step_by(2).collect();
     unfenced(text).into_iter().map(|(number, line)| (number, spoken(line))).collect()
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_has_the_anchor_that_browsers_know() {
+    fn heading_has_the_anchor_of_browsers() {
         let check = |text: &str, expected: &[&str]| {
             let expected = expected.iter().map(|anchor| (*anchor).to_owned()).collect();
             assert_eq!(anchors(text), expected, "{text}");

@@ -50,7 +50,7 @@ fn pages_in(directory: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Plays all of them, each in a thread of its own, and tells everything that differs.
+/// Plays all pages, each in its own thread, and reports all differences.
 fn check(pages: &[PathBuf]) {
     let wanted = std::env::var("PAGE").unwrap_or_default();
     let wanted = pages.iter().filter(|path| path.to_str().unwrap().contains(&wanted));
@@ -65,7 +65,7 @@ fn check(pages: &[PathBuf]) {
     );
 }
 
-/// What differs in a page.
+/// Returns the differences of a page.
 fn check_page(path: &Path) -> Option<String> {
     let name = path.strip_prefix(top()).unwrap().display().to_string();
     let text = fs::read_to_string(path).unwrap();
@@ -111,7 +111,7 @@ fn screens_are_true() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn no_link_is_broken() {
     let mut pages = pages_in("docs");
     pages.extend(pages_in("examples"));
     let others = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"];
@@ -122,7 +122,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_summary_of_the_book_names_every_page() {
+fn book_summary_lists_every_page() {
     let book = top().join("docs");
     let (named, mut pages) = links::summary(&book, &pages_in("docs"));
     // Pages include them without their heads, which no book can show.

@@ -20,11 +20,11 @@ enum Deed {
     File { path: String, text: String },
     /// Run a script, which must succeed.
     Script(String),
-    /// Run a command, which prints what stands in the lines from `line + 1` up to `end`.
+    /// Run a command, which prints the lines from `line + 1` up to `end`.
     Command { command: String, shown: Vec<String>, end: usize },
 }
 
-/// What each command of a page printed, in order.
+/// The output of each command of a page, in order.
 pub(crate) type Played = Vec<Vec<String>>;
 
 impl Page {
@@ -88,7 +88,7 @@ impl Page {
         })
     }
 
-    /// What differs from what is shown.
+    /// Returns the differences between the page and the output.
     pub(crate) fn differences(&self, played: &Played) -> Vec<String> {
         let differs = self.commands().zip(played);
         let differs = differs.filter(|((_, _, shown, _), printed)| !matches(shown, printed));

@@ -24,7 +24,7 @@ fn error_page_lists_every_code_with_remedy() {
 }
 
 #[test]
-fn the_reference_has_the_limits() {
+fn reference_lists_all_limits() {
     let page = fs::read_to_string(top().join("docs/crayfish.md")).unwrap();
     let (_, limits) = page.split_once("\n## Limits\n").unwrap();
     let check = |what: &str, limit: String| {

@@ -44,7 +44,7 @@ fn openings(stage: &Stage) -> Vec<Seen> {
 
 /// One line per turn, as [`shown::turn_contexts`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
 ///
-/// The plan says what is opened and what is gone on in; which thread that is, is what the client says.
+/// The plan names the session to open or to resume; the request of the client names the thread.
 #[track_caller]
 fn turn_contexts(stage: &Stage) -> Vec<String> {
     let started = stage.events("turn_started");

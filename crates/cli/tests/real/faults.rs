@@ -41,7 +41,7 @@ pub(crate) fn shown(stage: &Stage) -> Vec<String> {
     requests.iter().map(line).collect()
 }
 
-/// How turns failed, and what the client said of it.
+/// The failures of turns: their kind, and the message of the client.
 pub(crate) fn failures(stage: &Stage) -> Vec<(String, String)> {
     let failed = |event: &Value| {
         let (kind, failure) = event["failure"].as_object().unwrap().iter().next().unwrap();
@@ -76,7 +76,7 @@ fn is_billed(stage: &Stage) {
     assert!(charges.iter().all(|(_, _, basis)| basis == "reported"), "{charges:?}");
 }
 
-/// The client got over it by itself, after so many requests.
+/// Checks that the client recovers by itself after so many requests.
 #[track_caller]
 fn client_recovers(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &[]);
@@ -87,7 +87,7 @@ fn client_recovers(stage: &Stage, requests: usize) {
     stage.leaves_nothing();
 }
 
-/// The client gave up after so many requests, and the run went on by itself.
+/// Checks that the client gives up after so many requests, and that Raymond retries.
 #[track_caller]
 fn raymond_retries(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &["retry 1 of 5 follows"]);
@@ -106,7 +106,7 @@ fn missing_login_waits_without_retries() {
     let refused = Failure::new(401).with("retry-after", "20");
     let stage = under(Weather::Failing(refused, Span::Lasting));
     stage.run("").mentions(3, &["not logged in", "claude /login", "raymond resume r"]);
-    // What the client would say after its retries is another sentence.
+    // After its own retries, the client would print another sentence.
     let said = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                 authentication_failed (401)";
     assert_eq!(failures(&stage), [("auth".to_owned(), said.to_owned())]);
@@ -122,7 +122,7 @@ fn missing_login_waits_without_retries() {
     is_billed_once(&stage);
 }
 
-/// Somebody has to see to it first, after one request that is not repeated; then the run continues.
+/// Checks that the run waits for a person after a single request, and continues after a resume.
 #[track_caller]
 fn waits_for_a_person(failure: Failure, why: &str) {
     let stage = under(Weather::Failing(failure, Span::Lasting));
@@ -169,19 +169,19 @@ fn rate_limited_request_is_repeated_by_the_client() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_fails_is_tried_again() {
+fn failing_server_is_retried() {
     raymond_retries(&under(failing(500, Span::Next(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_is_overloaded_is_tried_again() {
+fn overloaded_server_is_retried() {
     raymond_retries(&under(failing(529, Span::Next(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn connections_that_are_dropped_are_tried_again() {
+fn dropped_connections_are_retried() {
     raymond_retries(&under(Weather::Dropping(Span::Next(TRIES))), 3);
 }
 
@@ -263,7 +263,7 @@ fn unknown_model_is_not_retried() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_invalid_request_is_not_tried_again() {
+fn invalid_request_is_not_retried() {
     // The client leaves out one optional part of its request after the other. None is billed.
     let invalid = Failure::new(400).of_kind("invalid_request_error").saying("no such thing");
     is_final(&under(Weather::Failing(invalid, Span::Lasting)), 6, "no such thing");
@@ -271,8 +271,8 @@ fn an_invalid_request_is_not_tried_again() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_refusal_is_not_tried_again() {
-    // The client tells the model so, once, and continues.
+fn refusal_is_not_retried() {
+    // The client reports the refusal to the model once, and continues.
     let stage = Stage::prompts(&[("START", "model: refuse\nmodel: then\nmodel: refuse")]);
     is_final(&stage, 2, "the model refused");
 }
@@ -295,7 +295,7 @@ fn outage_loses_no_work_and_no_conversation() {
     ]);
     let words = ["run", "wf", "--run-id", "r", "--allow", "Bash(echo:*)"];
     let running = stage.start_words(&words);
-    // Nobody listens any more when the second turn begins.
+    // The server refuses connections when the second turn begins.
     stage.reaches("first");
     stage.model.set_weather(Weather::Refusing).unwrap();
     stage.opens("first");

@@ -11,10 +11,10 @@ use crate::kills::audit::{Lost, holds};
 use crate::kills::scene::{FLAGS, Kind, Scene, kill_clients};
 use crate::stage::Stage;
 
-/// A client under another version, or under that of another program.
+/// A client that reports another version, or the version of another program.
 pub(crate) struct Other<'a> {
     pub(crate) client: &'a str,
-    /// What it says to `--version`.
+    /// The output of `--version`.
     pub(crate) said: &'a str,
 }
 

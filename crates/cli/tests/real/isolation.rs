@@ -7,7 +7,7 @@ use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_is_the_pinned_one() {
+fn installed_client_is_the_pinned_version() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::claude(), &["--version"]).wait();
     version.prints(&format!("{}\n", clients::CLAUDE_VERSION)).mentions(0, &[]);
@@ -17,7 +17,7 @@ fn the_client_is_the_pinned_one() {
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn run_sends_only_the_prompt_to_the_model() {
     let stage = Stage::new();
-    // Whoever asks for another address asks for it here, and is recorded.
+    // A request to another address arrives at this proxy and is recorded.
     let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
         .into_iter()
         .fold(stage, |stage, name| {

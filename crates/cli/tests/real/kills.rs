@@ -1,8 +1,8 @@
 //! kill -9 of the owner at twenty points of a fresh, a resumed and a branching turn, then `resume`.
 //!
-//! Points are told by what the journal, the transcript, the client or the model holds; two more are left
-//! to chance. Of what may become of the client meanwhile (it still runs, it has finished, it was killed,
-//! too), each point meets one with each kind of turn, and another one with the next kind.
+//! The state of the journal, the transcript, the client or the model defines each point; two more points
+//! are random. Meanwhile the client still runs, has finished or is killed, too: each point is tested with
+//! one of these endings for each kind of turn, and with another ending for the next kind.
 
 pub(crate) mod audit;
 mod points;
@@ -106,13 +106,13 @@ fn fresh_turn_is_killed_while_a_tool_runs() {
 // proves: P2
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_around_its_result() {
+fn fresh_turn_is_killed_around_its_result() {
     check(Kind::Fresh, &AROUND_THE_RESULT);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_by_chance() {
+fn fresh_turn_is_killed_at_random() {
     by_chance(Kind::Fresh);
 }
 
@@ -136,13 +136,13 @@ fn resumed_turn_is_killed_while_a_tool_runs() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_around_its_result() {
+fn resumed_turn_is_killed_around_its_result() {
     check(Kind::Resumed, &AROUND_THE_RESULT);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_by_chance() {
+fn resumed_turn_is_killed_at_random() {
     by_chance(Kind::Resumed);
 }
 
@@ -166,13 +166,13 @@ fn branching_turn_is_killed_while_a_tool_runs() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_around_its_result() {
+fn branching_turn_is_killed_around_its_result() {
     check(Kind::Branching, &AROUND_THE_RESULT);
 }
 
 // proves: P3
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_by_chance() {
+fn branching_turn_is_killed_at_random() {
     by_chance(Kind::Branching);
 }

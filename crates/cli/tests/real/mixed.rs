@@ -8,7 +8,7 @@ use raymond_testkit::model::{Api, Role, Seen};
 use crate::shown;
 use crate::stage::{RUN, Stage};
 
-/// Who asked, in which conversation, and what the model was shown; one line per turn.
+/// The client, its session and its conversation with the model, for each turn.
 fn turn_contexts(stage: &Stage) -> Vec<(Api, String, String)> {
     let line = |seen: Seen| {
         let words = shown::conversation(&seen.conversation);
@@ -28,7 +28,7 @@ fn place(seen: &Seen) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
-/// Claude would call Codex, which would continue with Claude; both are told to begin a conversation instead.
+/// Claude tries to call Codex, and Codex tries to return to Claude; reminders make both begin a conversation instead.
 fn across() -> Stage {
     Stage::prompts(&[
         (
@@ -125,7 +125,7 @@ fn handed_over(seen: &Seen) -> (Api, usize, &str) {
     (seen.api, prompts.count(), quoted.unwrap_or_default())
 }
 
-/// What came of the tools of a client, in the conversation of it that has most of them.
+/// The tool outputs in that conversation of a client which has most of them.
 fn outcomes(stage: &Stage, api: Api) -> Vec<String> {
     let requests = stage.requests().into_iter().filter(|seen| seen.api == api);
     let outcomes = requests.map(|seen| {
@@ -137,7 +137,7 @@ fn outcomes(stage: &Stage, api: Api) -> Vec<String> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_example_works_with_both_clients() {
+fn example_works_with_both_clients() {
     let stage = Stage::new();
     let workflow = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/claude-calls-codex/workflow")

@@ -13,7 +13,7 @@ use crate::stage::Stage;
 const ALLOW: &str = "--allow Bash(echo:*)";
 const TOOL: &str = "model: tool Bash {\"command\": \"echo working\"}";
 
-/// What the client itself puts in the place of an answer that never came.
+/// The message that the client inserts for a missing answer.
 const CUT_OFF: &str = "No response requested.";
 
 /// `(turn, micro-dollars, basis)`
@@ -21,12 +21,12 @@ fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
     (turn.to_owned(), amount, basis.to_owned())
 }
 
-/// What a request cost, in micro-dollars.
+/// The cost of a request, in micro-dollars.
 fn cost(seen: &Seen) -> u64 {
     Prices::default().estimate(&seen.model, &seen.usage()).unwrap().0
 }
 
-/// What the requests of a prompt cost, each of them; also those after a notice.
+/// The cost of each request of a prompt, also of requests after a notice.
 fn costs(stage: &Stage, prompt: &str) -> Vec<u64> {
     let requests = stage.requests().into_iter();
     let of = requests.filter(|seen| shown::prompt(seen).trim_start_matches("again ") == prompt);
@@ -198,7 +198,7 @@ fn subagents_spend_the_share_of_their_turn() {
     running.wait().prints("").mentions(5, &["share used up", "of $0.50"]);
     // The second request of START was in flight when the other agent used up the share: the client
     // interrupts it, and may not count it. Raymond charges one request for the other agent, because the
-    // client does not tell which of the two had one in flight.
+    // client does not report which of the two had one in flight.
     assert_eq!(stage.requests().len(), 3, "none starts beyond the cap");
     let subagent = 400_000 + 20;
     let charged = [500_000 + subagent, 600_000 + subagent];
@@ -208,7 +208,7 @@ fn subagents_spend_the_share_of_their_turn() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_answer_beyond_the_share_is_an_answer() {
+fn answer_beyond_the_share_counts() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -295,7 +295,7 @@ fn stopped_turn_pays_for_its_running_request() {
 // proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_lower_cap_binds_an_adopted_client() {
+fn lower_cap_binds_an_adopted_client() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

@@ -14,7 +14,7 @@ use crate::harness::until;
 use crate::stage::Stage;
 
 const HOUR: u64 = 3600;
-/// A limit that ends sooner is not believed, in milliseconds.
+/// The shortest hold, in milliseconds: a limit that ends sooner lasts as long.
 const SHORTEST_HOLD: u64 = 30_000;
 
 /// A client with the login of a person instead of a key.
@@ -31,7 +31,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// What the server answers whoever has used up five hours' worth.
+/// The answer of the server when the limit of five hours is used up.
 fn limit(reset: u64) -> Failure {
     Failure::new(429)
         .of_kind("rate_limit_error")
@@ -189,7 +189,7 @@ fn retry_after_decides_the_length_of_a_hold() {
     };
     // The client waits, twice, and comes too early again.
     check("1", 3, SHORTEST_HOLD..=SHORTEST_HOLD);
-    // That is too long for the client, and it does not say how long it would be.
+    // That is too long for the client, which then reports no end of the limit.
     check("3600", 1, 900_000..=900_000);
 }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 /// One line per turn: `new A | START`, `resume A | START, <goto>NEXT</goto>, NEXT`,
 /// `branch A to B | …`.
 ///
-/// What stands before the bar is the plan of the journal, what stands behind it is what the model was
-/// shown by the client in that very session; both must go together, turn by turn. Of a prompt the
-/// first line is shown (`again X` after a notice), of a tool call the name.
+/// Before the bar is the recorded plan, behind it the conversation that the client sent in this session.
+/// Both must match in every turn. A prompt is shown by its first line (`again X` after a notice), a tool
+/// call by its name.
 #[track_caller]
 pub(crate) fn turn_contexts(plans: &[Value], requests: &[Seen]) -> Vec<String> {
     let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
@@ -25,7 +25,7 @@ pub(crate) fn turn_contexts(plans: &[Value], requests: &[Seen]) -> Vec<String> {
     plans.iter().zip(&requests).map(line).collect()
 }
 
-/// What was said, as one line.
+/// Returns a conversation as one line.
 pub(crate) fn conversation(said: &[Said]) -> String {
     let entry = |said: &Said| match said.role {
         Role::User => label(&said.text),

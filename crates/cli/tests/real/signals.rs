@@ -22,14 +22,14 @@ fn waiting_at(gate: &str, kind: Kind) -> (Scene, Running) {
     (scene, running)
 }
 
-/// What nobody reported is estimated by an earlier turn; before there is one, it is labelled.
+/// Checks that an unreported cost is estimated from an earlier turn, or labelled if there is none.
 #[track_caller]
 fn is_charged(charge: &Value, kind: Kind) {
     let labelled = kind == Kind::Fresh && charge["basis"] == "unpriced";
     assert!(charge["amount"] != 0 || labelled, "{charge}");
 }
 
-/// What was said is continued in the same conversation: see [`holds`].
+/// Checks that the run continues in the same conversation: see [`holds`].
 fn check_client_signal(signal: Signal, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);

@@ -1,7 +1,7 @@
 //! A project, the real clients with a home of their own, and a model that does what prompts say.
 //!
-//! Whatever is started here has a clean environment: a private home, a dummy key, the address of the
-//! model on this machine, and no proxy. Whatever is left of it when a stage is dropped is killed.
+//! Every process of a stage has a clean environment: a private home, a dummy key, the address of the
+//! model on this machine, and no proxy. A dropped stage kills its leftover processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,14 +142,14 @@ impl Stage {
         environment
     }
 
-    /// Waits until the model stands at a gate (`model: wait GATE`).
+    /// Waits until the model reaches a gate (`model: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {
         let waiting = self.home.path().join(format!("gates/{gate}.waiting"));
         until(&format!("the model waits at {gate}"), || waiting.exists());
     }
 
-    /// Lets go whoever stands at a gate, now and later.
+    /// Opens a gate for all replies, now and later.
     pub(crate) fn opens(&self, gate: &str) {
         fs::write(self.home.path().join("gates").join(gate), "").unwrap();
     }
@@ -176,7 +176,7 @@ impl Stage {
         })
     }
 
-    /// What was said in the conversation that the model was shown last.
+    /// The messages of the conversation that the model received last.
     pub(crate) fn last_shown(&self) -> Option<Vec<String>> {
         let seen = self.requests().pop()?;
         Some(seen.conversation.into_iter().map(|said| said.text).collect())
@@ -202,7 +202,7 @@ impl Stage {
         self.project.events(RUN, name)
     }
 
-    /// What the journal charged, turn by turn: micro-dollars and their basis.
+    /// The recorded charges by turn: micro-dollars and their basis.
     pub(crate) fn charges(&self) -> Vec<(String, u64, String)> {
         let word = |value: &Value| value.as_str().unwrap().to_owned();
         let charge = |event: &Value| {
@@ -213,7 +213,7 @@ impl Stage {
         self.journal().iter().filter_map(charge).collect()
     }
 
-    /// What the run has spent, in micro-dollars, as `status` says.
+    /// The spent micro-dollars of the run, by `status`.
     pub(crate) fn spent(&self) -> u64 {
         let status = self.raymond(&format!("status {RUN} --json")).json();
         let dollars = status["spent_usd"].as_f64().unwrap();
@@ -226,7 +226,7 @@ impl Stage {
         micros
     }
 
-    /// What the replies of the model cost by the list, in micro-dollars.
+    /// The list price of all replies of the model, in micro-dollars.
     pub(crate) fn billed(&self) -> u64 {
         self.model.cost(&Prices::default()).unwrap().0
     }
@@ -251,7 +251,7 @@ impl Stage {
     }
 }
 
-/// Codex takes its model from a file. It tries again once, and asks nobody else for anything.
+/// The configuration of Codex: the model on this machine, one retry, and no other requests.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"gpt-5.5\"

@@ -9,7 +9,7 @@ use crate::stage::Stage;
 
 const TEST: &str = r#"model: tool Bash {"command":"cargo test --offline"}"#;
 const END: &str = "model: say <result>done</result>";
-/// What the model is told of a command that nobody allowed.
+/// The tool output for a command that was not allowed.
 const REFUSED: &str = "This command requires approval";
 /// The rule that the summary proposes for [`TEST`].
 const RULE: &str = "Bash(cargo test:*)";
@@ -29,7 +29,7 @@ fn has(stage: &Stage, file: &str) -> bool {
     stage.project.path(file).exists()
 }
 
-/// What the model was told of its tools, in every request.
+/// The tool outputs of a request.
 fn outcomes(seen: &Seen) -> Vec<&str> {
     let outcomes = seen.conversation.iter().filter(|said| said.role == Role::Outcome);
     outcomes.map(|said| said.text.as_str()).collect()
@@ -188,7 +188,7 @@ fn files_are_written_only_in_the_agents_directory() {
     stage.leaves_nothing();
 }
 
-/// What lies in the project, besides the workflow and what begins with a dot.
+/// The files of the project, except for the workflow and dot files.
 fn files(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut places = vec![root.to_owned()];

@@ -126,11 +126,11 @@ fn many_records(events: usize) -> (Project, &'static str) {
     (Project::of(&files), "wf --replies replies.yaml")
 }
 
-/// Of a journal of more records a snapshot is kept.
+/// Raymond writes a snapshot for a journal of more records.
 const WORTH_A_SNAPSHOT: usize = 1_000;
 
-/// Its owner is killed in its last step; it is looked at and continued, and takes fewer KiB than `most`.
-/// Returns how many records there were.
+/// Kills the owner of a run in its last step, checks `status` and `resume`, and checks that both take less
+/// than `most` KiB. Returns the number of records.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
 fn check_resume((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
     let running = project.start(&format!("run {words} --quiet --json --run-id r"));

@@ -1,7 +1,7 @@
 //! Whether anything is lost under [`load`], and what it takes.
 //!
-//! The CPU time is that of the process itself, without the scripts that it runs: fields 14 and 15 of
-//! `/proc/PID/stat`, read when the run is over but its process is not yet reaped.
+//! The CPU time excludes the scripts of the run: it is read from the fields 14 and 15 of
+//! `/proc/PID/stat` when the run is over, but its process is not yet reaped.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -14,7 +14,7 @@ use std::fs;
 
 use harness::{Project, Running, until};
 
-/// What a process took, as far as its table entry still tells.
+/// The resources that a process used, by its entry in the process table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     /// User and system time, in ticks of a hundredth of a second.
@@ -22,11 +22,11 @@ struct Taken {
     /// The most memory it had, in KiB: with the parts of the program itself that it has used so far,
     /// which the system keeps once for all processes, and drops when it needs the room.
     peak: u64,
-    /// What of it was its own: heap and stacks.
+    /// The private part of it: heap and stacks.
     own: u64,
 }
 
-/// What a process has taken up to now; nothing once it is reaped.
+/// Returns the resources that a process used so far; zeros once it is reaped.
 fn taken(pid: u32) -> (Taken, bool) {
     let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let (stat, status) = (read("stat"), read("status"));

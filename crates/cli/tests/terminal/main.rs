@@ -80,7 +80,7 @@ fn every_agent_has_a_row_below_the_log() {
 }
 
 #[test]
-fn another_size_leaves_no_debris() {
+fn resize_leaves_no_remains() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("4 running · 0s · Ctrl-C stops");
@@ -129,7 +129,7 @@ fn ctrl_c_stops_with_the_resume_command() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_everything_at_once() {
+fn second_ctrl_c_ends_everything_at_once() {
     let project =
         Project::of(&[("wf/START.sh", "trap '' INT TERM; touch deaf; while :; do sleep 1; done")]);
     let mut terminal = start(&project, "run wf --run-id r", &[]);
@@ -262,7 +262,7 @@ fn long_lines_wrap_below_their_text() {
 }
 
 #[test]
-fn the_examples_are_listed_in_two_columns() {
+fn examples_are_listed_in_two_columns() {
     let project = Project::of(&[]);
     let terminal = start(&project, "init --list", &[]);
     terminal.until_shown("to copy one");
@@ -325,7 +325,7 @@ fn events_on_the_terminal_hide_the_rows() {
 }
 
 #[test]
-fn a_row_says_which_tool_is_used() {
+fn row_names_the_running_tool() {
     let project = Project::of(&[(
         "wf/START.md",
         "START\nfake: tool Bash cargo test --all\nfake: wait gate\nfake: say <result>done</result>\n",
@@ -406,7 +406,7 @@ fn stuck_terminal_blocks_nothing() {
 #[test]
 fn run_ends_on_a_stuck_terminal() {
     let check = |words: &str| {
-        // What is pinned is told at the beginning.
+        // The first event contains the text of the script, so the script composes its result at run time.
         let project = talkative("what=end; echo \"<result>the $what</result>\"");
         let mut terminal = start(&project, words, &[]);
         terminal.set(Gate::Shut);

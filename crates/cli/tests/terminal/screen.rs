@@ -92,7 +92,7 @@ impl Terminal {
         self.until(words, |lines| lines.iter().any(|line| line.contains(words)))
     }
 
-    /// The lines of the screen as they stand there.
+    /// The lines of the screen, unchanged.
     pub(crate) fn raw(&self) -> Vec<String> {
         let state = self.seen.lock();
         let screen = state.screen.screen();
@@ -103,7 +103,7 @@ impl Terminal {
         self.keyboard.write_all(keys).unwrap();
     }
 
-    /// Another size; the kernel tells the program.
+    /// Changes the size; the kernel sends SIGWINCH to the program.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let mut state = self.seen.lock();
         state.screen.screen_mut().set_size(size(rows), size(columns));
@@ -116,7 +116,7 @@ impl Terminal {
         self.seen.news.notify_all();
     }
 
-    /// Waits for the end of the program, whatever of it was read.
+    /// Waits for the end of the program, even if its output was not read.
     #[track_caller]
     pub(crate) fn code(&mut self) -> i32 {
         let deadline = Instant::now() + LIMIT;
@@ -154,7 +154,7 @@ impl Seen {
         self.state.lock().unwrap()
     }
 
-    /// Takes what is written, until nobody can write any more.
+    /// Reads the output until all writers are closed.
     fn watch(&self, mut output: File) {
         let mut buffer = [0; 4096];
         loop {

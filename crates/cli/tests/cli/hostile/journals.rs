@@ -77,7 +77,7 @@ fn pinned_script_is_never_written_through_links() {
 
 // proves: S17
 #[test]
-fn a_value_that_was_replaced_is_refused() {
+fn replaced_blob_is_rejected() {
     let script = format!("# {}\nexit 1", "x".repeat(20_000));
     let project = failed(&script);
     let blobs = project.path(".raymond/runs/r/blobs");

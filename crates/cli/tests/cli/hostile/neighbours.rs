@@ -10,7 +10,7 @@ use crate::harness::{Output, Project, Running, until};
 
 const STRANGER: u32 = 65534;
 
-/// A project whose directory anybody may enter.
+/// A project whose directory every user may enter.
 fn open_to_all(files: &[(&str, &str)]) -> Project {
     let project = Project::of(files);
     fs::set_permissions(project.root(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -71,7 +71,7 @@ fn files_are_private_with_any_umask() {
 #[test]
 fn another_user_cannot_read_or_stop_a_run() {
     let project = open_to_all(&[("wf/START.sh", SLOW)]);
-    // Where it was built, nobody else may be able to go.
+    // The other user may have no access to the build directory.
     fs::copy(env!("CARGO_BIN_EXE_raymond"), project.path("raymond")).unwrap();
     let running = project.start("run wf --run-id r");
     until("it runs", || project.events("r", "turn_started").len() == 1);
@@ -134,7 +134,7 @@ fn runs_and_configuration_of_others_are_rejected() {
 /// As in a container, whose files are often those of a user of its host.
 // proves: S57
 #[test]
-fn entering_a_foreign_directory_is_a_choice() {
+fn directory_of_another_user_can_be_used() {
     let project = open_to_all(&[("host/x", "")]);
     fs::set_permissions(project.path("host"), fs::Permissions::from_mode(0o777)).unwrap();
     let theirs = "mkdir host/repository && cd host/repository && mkdir .git wf && touch .git/HEAD raymond.toml \
@@ -187,7 +187,7 @@ fn planted_lock_signals_no_process() {
 
 // proves: S59
 #[test]
-fn another_user_may_not_call_the_server() {
+fn another_user_cannot_call_the_server() {
     let project = open_to_all(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let head = format!(

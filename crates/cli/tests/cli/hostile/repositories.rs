@@ -14,7 +14,7 @@ fn trap(project: &Project, name: &str) {
     fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What whoever starts a run is told of a link.
+/// Whether the command that starts a run names the link.
 #[derive(PartialEq)]
 enum LinkReport {
     ByName,
@@ -101,7 +101,7 @@ fn target_of_linked_runs_is_left_alone() {
 
 // proves: S6
 #[test]
-fn the_ballast_is_never_written_through_a_link() {
+fn ballast_is_never_written_through_a_link() {
     let project = Project::of(&[FLOW, ("home/.bashrc", "precious"), (".raymond/x", "")]);
     symlink(project.path("home/.bashrc"), project.path(".raymond/ballast")).unwrap();
     project.raymond("run wf").prints("x\n");
@@ -110,7 +110,7 @@ fn the_ballast_is_never_written_through_a_link() {
 
 // proves: S3
 #[test]
-fn a_project_does_not_choose_programs() {
+fn project_configuration_cannot_choose_programs() {
     for client in ["claude", "codex"] {
         let project = Project::of(&[("wf/START.md", "go")]);
         trap(&project, "trap");
@@ -150,7 +150,7 @@ fn git_starts_nothing_that_the_repository_names() {
         for words in [&["init", "-q"][..], &["add", "wf"], &["config", key, &value]] {
             assert_eq!(project.spawn("git", words).wait().code(), 0);
         }
-        // Whoever compares it again would write that down in the index.
+        // A comparison by git would update the index.
         project.write(FLOW.0, FLOW.1);
         let doctor = project.raymond("doctor");
         assert!(doctor.stdout.contains("git"), "{doctor:?}");
@@ -160,7 +160,7 @@ fn git_starts_nothing_that_the_repository_names() {
     }
 }
 
-/// A run that is unfinished, as it lies in a clone.
+/// An unfinished run, as it is in a clone.
 fn planted() -> Project {
     let project = Project::of(&[("wf/START.sh", "touch sprung; exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
@@ -335,7 +335,7 @@ fn file_names_are_sanitized() {
 
 // proves: S8
 #[test]
-fn a_run_id_is_never_a_path() {
+fn run_id_is_never_a_path() {
     let project = Project::of(&[FLOW, ("secret/journal.jsonl", "{}")]);
     project.raymond("run wf --run-id r").prints("x\n");
     let before = everything(&project.root());
@@ -359,7 +359,7 @@ fn a_run_id_is_never_a_path() {
 
 // proves: S11
 #[test]
-fn a_file_that_claims_any_size_is_refused() {
+fn sparse_terabyte_file_is_rejected() {
     let project = Project::of(&[FLOW]);
     let huge = |name: &str| {
         project.write(name, "");

@@ -32,7 +32,7 @@ impl Server {
         self.call_at("/mcp", headers)
     }
 
-    /// The same, with this in the place of the path.
+    /// Calls the tool with this request target instead of the path.
     fn call_at(&self, target: &str, headers: &[&str]) -> String {
         let step = r#"{"id":"a","kind":"exec","shell":"touch sprung"}"#;
         let arguments = format!(r#"{{"action":"run","workflow":{{"steps":[{step}]}}}}"#);
@@ -75,17 +75,17 @@ fn web_page_cannot_call_a_tool() {
     let here = format!("127.0.0.1:{port}");
     check(&here, &[JSON, BOTH], "200");
     check(&here, &[JSON, BOTH, &format!("Origin: http://localhost:{port}")], "200");
-    // A page of another site: the browser says of which.
+    // A page of another site: the browser names its origin.
     check(&here, &[JSON, BOTH, "Origin: https://evil.example"], "403");
     check(&here, &[JSON, BOTH, "Origin: null"], "403");
-    // A name that leads here since the page was loaded.
+    // DNS rebinding: the name resolves to this machine since the page was loaded.
     check(&format!("evil.example:{port}"), &[JSON, BOTH], "403");
     check(
         &format!("evil.example:{port}"),
         &[JSON, BOTH, &format!("Origin: http://evil.example:{port}")],
         "403",
     );
-    // What a page may send without asking first.
+    // Content types that a browser sends without a preflight request.
     for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         check(&here, &[&format!("Content-Type: {simple}"), BOTH], "415");
     }

@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
     settled: Vec<String>,
 }
 
-/// How many turns may be in flight: that of each worker, and of their parent.
+/// How many turns may be in flight: one of each worker, and one of their parent.
 const IN_FLIGHT: usize = 3;
 
 /// A script that leaves a trace under the key of its visit, and takes its time.

@@ -9,7 +9,7 @@ use crate::harness::{Project, Running};
 
 pub(crate) struct Steps(pub(super) Project);
 
-/// What its steps left and the attempts that were asked for, by name; the programs that ended.
+/// The results of steps and the attempts of requests, by name, and the programs that ended.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     left: BTreeMap<String, Value>,

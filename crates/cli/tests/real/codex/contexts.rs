@@ -132,7 +132,7 @@ fn permissions_become_the_sandbox() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_of_a_megabyte_arrives_whole() {
+fn megabyte_prompt_arrives_unchanged() {
     let stage = Stage::new();
     let prompt =
         format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1_000_000));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::alone::{Alone, finished};
 
-/// What leads the model to each situation.
+/// The prompt that leads the model to each situation.
 pub(crate) fn prompts(situation: Situation) -> &'static str {
     match situation {
         Situation::Replies | Situation::KnowsNoSession => "model: say hello",

@@ -27,7 +27,7 @@ fn stage() -> Stage {
 const FLAGS: &str = "--backend codex --max-parallel 1";
 const NEXT: &str = "START, <goto>NEXT</goto>, NEXT";
 
-/// A request of which nobody says what it cost: it read the 1100 tokens of the one before.
+/// The charge of a request without reported cost, in micro-dollars: it read the 1100 tokens of the one before.
 const BROKEN_OFF: u64 = 5_500;
 
 /// The client that runs.

@@ -60,7 +60,7 @@ fn missing_login_is_reported_at_the_first_error() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_says_until_when() {
+fn usage_limit_is_shown_with_its_end() {
     let limit = "model: error 429 type=usage_limit_reached header:x-codex-primary-used-percent=100 \
                  header:x-codex-primary-window-minutes=300 \
                  header:x-codex-primary-reset-at=4102444800 message=enough";

@@ -59,7 +59,7 @@ fn subagents_are_charged_to_their_turn() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_without_a_price_is_not_free() {
+fn model_without_a_price_is_not_free() {
     let stage =
         Stage::prompts(&[("START", "model: house-model\n---\nmodel: say <result>x</result>")]);
     let refused = "START.md:2:1: error: the model \"house-model\" has no price";
@@ -130,7 +130,7 @@ fn final_answer_counts_after_the_share_is_spent() {
 // proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_lower_cap_binds_an_adopted_client() {
+fn lower_cap_binds_an_adopted_client() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

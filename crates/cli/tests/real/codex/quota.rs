@@ -9,7 +9,7 @@ use crate::quota::{hold, now, starts, status};
 use crate::shown::conversation;
 use crate::stage::Stage;
 
-/// A limit that is met once, and what is said when it is lifted. It would end sooner than is believed.
+/// A prompt that meets a limit once, and then gets this result. The limit ends before the shortest hold.
 fn limited(result: &str) -> String {
     let reset = now() + 2;
     format!(

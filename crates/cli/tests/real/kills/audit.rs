@@ -7,11 +7,11 @@ use super::scene::{CALL, GOTO, Kind, Scene};
 use crate::harness::Output;
 use crate::shown;
 
-/// What the client makes up: for the model, when it finds a prompt that was never answered, and for the
-/// person, when it was asked to stop.
+/// Messages that the client adds to a conversation: after a prompt without an answer, and after it was
+/// asked to stop.
 const MADE_UP: [&str; 2] = ["No response requested.", "[Request interrupted by user"];
 
-/// What the usual message costs, in micro-dollars.
+/// The cost of the usual message, in micro-dollars.
 const MESSAGE: u64 = 6_000;
 
 /// How many replies of the model were lost with a client that was killed.
@@ -94,8 +94,8 @@ fn history_is_whole(scene: &Scene) {
     }
 }
 
-/// Each step has one conversation, however often it is begun: whoever continues, continues where it was.
-/// Only a client that was killed before it kept anything is begun again, and then from the start.
+/// Checks that each step has one conversation, however often it is continued. Only a client that was
+/// killed before it saved anything starts again from the beginning.
 #[track_caller]
 fn conversations_are_kept(scene: &Scene) {
     let requests = scene.stage.requests();
@@ -132,7 +132,7 @@ fn conversations_are_kept(scene: &Scene) {
     }
 }
 
-/// What was said, without tools, and as if nobody had been interrupted.
+/// Returns the messages without tools, and without the messages about interruptions.
 fn story(conversation: &[Said]) -> Vec<String> {
     let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
     let spoken = conversation.iter().filter(|said| !made_up(said));
@@ -149,7 +149,7 @@ fn story(conversation: &[Said]) -> Vec<String> {
     lines
 }
 
-/// Every request, for whoever has to find out.
+/// Every request, for messages of failed assertions.
 fn shown(scene: &Scene) -> Vec<String> {
     let line = |seen: &Seen| format!("{} {:?}", shown::conversation(&seen.conversation), seen.fate);
     scene.stage.requests().iter().map(line).collect()
@@ -176,7 +176,7 @@ fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
     assert_eq!(settled, expected);
     if let Lost::Known(lost) = lost {
         let answered = scene.stage.requests().iter().filter(|seen| seen.is_answered()).count();
-        // Each turn has one message, and that of the tool.
+        // One message for each turn, and one for the tool.
         let needed = expected.len() as u64 + 1;
         assert_eq!(answered as u64, needed + lost, "{:#?}", shown(scene));
         let again = usize::from(lost > 0);
@@ -184,7 +184,7 @@ fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
     }
 }
 
-/// What was reported is what was billed; what nobody reported is labelled, and never nothing.
+/// Checks that reported costs equal the billed costs, and that other charges are labelled and never zero.
 #[track_caller]
 fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     let (charges, billed) = (scene.stage.charges(), scene.stage.billed());
@@ -210,7 +210,7 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     }
 }
 
-/// The next owner found what was left for it.
+/// Checks that the plan of the next owner fits the moment of the kill.
 #[track_caller]
 fn ends_as_expected(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let plan = match (moment, ending) {

@@ -15,9 +15,9 @@ pub(crate) enum Moment {
     Recorded,
     /// There is a transcript for the client to write to.
     Opened,
-    /// The client runs, and perhaps nobody has noted its process.
+    /// The client runs, and its process may not be recorded yet.
     Executed,
-    /// Its process is noted.
+    /// Its process is recorded.
     Spawned,
     /// The client has said its first word.
     Spoken,
@@ -27,7 +27,7 @@ pub(crate) enum Moment {
     Asked,
     /// The same; and the next owner is killed as soon as it has recorded that it continues.
     AskedTwice,
-    /// The transcript tells of the tool, which may run or not.
+    /// The transcript contains the call of the tool, which may run or not.
     Called,
     /// The tool runs.
     Tool,
@@ -35,32 +35,32 @@ pub(crate) enum Moment {
     ToolTwice,
     /// The tool has ended, and the client may know it or not.
     ToolEnded,
-    /// The transcript tells what the tool said.
+    /// The transcript contains the output of the tool.
     Returned,
-    /// The model has been told what the tool said, and holds its reply.
+    /// The model has received the output of the tool, and holds back its reply.
     ToolReported,
     /// The same; and the next owner, too.
     ToolReportedTwice,
-    /// The owner stands still since then, and sees nothing of what the client does to its end.
+    /// The owner is suspended since then, and misses everything that the client does.
     Blind(Since),
-    /// The transcript tells the last words of the model. Nothing holds up the client.
+    /// The transcript contains the last message of the model. Nothing blocks the client.
     Answered,
-    /// The transcript tells the result.
+    /// The transcript contains the result.
     Resulted,
-    /// The journal says how the turn ended.
+    /// The journal contains the end of the turn.
     Settled,
-    /// So long after the journal says that the run exists.
+    /// This long after the start of the run is recorded.
     After(Duration),
 }
 
-/// Since when an owner stands still.
+/// The moment since which an owner is suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Since {
     Asked,
     ToolReported,
 }
 
-/// What becomes of the client until somebody resumes.
+/// The fate of the client until the run is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It still runs.
@@ -139,7 +139,7 @@ impl Moment {
 }
 
 impl Since {
-    /// The owner stands still until the client is done.
+    /// Suspends the owner until the client is done.
     fn pause_owner(self, scene: &Scene, running: &Running) {
         scene.stage.reaches(match self {
             Self::Asked => "first",
@@ -153,7 +153,7 @@ impl Since {
 }
 
 impl Ending {
-    /// What happens between the owners; returns the next one, which nothing holds up.
+    /// Ends the client accordingly, and starts the next owner, which nothing blocks.
     pub(crate) fn come(self, scene: &Scene) -> Running {
         match self {
             Self::Adopted => {}

@@ -16,7 +16,7 @@ pub(crate) const GATES: [&str; 3] = ["first", "tool", "last"];
 /// Every tool may be used.
 pub(crate) const FLAGS: &str = "--allow Bash";
 
-/// What the turn does. The tool leaves a line when it starts and one when it ends.
+/// The prompt of the turn. The tool writes a line when it starts and one when it ends.
 const WORK: &str = "model: wait first
     model: tool Bash {\"command\":\"bash hold.sh\"}
     model: wait last
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// What the run prints.
+    /// The output of the run.
     pub(crate) const fn result(self) -> &'static str {
         match self {
             Self::Fresh | Self::Resumed => "done\n",
@@ -96,36 +96,36 @@ impl Scene {
         Self { stage: self.stage.with(entry), ..self }
     }
 
-    /// Nobody waits any more, now and later.
+    /// Opens all gates, now and later.
     pub(crate) fn open_all_gates(&self) {
         for gate in GATES {
             self.stage.opens(gate);
         }
     }
 
-    /// The events of this name that tell of the turn.
+    /// The events of this name about the turn.
     pub(crate) fn turn_events(&self, event: &str) -> Vec<Value> {
         let all = self.stage.events(event).into_iter();
         all.filter(|event| event["turn"] == self.kind.turn()).collect()
     }
 
-    /// Where the transcript of the first attempt is, and what lies beside it: `jsonl`, `pid`.
+    /// The path of the transcript of the first attempt (`jsonl`), or of the file beside it (`pid`).
     fn path(&self, extension: &str) -> String {
         let turn = self.kind.turn();
         format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}")
     }
 
-    /// What such a file holds.
+    /// The content of such a file.
     pub(crate) fn file(&self, extension: &str) -> String {
         self.stage.project.read(&self.path(extension))
     }
 
-    /// Whether there is a transcript, be it empty.
+    /// Whether a transcript exists, empty or not.
     pub(crate) fn has_a_transcript(&self) -> bool {
         self.stage.project.path(&self.path("jsonl")).exists()
     }
 
-    /// Whether the transcript has a line of this type that holds these words.
+    /// Whether the transcript has a line of this type with these words.
     pub(crate) fn transcribes(&self, kind: &str, words: &str) -> bool {
         let matches = |line: &str| {
             let entry = serde_json::from_str::<Value>(line);
@@ -180,9 +180,9 @@ pub(crate) fn kill_clients(stage: &Stage) {
     wait_for_closed_requests(stage);
 }
 
-/// Sees that the model has noticed that nobody waits for it: what is written into a connection whose
-/// other end has just gone counts as delivered.
+/// Waits until the model has noticed that its clients are gone, because a reply that is written into a
+/// connection that has just closed counts as delivered.
 pub(crate) fn wait_for_closed_requests(stage: &Stage) {
     let is_open = |seen: &Seen| seen.fate == Fate::Open;
-    until("nobody is answered", || !stage.requests().iter().any(is_open));
+    until("all requests are closed", || !stage.requests().iter().any(is_open));
 }
