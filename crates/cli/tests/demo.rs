@@ -1,4 +1,4 @@
-//! The tour, played by the real binary.
+//! `raymond demo`, run by the real binary.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 

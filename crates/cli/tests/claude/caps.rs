@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A turn that waits at a gate, and would spend $8 behind it.
+/// A turn that waits at a gate, and then spends $8.
 fn stage() -> Stage {
     Stage::prompts(&[(
         "START",
@@ -19,7 +19,7 @@ fn stage() -> Stage {
     )])
 }
 
-/// The owner is killed while its client waits at the gate.
+/// Kills the owner while its client waits at the gate.
 fn killed(stage: &Stage, flags: &str) -> u32 {
     let running = stage.start_run(flags);
     stage.reaches("gate");

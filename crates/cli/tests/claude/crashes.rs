@@ -153,8 +153,8 @@ fn transcripts_of_discarded_records_are_charged() {
         let kept: Vec<&str> = text.lines().take(2).collect();
         stage.project.write(journal, format!("{}\n?\n?\n?\n", kept.join("\n")));
         let resumed = stage.raymond("resume r --truncate-to 1");
-        // The first turn was in flight in what is kept: its transcript has the answer. The others are paid
-        // for a second time.
+        // In the kept records the first turn is in flight, and its transcript has the answer. The
+        // other turns are paid a second time.
         resumed.prints("done\n").mentions(0, &[]);
         assert_eq!(stage.invocations().len(), 5, "{flags}");
         let spent = stage.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
@@ -186,7 +186,7 @@ fn dead_clients_are_continued_in_their_own_sessions() {
     assert!(
         contexts.iter().any(|line| line.starts_with(&format!("resume {session} |"))
             && line.ends_with("SUB, again SUB")),
-        "the callee goes on in its own session: {contexts:#?}"
+        "the callee stays in its own session: {contexts:#?}"
     );
     let body = stage.project.read("wf/SUB.md");
     assert!(stage.prompts_sent().contains(&format!("{INTERRUPTED}\n\n{body}")));
@@ -207,8 +207,8 @@ fn running_clients_are_adopted() {
     assert_eq!(status["status"], "interrupted");
     assert_eq!(status["left_running"].as_array().unwrap().len(), 2, "{status}");
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
-    assert_eq!(clients(&stage), living, "nobody was ended, nobody was started");
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
+    assert_eq!(clients(&stage), living, "no client was ended or started");
     stage.opens("sub");
     stage.opens("worker");
     completes(&stage, resumed, 5);
@@ -321,7 +321,7 @@ fn unsaved_session_is_replaced_by_a_new_one() {
     assert_eq!(
         stage.turn_contexts()[3..],
         ["resume B | START, again START"],
-        "what was kept is gone on with"
+        "a saved session is resumed"
     );
 }
 
@@ -338,7 +338,7 @@ fn failed_adopted_client_is_retried_in_its_session() {
     running.signal(Signal::KILL);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     stage.opens("gate");
     resumed.wait().prints("done\n").mentions(0, &["server_error"]);
     assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
@@ -352,7 +352,7 @@ fn run_survives_repeated_kills_of_its_owner() {
     for _ in 0..6 {
         let before = stage.project.events("r", "run_resumed").len();
         let resumed = stage.start("resume r");
-        until("it goes on", || stage.project.events("r", "run_resumed").len() > before);
+        until("the run is resumed", || stage.project.events("r", "run_resumed").len() > before);
         resumed.signal(Signal::KILL);
         resumed.wait();
     }

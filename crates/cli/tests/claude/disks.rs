@@ -1,5 +1,5 @@
-//! Clients on a disk that is full, or that cannot be read: nothing that was paid for becomes free, and
-//! nothing is paid for twice.
+//! Clients on a full or unreadable disk: every paid request is charged, and nothing is paid
+//! twice.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -14,7 +14,8 @@ use crate::stage::{Stage, client};
 
 const FILL: &str = ".raymond/fill";
 
-/// `.raymond/` on a disk of its own: room for the ballast and for the transcripts of two clients.
+/// Mounts a separate disk on `.raymond/`, with room for the ballast and for the transcripts of two
+/// clients.
 fn on_small_disk(stage: &Stage) {
     mount(&stage.project, ".raymond", &["-t", "tmpfs", "-o", "size=12m", "tmpfs"]);
 }
@@ -66,7 +67,7 @@ fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
 fn full_disk_ends_the_run_and_charges_turn() {
     let name = "disks::full_disk_ends_the_run_and_charges_turn";
     in_private(name, || {
-        // More than half of what is reserved, and less than all of it.
+        // More than half of the reserved space, and less than all of it.
         let stage = stage("flood 3000000\nfake[1]: hang stall");
         on_small_disk(&stage);
         let running = stage.start_run("--budget 2");
@@ -158,8 +159,8 @@ fn stop_and_cancel_work_on_a_full_disk() {
     });
 }
 
-/// The owner is killed, its client finishes, and its transcript is a directory then: no bits of it can
-/// be read, as on a disk that fails.
+/// A run whose owner was killed and whose client has finished. A directory replaces the transcript,
+/// so it cannot be read, as on a broken disk.
 fn unreadable() -> Stage {
     let stage = stage("say almost");
     let running = stage.start_run("--budget 2");
@@ -231,7 +232,7 @@ fn run_with_unreadable_transcript_can_be_cancelled() {
     assert_eq!(events.len(), 1);
 }
 
-/// Passes on so many lines of the client, and dies of the next one. Later clients find room.
+/// Passes on so many lines of the client, and fails at the next one. Later clients find room.
 const WRITES: &str = r#"#!/bin/bash
 if [[ $1 == --version || -e $CLAUDE_CONFIG_DIR/room ]]; then exec CLIENT "$@"; fi
 touch "$CLAUDE_CONFIG_DIR/room"

@@ -1,4 +1,4 @@
-//! The kinds of failure, and what each leads to.
+//! The kinds of failure, and their consequences.
 
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn usage_limit_holds_paid_turns_across_restarts() {
     running.signal(rustix::process::Signal::KILL);
     running.wait();
     let again = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
     assert_eq!(stage.turn_contexts(), expected, "nothing is asked before the limit is lifted");
     stage.raymond("stop r").mentions(0, &[]);
@@ -172,7 +172,7 @@ fn no_wait_ends_at_a_usage_limit() {
     stage.leaves_nothing();
 }
 
-/// A login is missing, however the client says so.
+/// Checks that the run waits for a login if the client behaves like this.
 #[track_caller]
 fn needs_login(lines: &str) -> (Stage, Output) {
     let stage = Stage::prompts(&[("START", lines)]);
@@ -222,7 +222,7 @@ fn retrying_client_is_reported_once() {
     assert_eq!(reason(&stage), place);
     stage.opens("works");
     stage.reaches("end");
-    until("it is told again", || running.stderr_contains("503"));
+    until("the failure is reported again", || running.stderr_contains("503"));
     stage.opens("end");
     let output = running.wait();
     output.prints("done\n").mentions(0, &[]);

@@ -1,6 +1,6 @@
-//! Real runs, decided again by `raymond replay`; and golden journals of them, made once.
+//! Real runs that `raymond replay` decides again, and their golden journals.
 //!
-//! `UPDATE=1` makes those that do not exist yet, as if the project had been `/project`.
+//! `UPDATE=1` writes journals that do not exist yet, with `/project` as the path of the project.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// The run is decided again as it was, read-only; and its journal is kept, if there is none yet.
+/// Checks that a replay of the run decides the same, and saves its journal if there is none yet.
 #[track_caller]
 fn golden(name: &str, stage: &Stage, ending: &str) {
     let ended = stage.project.events("r", "run_ended");
@@ -69,7 +69,7 @@ fn killed_owner_and_adopted_client() {
     running.signal(Signal::KILL);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     stage.opens("gate");
     resumed.wait().prints("done\n");
     golden("claude-adopted", &stage, "completed");
@@ -83,7 +83,7 @@ fn stop_then_resume_then_cancel() {
     stage.raymond("stop r").mentions(0, &[]);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || stage.project.events("r", "turn_started").len() == 2);
+    until("the run is resumed", || stage.project.events("r", "turn_started").len() == 2);
     stage.raymond("cancel r").mentions(0, &[]);
     resumed.wait();
     golden("claude-stopped-and-cancelled", &stage, "cancelled");
@@ -194,7 +194,7 @@ fn document_called_as_a_tool() {
 fn replay_reports_the_first_difference() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]);
     stage.run("").prints("done\n");
-    // As a release would have written it that charges a cent more.
+    // A release that charges a cent more would write this.
     let directory = stage.project.path(".raymond/runs/r");
     let path = directory.join("journal.jsonl");
     let read = Journal::read(&Files, &path).unwrap();
@@ -223,7 +223,7 @@ fn replay_reports_the_first_difference() {
         (&json!(2), &Value::Null),
         "{replayed}"
     );
-    // Nothing is changed by looking, not even where nothing can be.
+    // A replay does not change the journal.
     assert_eq!(fs::read(&path).unwrap(), before);
     stage.raymond("replay none").mentions(2, &["there is no run"]);
 }

@@ -1,5 +1,5 @@
-//! Clients that do not end, and processes that do not want to: each ends within its clock, and
-//! nothing is left.
+//! Clients and processes that do not end: Raymond ends each within its timeout, and no process is
+//! left.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A client that hangs so, under these flags; which clock ended it.
+/// Runs a client that hangs, and checks which timeout ended it.
 #[track_caller]
 fn times_out(lines: &str, flags: &str, clock: &str) {
     let stage = Stage::prompts(&[("START", lines)]);
@@ -70,7 +70,7 @@ fn timed_out_turn_is_retried_in_its_session() {
     stage.leaves_nothing();
 }
 
-/// A client that is done, and leaves something behind; the run is done all the same.
+/// Checks that the run completes although its client leaves something behind.
 #[track_caller]
 fn ends_well(lines: &str, within: Duration) {
     let stage = Stage::prompts(&[

@@ -1,4 +1,4 @@
-//! What `raymond init` writes, answered by a client: the prompts as written, and the permissions.
+//! The workflow of `raymond init` with a client: its prompts and its permissions.
 
 use std::fs;
 

@@ -241,7 +241,7 @@ fn configured_prices_make_an_estimate() {
     )]);
     stage.project.write("raymond.toml", "[prices.mystery]\ninput = 2.00\noutput = 10.00\n");
     stage.run("--model mystery-1").prints("done\n").mentions(0, &["$4.02 of it estimated"]);
-    // One message, and as much for the request that was in flight.
+    // One message, and the same amount for the request in flight.
     assert_eq!(stage.charges()[0], charge("main.1.1", 2 * 2_010_000, "estimated"));
 }
 
@@ -265,7 +265,7 @@ fn run_keeps_the_prices_of_its_start() {
         running.wait();
         let client = i32::try_from(stage.invocations()[0].pid).unwrap();
         rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
-        // As an agent may do that wants to spend more.
+        // An agent could do this to spend more.
         stage.project.write("raymond.toml", FREE);
         let resumed = stage.raymond(&format!("resume r {flags}"));
         resumed.prints("done\n").mentions(0, lines);
@@ -296,7 +296,7 @@ fn client_of_earlier_boot_is_unpriced() {
         let client = i32::try_from(stage.invocations()[0].pid).unwrap();
         rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
         if let Some(boot) = boot {
-            // The journal is younger than the machine, as it is when another turn was recorded since.
+            // The journal was written after the boot, as if another turn was recorded since.
             let file = ".raymond/runs/r/transcripts/main.1.1.1.pid";
             let named = stage.project.read(file);
             let process = named.rsplit_once(' ').unwrap().0;

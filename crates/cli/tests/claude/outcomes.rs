@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A state that ends so, without a second try; the run's exit code, and the kind of the failure.
+/// Runs a state without retries, and checks the exit code and the kinds of its failures.
 #[track_caller]
 fn check(lines: &str, code: i32, failures: &[&str]) -> Stage {
     let stage = Stage::prompts(&[("START", lines)]);

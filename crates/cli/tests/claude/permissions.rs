@@ -56,7 +56,8 @@ fn client_gets_directories_servers_and_system_prompt() {
     assert_eq!(sent[0].values("--mcp-config"), ["mcp.json"]);
     let prompts: Vec<Option<&str>> =
         sent.iter().map(|sent| sent.system_prompt.as_deref()).collect();
-    // In force, not only passed; one that has none gets what the conversation began with.
+    // The client really uses them. A state without one gets the system prompt of the start of its
+    // conversation.
     assert_eq!(prompts, [Some("Be brief."), Some("Be kind."), Some("Be brief.")]);
 }
 

@@ -228,7 +228,7 @@ fn agents_can_have_separate_configuration_directories() {
     ]);
     stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.invocations().len(), 0, "nobody uses the shared one");
+    assert_eq!(stage.invocations().len(), 0, "no agent uses the shared one");
     let home = |agent: &str| stage.project.path(&format!(".raymond/runs/r/homes/{agent}"));
     let count = |agent: &str| Invocation::all(&home(agent)).len();
     assert_eq!((count("main"), count("main_worker1")), (4, 1));

@@ -1,4 +1,4 @@
-//! A project whose `claude` is the fake one, and what that one was asked.
+//! A project with the fake `claude`, and the recorded invocations of that client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ impl Stage {
         stage
     }
 
-    /// The same on a machine that has no client.
+    /// A project on a machine without a client.
     pub(crate) fn without_client(files: &[(&str, &str)]) -> Self {
         Self {
             project: Project::of(files),
@@ -85,7 +85,7 @@ impl Stage {
         self.start_program(&[&[env!("CARGO_BIN_EXE_raymond")], words].concat())
     }
 
-    /// Starts any program where `raymond` would be, with what it would find there.
+    /// Starts any program with the directory and the environment of `raymond`.
     pub(crate) fn start_program(&self, words: &[&str]) -> Running {
         let path = format!("PATH={}:/usr/local/bin:/usr/bin:/bin", self.programs.path().display());
         let home = format!("HOME={}", self.programs.path().display());
@@ -131,7 +131,7 @@ impl Stage {
         self.invocations().into_iter().filter_map(|invocation| invocation.stdin).collect()
     }
 
-    /// Every conversation with the model as one line; see [`turn_context`].
+    /// The conversation of every invocation as one line; see [`turn_context`].
     #[track_caller]
     pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let invocations = self.invocations();
@@ -180,7 +180,7 @@ impl Stage {
         steps.flat_map(|step| step["events"].as_array().unwrap()).cloned().collect()
     }
 
-    /// Nothing that belongs to the run is left: no client, no child of one, however well hidden.
+    /// Checks that no process of the run is left: no client, and no hidden child of one.
     #[track_caller]
     pub(crate) fn leaves_nothing(&self) {
         assert_eq!(self.project.processes("r"), [0; 0], "processes with the marker of the run");
@@ -240,9 +240,9 @@ impl Letters {
     }
 }
 
-/// `new A | START`, `resume A | START, <goto>END</goto>, END`, `branch A to B | …`: the arguments,
-/// and what the model saw: the first line of every prompt (`again X` after a notice), and every
-/// message of its own.
+/// Returns `new A | START`, `resume A | START, <goto>END</goto>, END` or `branch A to B | …`: the
+/// session by the arguments, and the conversation: the first line of every prompt (`again X` after
+/// a notice), and every message of the model.
 fn turn_context(invocation: &Invocation, letters: &mut Letters) -> String {
     let one = |flag: &str| invocation.values(flag).first().map(|id| (*id).to_owned());
     let forks = invocation.argv.iter().any(|word| word == "--fork-session");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `contexts` is every conversation, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` has one line per turn, in order.
 #[track_caller]
 fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
@@ -77,11 +77,7 @@ fn callee_in_the_callers_session_is_rejected() {
     stage.raymond("resume r").prints("found!\n").mentions(0, &[]);
     let again = format!("resume B | {call}, SUB, again SUB");
     let deeper = format!("{again}, <goto>DEEPER</goto>, DEEPER");
-    assert_eq!(
-        stage.turn_contexts()[2..4],
-        [again, deeper],
-        "the callee goes on in a session of its own"
-    );
+    assert_eq!(stage.turn_contexts()[2..4], [again, deeper], "the callee stays in its own session");
     stage.leaves_nothing();
 }
 
@@ -340,7 +336,7 @@ fn reminder_inside_a_call_stays_in_branch() {
     );
 }
 
-/// The agents of the state file, without what differs from run to run.
+/// The agents of the state file, without times.
 fn agents(stage: &Stage) -> Value {
     let mut agents = stage.project.state("r")["agents"].take();
     for agent in agents.as_array_mut().unwrap() {

@@ -46,7 +46,7 @@ fn runs_are_offered_last_one_first() {
     check(&["logs", "@"], &["@last"]);
     check(&["logs", "@l"], &["@last"]);
     check(&["why", "x"], &[]);
-    // Those that can be resumed, unless another one is meant.
+    // Resumable runs come first; other runs are offered after their first letters.
     check(&["resume", ""], &["bad-2", "bad-1", "@last"]);
     check(&["resume", "--budget", "5", "bad-1"], &["bad-1"]);
     check(&["resume", "go"], &["good-1"]);
@@ -97,7 +97,7 @@ fn workflows_are_offered_by_path() {
     check(&["run", "nowhere/"], &[]);
     let absolute = format!("{}/flows/g", project.root().display());
     check(&["run", &absolute], &[&format!("{}/flows/good/", "/project")]);
-    // `run` may be left out.
+    // `run` is optional.
     check(&["flows/go"], &["flows/good/"]);
     check(&["flows/good", "--bud"], &["--budget"]);
 }

@@ -1,4 +1,4 @@
-//! `raymond crayfish`: one request, one reply; and what can be asked about documents.
+//! `raymond crayfish`: one request and one reply, and the commands for documents.
 
 use std::io::Write as _;
 
@@ -273,7 +273,7 @@ fn signal_while_reading_the_request_is_answered() {
     let (reader, writer) = std::io::pipe().unwrap();
     let (mut replied, stdout) = std::io::pipe().unwrap();
     let running = project.start_between(reader, stdout, "crayfish");
-    // It listens once it has taken what was sent.
+    // It handles signals once it has read the first byte.
     { &writer }.write_all(b"{").unwrap();
     until("it reads", || rustix::io::ioctl_fionread(&writer).is_ok_and(|left| left == 0));
     running.signal(Signal::TERM);
@@ -382,7 +382,7 @@ fn workspace_comes_from_flag_then_agent_then_directory() {
         failed.unwrap_or_else(|| reply["results"]["a"]["stdout"].as_str().unwrap().to_owned())
     };
     assert_eq!(ask(None, ""), "given\n", "the first of what is here");
-    assert_eq!(ask(Some("anybody"), ""), "given\n", "nobody is configured");
+    assert_eq!(ask(Some("anybody"), ""), "given\n", "no agent is configured");
     assert_eq!(ask(None, "--workspace given"), "given\n");
     project.write("raymond.toml", "[agents.musk]\nworkspace = \"theirs\"\n");
     assert_eq!(ask(Some("musk"), ""), "musk\n");
@@ -395,7 +395,7 @@ fn workspace_comes_from_flag_then_agent_then_directory() {
     assert_eq!(words, ["agents.musk", "/project/theirs", "raymond.toml:1"]);
 }
 
-/// A step that says who it is, and never ends.
+/// A step that writes its process id, and never ends.
 fn endless() -> String {
     request("echo $$ > pid; touch started; sleep 600")
 }

@@ -11,7 +11,7 @@ fn lives(pid: &str) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-/// A daemon that left its group, its parent and its environment behind.
+/// A daemon without the group, the parent and the environment of its run.
 const HIDDEN: &str = "\
 env -i setsid sleep 301 < /dev/null > /dev/null 2>&1 &
 echo $! > daemon
@@ -108,7 +108,7 @@ fn leftovers_of_stopped_run_are_ended() {
     }
 }
 
-/// It takes its time to end, unless it finds that it was begun before.
+/// A script that ends slowly, unless an earlier instance has started.
 const SLOW_TO_END: &str = "\
 if test -e first; then
   grep -q . /proc/$(cat first)/cmdline 2> /dev/null && touch together

@@ -11,7 +11,7 @@ fn within(project: &Project, folder: &str, words: &str) -> Output {
     project.spawn("bash", &["-c", &line]).wait()
 }
 
-/// A paid reply of this many bytes, after the disk was filled to the last one.
+/// A project whose workflow fills the disk, and then gets a paid reply of this many bytes.
 fn filled(bytes: usize) -> Project {
     let replies = format!(
         "START: {{ text: '<goto>FILL</goto>', cost: 0.1 }}
@@ -64,7 +64,7 @@ fn full_disk_ends_the_run_until_resume() {
     });
 }
 
-/// A project whose `.raymond/` is a small disk of its own, with a run `r` that is over, and with a
+/// A project whose `.raymond/` is a small disk, with an ended run `r`, and with a
 /// script that fills the disk to its last byte.
 fn over_on_a_full_disk(script: &str) -> Project {
     let project = Project::of(&[("wf/START.sh", script)]);

@@ -191,7 +191,7 @@ fn root_is_warned_about_claude() {
     check(&project(), "root", expected);
     check(&project().with("RAYMOND_BACKEND", "codex"), "root", expected);
     check(&project().with("IS_SANDBOX", "1"), "root", &[]);
-    // What is not handed on does not help.
+    // A variable that is not passed on does not help.
     let alone = project().with("IS_SANDBOX", "1").with("RAYMOND_ENVIRONMENT", "PATH");
     check(&alone, "root", expected);
     check(&Project::of(&[]).with("IS_SANDBOX", "0"), "root", &[]);
@@ -359,7 +359,7 @@ fn remote_owner_is_named_with_the_next_command() {
     assert!(text.ends_with("on elsewhere, which cannot be seen from here"), "{text}");
     assert!(remedy.as_ref().unwrap().ends_with("raymond resume r --takeover"), "{remedy:?}");
     project.raymond("doctor --fix").says(0, "");
-    assert_eq!(project.processes("r").len(), 2, "they are not known to be nobody's");
+    assert_eq!(project.processes("r").len(), 2, "their owner may still run");
     fs::remove_file(project.path(lock)).unwrap();
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::{Project, until};
 
-/// A run whose second state waits until it is let go.
+/// A run whose second state waits for the file `go`.
 fn gated() -> Project {
     Project::of(&[
         ("wf/START.sh", "echo '<goto>WAIT</goto>'"),
@@ -148,11 +148,11 @@ fn failed_background_start_leaves_nothing() {
         .raymond("run wf --run-id r -d")
         .prints("")
         .mentions(2, &["hint: choose another --run-id, or continue it: raymond resume r"]);
-    // Only the one that is started finds out.
+    // Only the background process notices this mistake.
     project.raymond("resume r -d").prints("").mentions(6, &["raymond: r is driven by process "]);
     project.write("go", "");
     project.raymond("wait r").mentions(0, &[]);
-    // What is refused only by the disk.
+    // Only the disk rejects this one.
     fs::create_dir_all(project.path(".raymond/runs/s/journal.jsonl")).unwrap();
     let refused = project.raymond("run wf --run-id s -d");
     assert_ne!(refused.code(), 0, "{refused:?}");

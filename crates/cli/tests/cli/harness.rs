@@ -1,7 +1,7 @@
 //! A project in a temporary directory, and the real binary run in it.
 //!
-//! Every command has a time limit and a clean environment. What is printed is compared with its
-//! paths and times taken out, so that whole texts can be.
+//! Every command has a time limit and a clean environment. Paths and times are removed from
+//! the output, so that tests can compare whole texts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The longest that any command may take.
+/// The longest time that any command may take.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// A project.
+/// A project in a temporary directory.
 pub(crate) struct Project {
     directory: TempDir,
     /// Where output goes: not into the project, which may be full or read-only.
@@ -24,7 +24,7 @@ pub(crate) struct Project {
     variables: Vec<(&'static str, String)>,
 }
 
-/// Where a command reads and writes; what is not said goes to files.
+/// The streams of a command; files replace missing ones.
 struct Streams {
     stdin: Stdio,
     stdout: Option<Stdio>,
@@ -49,7 +49,7 @@ impl Output {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Checks how the command ended and what it printed on stderr, all of it.
+    /// Checks the exit code and the whole stderr.
     #[track_caller]
     pub(crate) fn says(&self, code: i32, stderr: &str) -> &Self {
         let lines = |text: &str| -> Vec<String> {
@@ -60,7 +60,7 @@ impl Output {
         self
     }
 
-    /// Checks how the command ended, and parts of what it printed on stderr.
+    /// Checks the exit code and parts of stderr.
     #[track_caller]
     pub(crate) fn mentions(&self, code: i32, parts: &[&str]) -> &Self {
         assert_eq!(self.code(), code, "{self:?}");
@@ -254,7 +254,7 @@ impl Project {
         events.filter_map(|event| event.get(name).cloned()).collect()
     }
 
-    /// A directory of a run that went no further, long ago.
+    /// Creates the old directory of a run that never started.
     pub(crate) fn never_started(&self, run: &str) {
         let path = self.path(&format!(".raymond/runs/{run}"));
         fs::create_dir_all(&path).unwrap();
@@ -357,7 +357,7 @@ fn without_time(line: &str) -> &str {
     if shape == "00:00:00 " { &line[9..] } else { line }
 }
 
-/// `completed in 0.4s: …` without how long it took.
+/// `completed in 0.4s: …` without the duration.
 fn without_span(line: &str) -> String {
     let spans = ["completed in ", "failed after ", "over_budget after ", "stopped after "];
     let replaced = spans.iter().find_map(|start| {
@@ -367,7 +367,7 @@ fn without_span(line: &str) -> String {
     replaced.unwrap_or_else(|| line.to_owned())
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;

@@ -1,4 +1,4 @@
-//! An attacker: every attack of docs/security.md, tried.
+//! Every attack of docs/security.md.
 
 mod callers;
 mod journals;
@@ -33,8 +33,8 @@ const LOOKS: [&str; 13] = [
     "wait r",
 ];
 
-/// Writes the journal of `r` again, with right sums, each line as `change` makes it. That takes nothing
-/// but knowing the format.
+/// Rewrites every line of the journal of `r` with `change`, with valid checksums. Everyone who
+/// knows the format can do this.
 fn forge(project: &Project, change: impl Fn(String) -> String) {
     let path = project.path(".raymond/runs/r/journal.jsonl");
     let old = std::fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! `raymond init`: what it writes runs at once, in every kind of project.
+//! `raymond init`: its workflow runs at once, in every kind of project.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ const STATES: [&str; 8] = [
     "workflows/change/README.md",
 ];
 
-/// Tries what `init` wrote, as it says to.
+/// Runs the rehearsal that `init` printed.
 #[track_caller]
 fn rehearse(project: &Project) -> Output {
     let words = "run workflows/change --replies workflows/change/replies.yaml --run-id r --input x";
@@ -28,7 +28,7 @@ fn rehearse(project: &Project) -> Output {
     output
 }
 
-/// A project with these files is checked with this command, and the rehearsal ends like this.
+/// Checks that `init` chooses this command for these files, and that the rehearsal has this result.
 #[track_caller]
 fn check(files: &[(&str, &str)], command: &str, result: &str) -> Project {
     let target = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn npm_project_is_rehearsed_without_its_modules() {
 
 #[test]
 fn python_project_is_rehearsed() {
-    /// Has no pytest, and finds tests where they are looked for.
+    /// A python without pytest, which finds unit tests.
     const PYTHON: &str = r#"case "$*" in
   '-m unittest discover -s tests') ! grep -q 'self.fail' tests/test_*.py ;;
   *) echo "No module named $2" >&2; exit 1 ;;
@@ -130,7 +130,7 @@ esac"#;
         let (declared, test) = (("pyproject.toml", "[project]\n"), test(body));
         let files = [("tests/test_it.py", test.as_str()), declared];
         rehearsed(with_fake_program(&files, "python3", PYTHON), command, &result);
-        // Nothing but tests says as much.
+        // Without other signs, the tests alone make it a Python project.
         rehearsed(with_fake_program(&files[..1], "python3", PYTHON), command, &result);
     }
     let command = "python3 -m pytest";
@@ -140,7 +140,7 @@ esac"#;
 
 #[test]
 fn missing_tool_ends_the_rehearsal() {
-    // As a shell answers for it, even where there is one.
+    // The answer of a shell for a missing program, even if it is installed.
     let absent = "echo 'tox: command not found' >&2; exit 127";
     let project = with_fake_program(&[("tox.ini", "[tox]\n")], "tox", absent);
     project.raymond("init").mentions(0, &["`tox` is really executed"]);
@@ -161,7 +161,7 @@ fn project_without_a_check_gets_a_hint() {
     let result = "done: this was a rehearsal; nothing was changed, and nothing was checked: CHECK.sh \
                   has no command yet\n";
     rehearse(&project).prints(result).mentions(0, &["completed"]);
-    // Below the top of a repository, that is where to look.
+    // In a subdirectory, the hint names the top of the repository.
     let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
     let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
     let output = project.spawn("bash", &["-c", &line]).wait();

@@ -169,7 +169,7 @@ fn run_that_never_started_cannot_be_resumed() {
     fs::remove_dir_all(project.path(".raymond/runs/header")).unwrap();
     fs::remove_file(project.path(".raymond/state/header.json")).unwrap();
     project.write(".raymond/runs/header/journal.jsonl", header);
-    // What is stored between the header and the first record.
+    // Blobs are stored between the header and the first record.
     project.write(".raymond/runs/header/blobs/definition", "x");
     project.write(".raymond/runs/empty/journal.jsonl", "");
     fs::create_dir(project.path(".raymond/runs/nothing")).unwrap();
@@ -371,7 +371,7 @@ fn next_command_completes_a_run_in_every_status() {
     check("completed", |project| asks(project, "<result>done</result>", ""));
 }
 
-/// A run whose script continues until it may end.
+/// A run whose script waits for the file `go`.
 fn begun(project: &Project) -> Running {
     let running = project.start("run wf --run-id r");
     until("the script runs", || project.read("log") == "begun\n");

@@ -1,4 +1,4 @@
-//! Journals that are not what was written: named, never repaired in silence, never lost.
+//! Damaged and foreign journals: reported, never repaired silently, never lost.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! `logs`: the items of each turn, of any author and any content.
+//! `logs`: the transcript of each turn, from any client and with any content.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, until};
 
-/// A client that says these lines.
+/// A client that prints these lines.
 fn client(lines: &[&str]) -> Project {
     let project = Project::of(&[("wf/START.md", "Look at it."), ("said", &lines.join("\n"))]);
     with_client(project, "cat > /dev/null; cat said")
@@ -151,7 +151,7 @@ fn unknown_names_in_logs_suggest_similar_ones() {
 #[test]
 fn truncation_never_shows_part_of_a_secret() {
     let secret = "hunter2hunter2secret";
-    // Cut at 40 characters, and at 72.
+    // Truncated at 40 characters, and at 72.
     let command = format!("/usr/bin/curl --header x-key: {secret}");
     let result = format!("{}{secret} and more", "x".repeat(60));
     let result = json!({
@@ -177,7 +177,7 @@ fn truncation_never_shows_part_of_a_secret() {
     for words in ["status", "status --json", "show -v", "show --json", "logs", "logs --json"] {
         let mut shown = project.raymond(&format!("{words} r")).stdout;
         if let Ok(mut object) = serde_json::from_str::<Value>(&shown) {
-            // Results are handed over as they are.
+            // Results are not redacted.
             object["results"].take();
             shown = object.to_string();
         }
@@ -266,7 +266,7 @@ fn logs_name_huge_missing_or_irregular_transcripts() {
     ]);
 }
 
-/// A client that speaks, waits at a gate and ends.
+/// A client that prints a message, waits at a gate and ends.
 fn gated() -> Project {
     let project = Project::of(&[("wf/START.md", "Look."), ("text", TEXT), ("result", RESULT)]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
@@ -282,9 +282,9 @@ fn running_run_is_followed_until_its_end() {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs --follow");
-    until("its words are told", || following.stdout_contains("| Carefully."));
+    until("the message is printed", || following.stdout_contains("| Carefully."));
     let raw = project.start("logs -f --raw");
-    until("its line is told", || raw.stdout_contains("I will look."));
+    until("the line is printed", || raw.stdout_contains("I will look."));
     let nobody = project.start("logs -f --agent main_work1");
     let now = project.raymond("logs");
     now.prints(
@@ -317,12 +317,12 @@ fn stopping_to_follow_leaves_the_run_alone() {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs -f");
-    until("its words are told", || following.stdout_contains("| Carefully."));
+    until("the message is printed", || following.stdout_contains("| Carefully."));
     following.signal(Signal::INT);
     following.wait();
     let pipe = format!("{} logs -f | head -n 1", env!("CARGO_BIN_EXE_raymond"));
     let head = project.spawn("sh", &["-c", &pipe]);
-    until("its first line is told", || head.stdout_contains("in flight"));
+    until("the first line is printed", || head.stdout_contains("in flight"));
     project.write("go", "\n");
     running.wait().mentions(0, &["completed"]).prints("done\n");
     head.wait().says(0, "");

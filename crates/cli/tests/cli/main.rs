@@ -1,4 +1,4 @@
-//! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
+//! The real binary: its output, its exit codes and its files.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 #![expect(clippy::print_stdout, reason = "what was not run must be known")]

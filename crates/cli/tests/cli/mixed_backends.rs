@@ -1,4 +1,4 @@
-//! Runs with several backends. Replies stand in for all of them, and the rules between them hold.
+//! Runs with several backends. Replies answer for all of them, under the rules of the real ones.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -203,7 +203,7 @@ fn client_without_remaining_work_may_be_missing() {
         let resumed = project.raymond("resume r --backend claude --replies good.yaml");
         assert_eq!(resumed.code(), code, "{replies}: {resumed:?}");
     };
-    // It is where nothing leads to the client any more; where it may come there; where it returns to that.
+    // In turn: no path leads to the client, a path may lead to it, and the return leads to it.
     check("START: <reset>LAST</reset>\nLAST: { fail: task }", 0);
     check("START: { fail: task }", 7);
     check("START: <function return=\"BACK\">LAST</function>\nLAST: { fail: task }", 7);
@@ -403,7 +403,7 @@ fn visit_limit_to_another_backend_is_a_warning() {
     let remedy =
         "first let `then` of START.md name a state that claude answers, or raise its `max_visits`";
     assert!(why.contains(remedy), "{why}");
-    assert_eq!(project.events("r", "turn_started").len(), 1, "nobody is reminded");
+    assert_eq!(project.events("r", "turn_started").len(), 1, "no reminder is sent");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn backend_change_by_script_fails_with_alternatives() {
     check("<call return=\"START\">OTHER</call>", "<call>");
 }
 
-/// Fails in the conversation of claude.
+/// A run that failed in a conversation of claude.
 fn failed() -> Project {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),

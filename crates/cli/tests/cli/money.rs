@@ -1,4 +1,4 @@
-//! Where the money went, and what was denied.
+//! The costs of runs, and their denied tools.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Scripts that say too much, or nonsense, or leave something running.
+//! Scripts that print too much or invalid text, or leave processes running.
 
 use std::fs;
 

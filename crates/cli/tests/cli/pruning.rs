@@ -1,4 +1,4 @@
-//! `prune`: which runs go, which stay, and that none is ever half gone.
+//! `prune`: the runs that it deletes and keeps, and that no run is ever half deleted.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};

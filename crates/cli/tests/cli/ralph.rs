@@ -1,4 +1,4 @@
-//! `ralph`: the same prompt again and again, and what ends it.
+//! `ralph`: a repeated prompt, and the ends of its loop.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -298,7 +298,7 @@ fn loop_is_resumed_only_with_its_own_options() {
     project.raymond("wait r").mentions(0, &[]);
     let begun = prompted("PROMPT:\n  - { text: not yet, cost: 1 }\n  - not yet\n");
     ralph(&begun, "--budget 1 --max-iterations 2", None).mentions(5, &[]);
-    // A number that is not named stays as it was.
+    // Without the flag, the number stays the same.
     begun.raymond(&format!("ralph {words}")).mentions(0, &["2 iterations without a result\n"]);
 }
 

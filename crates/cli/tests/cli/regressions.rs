@@ -1,4 +1,4 @@
-//! Bugs that once surprised a user and must not come back.
+//! Fixed bugs that must not come back.
 
 use std::fs;
 

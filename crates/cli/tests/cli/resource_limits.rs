@@ -1,4 +1,5 @@
-//! With a small `ulimit -n` or `ulimit -u` a command works, or exits 7 with the reason. It never panics.
+//! With a small `ulimit -n` or `ulimit -u` a command works, or exits 7 with the reason. It never
+//! panics.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ fn limited(project: &Project, limit: usize, words: &str) -> Output {
     project.spawn("bash", &["-c", &script]).wait()
 }
 
-/// It worked, or said that it may not open enough files.
+/// Whether the command worked; otherwise checks that it reported too few files.
 #[track_caller]
 fn worked(limit: usize, words: &str, output: &Output) -> bool {
     worked_or("raymond: could not open enough files: ", limit, words, output)
@@ -28,9 +29,9 @@ fn worked_or(reason: &str, limit: usize, words: &str, output: &Output) -> bool {
     match output.code() {
         0 => true,
         7 => {
-            let is_told =
+            let is_reported =
                 [reason, "hint: raise the limit"].map(|part| output.stderr.contains(part));
-            assert_eq!(is_told, [true; 2], "{words} with the limit {limit}: {output:?}");
+            assert_eq!(is_reported, [true; 2], "{words} with the limit {limit}: {output:?}");
             false
         }
         _ => panic!("{words} with the limit {limit}: {output:?}"),

@@ -1,4 +1,4 @@
-//! What is said before a run begins and after it has ended: everything, and nothing twice.
+//! The warnings before a run and the summary after it: complete, and without repetition.
 
 use crate::harness::Project;
 

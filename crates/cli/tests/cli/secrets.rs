@@ -1,4 +1,4 @@
-//! No secret is shown; what is data, and what is recorded, stays as it is.
+//! Output redacts secrets; results and records do not.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::harness::Project;
 const VALUE: &str = "hunter2-and-more";
 const KEY: &str = "sk-ant-api03-0123456789abcdef";
 
-/// A run that fails after it has said its secrets wherever it can.
+/// A run that prints its secrets everywhere, and fails.
 fn failed() -> Project {
     let script = "echo \"$DEPLOY_TOKEN $AUTHOR sk-ant-api03-0123456789abcdef\" >&2; exit 3";
     let project = Project::of(&[("wf/START.sh", script)]);

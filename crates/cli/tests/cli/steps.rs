@@ -18,7 +18,7 @@ const MINIMAL: &str = r#"{
 
 const BAR: &str = "v: '{\"foo\": \"bar\"}'\n";
 
-/// One step that fails until the file `fixed` is there.
+/// One step that fails until the file `fixed` exists.
 const FRAGILE: &str = r#"{ "steps": [
   { "id": "one", "kind": "exec", "shell": "echo one >> log" },
   { "id": "test", "kind": "exec", "shell": "echo broken >&2; test -e fixed", "retries": 2 },
@@ -310,7 +310,7 @@ fn failures_of_a_parallel_loop_are_collected() {
     assert_eq!((of("each[0].judge"), of("each[2].judge")), (json!({}), json!({ "third": true })));
     assert_eq!(results["each[1].try"]["ok"], json!(false));
     assert_eq!(results["judge"], results["each[2].judge"], "the plain id is the latest");
-    // A step in loops is asked for with all its iterations.
+    // The id selects a step in all iterations, the key in one.
     let logs = project.raymond("logs r --state judge");
     assert_eq!(logs.stdout.matches("· turn 1").count(), 2, "{logs:?}");
     project.raymond("logs r --state each[2].judge").mentions(0, &[]);

@@ -1,4 +1,4 @@
-//! Everything that ends a run from outside: signals, `stop`, `cancel`; and who may drive it.
+//! Signals, `stop` and `cancel`, and the rule that a run has one owner.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::{Output, Project, Running, until};
 
-/// Says that it runs, and then takes its time.
+/// A script that logs its start, and then sleeps.
 const SLOW: &str = "echo x >> log; test -e quick || sleep 300; echo '<result>done</result>'";
 
 fn slow() -> Project {
@@ -23,7 +23,7 @@ fn begun(project: &Project, words: &str) -> Running {
     running
 }
 
-/// The run can continue, and comes to the end it would have had.
+/// Checks that the run can be resumed, and completes.
 #[track_caller]
 fn resumes_to_the_end(project: &Project, run: &str) {
     assert_eq!(project.processes(run), [0; 0], "nothing outlives its run");
@@ -103,7 +103,7 @@ fn signal_during_version_check_ends_the_client() {
 
 #[test]
 fn second_signal_keeps_the_code_of_the_first() {
-    // It says when it is asked to end, and takes its time.
+    // The client logs the signal, and ends late.
     let stubborn = "trap 'echo x >> asked' INT TERM; : > ready; \
                     until test -e may_end; do sleep 0.05; done";
     let project = with_client(stubborn);
@@ -442,7 +442,7 @@ fn owner_on_another_host_is_replaced_on_request() {
     for command in ["resume r", "resume r --plan", "stop r", "stop r --after-turn", "cancel r"] {
         project.raymond(command).says(6, &refusal);
     }
-    assert_eq!(project.processes("r").len(), 2, "they are not known to be nobody's");
+    assert_eq!(project.processes("r").len(), 2, "their owner may still run");
     assert_eq!(project.events("r", "stop_requested"), [json!(null); 0]);
     project.raymond("resume r --plan --takeover").mentions(0, &[]);
     project.write("quick", "");
@@ -485,7 +485,7 @@ fn next_command_offers_takeover_of_remote_owner() {
 fn owner_that_recorded_nothing_keeps_its_run() {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
-    // As in the first moments of any run.
+    // Every run is in this state in its first moments.
     running.signal(Signal::STOP);
     let journal = project.path(".raymond/runs/r/journal.jsonl");
     fs::rename(&journal, project.path("aside")).unwrap();

@@ -1,4 +1,4 @@
-//! Workflows that cannot be run: what is wrong with them is said at once, and nothing is created.
+//! Workflows with mistakes: all mistakes are reported before anything is created.
 
 use std::io::{Cursor, Write as _};
 
@@ -9,7 +9,7 @@ use crate::harness::Project;
 
 const GOOD: &str = "echo '<result>x</result>'";
 
-/// A workflow that is refused: exit 2, this text, and no trace.
+/// Checks that a workflow is rejected: exit 2, this text, and no files.
 #[track_caller]
 fn refused(files: &[(&str, &str)], stderr: &str) {
     let project = Project::of(files);

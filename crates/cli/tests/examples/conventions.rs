@@ -51,14 +51,14 @@ fn prompt_has_description_and_transitions() {
             let front = text.split("---\n").nth(1).unwrap_or_default();
             let is_policy = |line: &str| line.starts_with("allowed_t");
             assert!(front.lines().any(is_policy), "{name} has no policy");
-            // The example of the README is as short as can be.
+            // The example of the README is kept short.
             let described = front.lines().any(|line| line.starts_with("description: "));
             assert!(described || name.to_string().contains("/title/"), "{name} has no description");
         }
     }
 }
 
-/// The states that a text may lead to: what its tags hold and name.
+/// The states that a text may lead to: the targets and attributes of its tags.
 fn targets(text: &str) -> BTreeSet<String> {
     let tags = ["goto", "reset", "call", "function", "fork"];
     let mut found = BTreeSet::new();
@@ -116,7 +116,7 @@ fn examples_contain_no_absolute_paths() {
     }
 }
 
-/// The examples that make a repository to be tried on.
+/// The examples with a setup that creates a repository.
 fn with_a_setup() -> Vec<String> {
     let names = fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
     let names = names.filter(|path| path.join("setup.sh").exists());

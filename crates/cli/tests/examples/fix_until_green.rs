@@ -1,4 +1,4 @@
-//! What `fix-until-green` does to its repository.
+//! The changes of `fix-until-green` to its repository.
 
 use crate::stage::{ExampleRun, Stage};
 
@@ -11,13 +11,13 @@ fn go(replies: &str) -> Stage {
     ExampleRun::of("fix-until-green", replies).go()
 }
 
-/// Nothing but commits and stashes is left behind.
+/// Checks that only commits and stashes are left.
 #[track_caller]
 fn is_clean(stage: &Stage) {
     assert_eq!(stage.prints("git status --porcelain"), "");
 }
 
-/// What is in the stash, the last first. The same edits within a second are one entry.
+/// The entries of the stash, the last first. The same edits within a second are one entry.
 #[track_caller]
 fn stashes(stage: &Stage) -> Vec<String> {
     let list = stage.prints("git stash list --format=%s");

@@ -1,4 +1,4 @@
-//! What `issue-to-pr` does to its repository and its tracker.
+//! The changes of `issue-to-pr` to its repository and its tracker.
 
 use crate::stage::{ExampleRun, Stage};
 

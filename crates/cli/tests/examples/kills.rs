@@ -1,7 +1,7 @@
 //! kill -9 at the worst moment of an example, right after an effect and before it is recorded: the
-//! effect is not made twice, and nothing is lost.
+//! effect is not repeated, and nothing is lost.
 //!
-//! The moment is held open by a hook of git, or by the stand-in for `gh`.
+//! A hook of git, or the stand-in for `gh`, blocks at this moment.
 
 use rustix::process::Signal;
 
@@ -18,7 +18,7 @@ fn holding(stage: &Stage, before: &str) -> String {
     )
 }
 
-/// Lets `gh` do what it is asked to, and holds the first of these calls before it returns.
+/// Lets `gh` work, but blocks the first of these calls before it returns.
 fn hold_after(stage: &Stage, call: &str) {
     stage.prints("mv ../bin/gh ../bin/real");
     let before = format!("\"${{0%gh}}real\" \"$@\"; [ \"$1 $2\" = '{call}' ] || exit 0");
@@ -76,7 +76,8 @@ fn a_pull_request_is_commented_on_once() {
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
 
-/// The run is killed when the worktree has just been checked out; the worktree is created again, and no work is lost.
+/// The run is killed when the worktree has just been checked out. It is created again, and no work is
+/// lost.
 #[test]
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");

@@ -1,5 +1,5 @@
-//! Every example, run with its replies: examples cannot rot, and what they do to a repository is
-//! what their READMEs say. The test `pages` plays the commands of the READMEs.
+//! Runs every example with its replies, so that examples cannot rot, and checks that they change a
+//! repository as their READMEs say. The test `pages` plays the commands of the READMEs.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 

@@ -1,4 +1,4 @@
-//! What `migrate-batch` does to its repository.
+//! The changes of `migrate-batch` to its repository.
 
 use serde_json::json;
 

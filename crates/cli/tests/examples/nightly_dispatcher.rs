@@ -1,4 +1,4 @@
-//! What `nightly-dispatcher` leaves in the morning.
+//! The results of `nightly-dispatcher` after a night.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What `review-pr` says about its pull request.
+//! The review that `review-pr` writes.
 
 use std::fmt::Write as _;
 

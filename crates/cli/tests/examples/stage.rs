@@ -122,7 +122,7 @@ impl Stage {
         stage
     }
 
-    /// Where its commands are run, from the top of the example.
+    /// The directory of its commands, relative to the example.
     fn place(&self) -> &'static str {
         let places = ["try/project", "try"];
         places.into_iter().find(|place| self.project.path(place).exists()).unwrap_or(".")
@@ -213,7 +213,7 @@ pub(crate) fn examples() -> PathBuf {
     top().join("examples")
 }
 
-/// Every file below a directory that is part of the project: not what trying an example left there.
+/// Every file of the project below a directory, without the files that a tried example left.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {

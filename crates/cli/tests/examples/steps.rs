@@ -10,12 +10,12 @@ use crate::stage::{ExampleRun, Stage};
 /// The results of steps, by key.
 type Left = BTreeMap<String, Value>;
 
-/// Who remembers between two calls of the tool.
+/// The place of the state between two calls of the tool.
 #[derive(Debug, Clone, Copy)]
 enum Memory {
     /// A run, under its id.
     Run,
-    /// The caller, who sends back what was replied.
+    /// The caller, which sends the last reply back.
     Caller,
 }
 
@@ -45,7 +45,7 @@ fn left_by_driver(stage: &Stage) -> Left {
     left.collect()
 }
 
-/// Calls the tool until nothing is asked any more; every answer that is there was asked for once.
+/// Calls the tool until it asks nothing more, and checks that every answer was requested once.
 #[track_caller]
 fn called(example: &str, memory: Memory) -> (Stage, Left) {
     let stage = Stage::of(example);
@@ -59,7 +59,7 @@ fn called(example: &str, memory: Memory) -> (Stage, Left) {
         let reply = call(&stage, &request);
         assert_eq!(reply["ok"], true, "{reply:#}");
         if reply["status"] == "done" {
-            assert_eq!(outputs, json!({}), "answers that nobody asked for");
+            assert_eq!(outputs, json!({}), "answers that were not requested");
             let results = reply["results"].as_object().unwrap().clone();
             return (stage, results.into_iter().collect());
         }

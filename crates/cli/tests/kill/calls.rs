@@ -1,6 +1,6 @@
-//! Killed before and after every call of the kernel by which it changes a disk or another process.
+//! Kills before and after every system call that changes a disk or another process.
 //!
-//! The process that continues is killed at a call of its own, too, before a third one comes to the end.
+//! The process that resumes the run is killed at a call, too, before a third process finishes the run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,7 +72,8 @@ fn spread_with_inbox(calls: &[Call], cycles: u64, dice: &mut Dice) -> BTreeSet<u
     inbox.chain(spread(calls.len(), cycles, dice)).collect()
 }
 
-/// Each cycle is a fresh run: killed at a call of its own, killed again while it continues, finished.
+/// Each cycle is a fresh run: killed at one call, killed again at another while it resumes, then
+/// finished.
 fn check<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
@@ -127,7 +128,7 @@ fn stop_at_any_call_ends_resumably() {
     ends::<Client>(12);
 }
 
-/// Each cycle is a fresh run: asked to end at a call of its own, then finished.
+/// Each cycle is a fresh run: asked to end at one call, then finished.
 fn ends<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
@@ -140,7 +141,8 @@ fn ends<S: Scene>(short: u64) {
         let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
         println!("{place}: {struck:?}");
         let output = running.wait();
-        // By its own handler, or before there was one; or too late.
+        // The handler ended the process, or the signal came before the handler was installed, or
+        // too late.
         let code = output.status.code();
         assert!(matches!(code, Some(143 | 0) | None), "{output:?}");
         assert_eq!(scene.processes(), [0; 0], "nothing outlives a run that was asked to end");
@@ -164,7 +166,7 @@ fn owner_suspended_at_any_call_stays_owner() {
         let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
         let intruder = scene.start_or_resume().wait();
         println!("{place}: {struck:?}, {:?}", intruder.status);
-        // Before it took the lock, or after it gave it back, another process may continue.
+        // Before the process takes the lock, or after it releases it, another process may continue.
         assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
         refused += u64::from(intruder.code() == 6);
         if struck != Struck::Never {

@@ -1,4 +1,4 @@
-//! A disk of its own for `.raymond/` that is full at some byte, or read-only between two owners.
+//! `.raymond/` on a separate disk that is full at some byte, or read-only between two owners.
 
 use raymond_testkit::dice::Dice;
 use raymond_testkit::tally;
@@ -9,7 +9,7 @@ use crate::mounts::{in_private, mount};
 use crate::scene::{Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
 
-/// Each cycle is a fresh run on a disk of another size; given more room, it comes to its end.
+/// Each cycle is a fresh run on a disk of another size; with more room, the run finishes.
 fn fills<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
@@ -24,7 +24,7 @@ fn fills<S: Scene>(short: u64) {
         );
         let output = scene.start_or_resume().wait();
         println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
-        // A script that finds no room for its files fails its agent, which can continue.
+        // A script without room for its files fails its agent, which a resume continues.
         assert!(matches!(output.code(), 0 | 1 | 7), "{output:?}");
         if output.code() != 0 {
             let says_why = ["the disk is full", "No space left"].map(|w| output.stderr.contains(w));

@@ -1,4 +1,4 @@
-//! Killed at moments of a clock.
+//! Kills at random times.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use crate::harness::until;
 use crate::scene::{Client, Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
 
-/// The kills of one run before it is let come to its end.
+/// The number of kills of one run before it may finish.
 const IN_A_ROW: usize = 3;
 
-/// Moments of a run.
+/// Random moments of a run.
 pub(crate) struct Moments {
     dice: Dice,
-    /// How long a run takes, in microseconds, as far as is known.
+    /// The duration of a run in microseconds, as measured so far.
     span: u64,
 }
 
 impl Moments {
-    /// Those of a run that is undisturbed first, and what it comes to.
+    /// Measures an undisturbed run; also returns its outcome.
     pub(crate) fn of<S: Scene>() -> (Self, S::Outcome) {
         let begun = Instant::now();
         let expected = undisturbed::<S>();
@@ -34,7 +34,7 @@ impl Moments {
         sleep(Duration::from_micros(self.dice.below(self.span)));
     }
 
-    /// The run had ended by then: the first one took longer than those that follow.
+    /// Shortens the duration, because the run had ended before the kill.
     pub(crate) fn came_too_late(&mut self) {
         self.span -= self.span / 8;
     }
@@ -98,7 +98,8 @@ fn ends<S: Scene>(short: u64) {
         moments.wait();
         running.signal(Signal::TERM);
         let output = running.wait();
-        // By its own handler, or before there was one; or too late.
+        // The handler ended the process, or the signal came before the handler was installed, or
+        // too late.
         assert!(matches!(output.status.code(), Some(143 | 0) | None), "{output:?}");
         assert_eq!(scene.processes(), [0; 0], "nothing outlives a run that was asked to end");
         tally::count("kill", "SIGTERM at a random moment", 1);

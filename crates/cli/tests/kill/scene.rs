@@ -68,7 +68,8 @@ pub(crate) trait Scene {
         self.start(&[&[env!("CARGO_BIN_EXE_raymond")], &words[..]].concat())
     }
 
-    /// Starts or resumes the run, but stops the process before its first instruction, so that it can be traced.
+    /// Starts or resumes the run, but stops the process before its first instruction, so that it
+    /// can be traced.
     fn start_paused(&self) -> Running {
         let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
         let mut words: Vec<&str> = program.iter().map(String::as_str).collect();

@@ -121,7 +121,7 @@ fn other_origins_and_hosts_are_rejected() {
     check(path, &[host("localhost"), origin("http://evil.example")], refused);
     check(path, &[host("localhost"), origin("null")], refused);
     check(path, &[host("localhost"), origin("https://localhost:1")], refused);
-    // These are read, and found to hold nothing.
+    // These requests pass the check, and fail because they are empty.
     let read = "406 Not Acceptable";
     check(path, &[host("localhost")], read);
     check(path, &[host("localhost"), origin("http://localhost:3000")], read);

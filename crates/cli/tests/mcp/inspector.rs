@@ -1,4 +1,4 @@
-//! The MCP Inspector, as a program that asks one thing and prints the answer.
+//! The MCP Inspector as a command that sends one request and prints the answer.
 
 use std::process::Output;
 
@@ -24,7 +24,7 @@ impl<'s> Inspector<'s> {
         let script = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
         let bin = clients().join("bin");
         let mut command = self.stage.program(bin.join("node"));
-        // It starts others of its kind.
+        // The Inspector starts further processes.
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         command.arg(clients().join(script)).arg("--cli");
         match &self.server {

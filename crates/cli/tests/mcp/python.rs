@@ -1,6 +1,6 @@
-//! The client of the Python library: callbacks, progress, and calls that are given up.
+//! The client of the Python library: callbacks, progress, and cancelled calls.
 //!
-//! Its half of each test is a function in `client.py`, which fails by itself.
+//! The client side of each test is a function in `client.py` with its own assertions.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::stage::{CARRIERS, Carrier, Stage, clients, minimal, printed};
 
-/// Plays one function against a server over each carrier, in each era: in one process, because the
-/// library takes its time to load.
+/// Plays one function against a server over each carrier and in each era, in one process, because the
+/// library loads slowly.
 fn play(name: &str) {
     let modes = ["legacy", "auto"];
     let stages: Vec<(Stage, Carrier, &str)> = CARRIERS

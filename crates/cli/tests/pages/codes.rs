@@ -1,4 +1,4 @@
-//! The page on trouble knows the code of every mistake, and shows each of them happening.
+//! The troubleshooting page explains the code of every diagnostic, and shows an example of each.
 //!
 //! The codes are read from the sources: where a diagnostic is made, its code is the first argument
 //! that is a literal.
@@ -97,12 +97,12 @@ fn explained(section: &str) -> Codes {
     rows.filter_map(|row| row.split_once('`')).map(|(code, _)| code.to_owned()).collect()
 }
 
-/// The codes in brackets behind what is printed.
+/// The codes in brackets at the end of messages.
 fn shown(section: &str) -> Codes {
     let is_message = |line: &&str| line.contains("error: ") || line.contains("warning: ");
     let messages = section.lines().filter(is_message).filter_map(|line| line.strip_suffix(']'));
     let codes = messages.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
-    // Those of documents of steps have a page of their own.
+    // The codes of documents of steps are on another page.
     let of_steps = |code: &&str| {
         code.contains('_') && ProblemCode::ALL.iter().any(|flaw| flaw.as_str() == *code)
     };

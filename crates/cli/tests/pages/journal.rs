@@ -1,4 +1,4 @@
-//! The page on the journal knows every event and every cause that a journal can hold.
+//! The page on the journal explains every event and every cause.
 
 use std::collections::BTreeSet;
 use std::fs;

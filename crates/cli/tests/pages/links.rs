@@ -1,4 +1,4 @@
-//! Whether the pages hang together: every link leads somewhere, and the book has them all.
+//! Checks that no link of the pages is broken, and that the book lists every page.
 //!
 //! Links to other sites are not followed. A page of the book links only to pages of the book, because
 //! files outside of `docs/` are missing when it is read in a browser.
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// What is wrong with the links of a page.
+/// Returns the broken links of a page.
 pub(crate) fn broken(page: &Path, book: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let wrong = |link: &Link| {

@@ -1,4 +1,4 @@
-//! Every page that shows a command is played: what it shows is what happens.
+//! Plays every page that shows commands, and compares the output with the page.
 //!
 //! A page is the README, a page of the book, the README of an example, or a screen that is pinned in
 //! `tests/screens`. It is played from top to bottom in a directory of its own:
@@ -6,10 +6,11 @@
 //! - a fence ```` ```LANG file=PATH ```` writes that file;
 //! - a `console` fence holds commands behind `$ ` (and `> `, where they continue), each with what it prints;
 //!   a command that fails is followed by `[exit N]`;
-//! - an `sh` fence is run, and must succeed; so must what stands in `<!-- setup: … -->`, unseen;
-//! - `skip=REASON` in the head of a fence leaves it alone; one of `text`, or of no language, is a picture.
+//! - an `sh` fence is run, and must succeed; so must the hidden commands in `<!-- setup: … -->`;
+//! - `skip=REASON` in the head of a fence ignores it; so does the language `text`, or no language.
 //!
-//! `UPDATE=1` writes what was printed into the pages; `PAGE=WORD` plays only those whose path holds it.
+//! `UPDATE=1` writes the output into the pages; `PAGE=WORD` plays only pages with this word in
+//! their path.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 

@@ -1,5 +1,5 @@
-//! The pages on the step language say what the program says: every code with its cause and its remedy,
-//! and every limit.
+//! The pages on the step language list every code of the program with its cause and its remedy, and
+//! every limit.
 
 use std::fs;
 

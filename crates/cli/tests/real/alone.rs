@@ -29,7 +29,7 @@ use crate::stage::Stage;
 /// The variables that a backend sets for its clients.
 const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
 
-/// The backend, and all that its client can reach.
+/// A backend, and the stage of its client.
 pub(crate) struct Alone {
     pub(crate) stage: Stage,
     pub(crate) backend: Arc<dyn Backend>,
@@ -55,7 +55,7 @@ impl Alone {
         Self { stage, backend, prompts, config_home, asked: Cell::new(0) }
     }
 
-    /// A turn of its own, in a fresh conversation.
+    /// A request for one turn in a fresh conversation.
     pub(crate) fn asking(&self, prompt: &str) -> Request {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
@@ -108,8 +108,8 @@ impl Harness for Alone {
     }
 }
 
-/// Runs a future to its end in a new runtime, because the model has its own runtime, which must not start
-/// inside of another one.
+/// Runs a future to its end in a new runtime, because the model has its own runtime, which must not
+/// start inside of another one.
 pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
@@ -118,7 +118,7 @@ fn session(number: u32) -> SessionId {
     SessionId::new(format!("00000000-0000-4000-8000-{:012}", number + 1000))
 }
 
-/// A script that is the client with the environment of the stage.
+/// Writes a script that starts the client with the environment of the stage.
 fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
     let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
     let set = SET.map(|name| format!("${{{name}+\"{name}=${name}\"}}")).join(" ");

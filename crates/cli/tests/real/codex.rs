@@ -1,7 +1,7 @@
-//! Codex, for real: what the model was shown, what it cost, and how everything may end.
+//! The real Codex: its conversations with the model, costs, failures and crashes.
 //!
-//! The client chooses the ids of its threads, so a plan names one that never comes to be: what counts is
-//! the thread by which the client asks the model.
+//! The client chooses the ids of its threads, so the id in a plan never exists. The tests use the
+//! thread id of the client's requests.
 
 mod contexts;
 pub(crate) mod contract;
@@ -19,7 +19,7 @@ use crate::harness::Output;
 use crate::shown;
 use crate::stage::Stage;
 
-/// A tool that does nothing, and as a line of a script.
+/// A call of a tool that does nothing, as a `model:` line.
 const TOOL: &str = "model: tool exec_command {\"cmd\": \"true\"}";
 
 /// Runs the workflow with Codex, one turn at a time.
@@ -27,7 +27,7 @@ fn run(stage: &Stage, flags: &str) -> Output {
     stage.run(&format!("--backend codex --max-parallel 1 {flags}"))
 }
 
-/// The thread by which the client asks.
+/// The thread of a request.
 fn thread(seen: &Seen) -> &str {
     seen.header("thread-id").unwrap()
 }
@@ -42,7 +42,8 @@ fn openings(stage: &Stage) -> Vec<Seen> {
     requests
 }
 
-/// One line per turn, as [`shown::turn_contexts`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
+/// One line per turn, as [`shown::turn_contexts`] has it: `new A | START`, `resume A | …`, `branch
+/// A to B | …`.
 ///
 /// The plan names the session to open or to resume; the request of the client names the thread.
 #[track_caller]
@@ -64,7 +65,7 @@ fn turn_contexts(stage: &Stage) -> Vec<String> {
                 assert_eq!(
                     id(place),
                     thread(seen),
-                    "another thread than the one that is gone on in"
+                    "the request is in another thread than planned"
                 );
                 format!("resume {}", letter(thread(seen)))
             }

@@ -7,7 +7,7 @@ use crate::harness::until;
 use crate::shown;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `contexts` is every turn, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` has one line per turn, in order.
 #[track_caller]
 fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
@@ -188,7 +188,7 @@ fn four_parallel_agents_share_nothing() {
     }
     let open = stage.requests().iter().filter(|seen| seen.fate == Fate::Open).count();
     assert_eq!((open, stage.requests().len()), (4, 5), "all four are being answered");
-    // In an order that is not theirs.
+    // In another order than they started.
     for gate in ["gate3", "gate1", "gate4", "gate2"] {
         stage.opens(gate);
     }

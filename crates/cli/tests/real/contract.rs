@@ -1,4 +1,4 @@
-//! The real client passes the suite that every backend passes.
+//! The real client passes the test suite of all backends.
 
 use raymond_backends::conformance::{Situation, violations};
 

@@ -11,10 +11,10 @@ use crate::harness::until;
 use crate::shown::{conversation, session};
 use crate::stage::Stage;
 
-/// How often the client asks before it gives up.
+/// The number of requests before the client gives up.
 const TRIES: u32 = 3;
 
-/// A run that is done in one turn, and a server that fails from the start.
+/// A run of one turn, and a server that fails from the start.
 fn under(weather: Weather) -> Stage {
     let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
     stage.model.set_weather(weather).unwrap();
@@ -54,7 +54,7 @@ fn kinds(stage: &Stage) -> Vec<String> {
     failures(stage).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// One reply was delivered, and the run paid for it.
+/// Checks that one reply was delivered, and that the run paid for it.
 #[track_caller]
 fn is_billed_once(stage: &Stage) {
     let answered = stage.requests().iter().filter(|seen| seen.is_answered()).count();
@@ -62,8 +62,8 @@ fn is_billed_once(stage: &Stage) {
     is_billed(stage);
 }
 
-/// The run paid for what was delivered. The beginning of a reply that was interrupted is counted by the
-/// client at times.
+/// Checks that the run paid for the delivered replies. The client sometimes counts the beginning of an
+/// interrupted reply.
 #[track_caller]
 fn is_billed(stage: &Stage) {
     let begun = Usage { output: 1, ..USUAL };
@@ -102,7 +102,7 @@ fn raymond_retries(stage: &Stage, requests: usize) {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn missing_login_waits_without_retries() {
-    // The client would wait so long before it asks again.
+    // The client would wait this long before its next request.
     let refused = Failure::new(401).with("retry-after", "20");
     let stage = under(Weather::Failing(refused, Span::Lasting));
     stage.run("").mentions(3, &["not logged in", "claude /login", "raymond resume r"]);
@@ -116,7 +116,7 @@ fn missing_login_waits_without_retries() {
 
     stage.model.set_weather(Weather::Calm).unwrap();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    // The client was ended as a person ends it, and keeps that in the conversation.
+    // The client was interrupted like by a person, and records that in the conversation.
     let interrupted = "[Request interrupted by user], No response requested.";
     assert_eq!(shown(&stage).last().unwrap(), &format!("A | START, {interrupted}, again START"));
     is_billed_once(&stage);
@@ -188,7 +188,7 @@ fn dropped_connections_are_retried() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn truncated_text_is_requested_again_by_the_client() {
-    // The start of the message and of its text, and half of that.
+    // The start of the message, the start of its text, and half of the text.
     client_recovers(&under(Weather::Cutting(3, Span::Next(1))), 2);
 }
 
@@ -228,7 +228,7 @@ fn dead_server_fails_the_agent_until_resume() {
     is_billed_once(&stage);
 }
 
-/// The agent fails at once, after so many requests.
+/// Checks that the agent fails at once, after so many requests.
 #[track_caller]
 fn is_final(stage: &Stage, requests: usize, why: &str) {
     stage.run("").mentions(1, &[why, "raymond resume r"]);

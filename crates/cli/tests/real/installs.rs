@@ -33,7 +33,7 @@ impl Other<'_> {
     }
 }
 
-/// Claude under another version.
+/// Installs a client that reports this version of Claude.
 fn install_claude_version(stage: &Stage, version: &str) -> String {
     let said = format!("{version} (Claude Code)");
     Other { client: "claude", said: &said }.install(stage)

@@ -1,4 +1,4 @@
-//! The clients are the pinned ones, and nothing but this machine is reached.
+//! The clients have the pinned versions, and reach only this machine.
 
 use raymond_testkit::model::{Api, Role, Said};
 

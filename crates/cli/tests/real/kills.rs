@@ -1,8 +1,9 @@
 //! kill -9 of the owner at twenty points of a fresh, a resumed and a branching turn, then `resume`.
 //!
-//! The state of the journal, the transcript, the client or the model defines each point; two more points
-//! are random. Meanwhile the client still runs, has finished or is killed, too: each point is tested with
-//! one of these endings for each kind of turn, and with another ending for the next kind.
+//! The state of the journal, the transcript, the client or the model defines each point; two more
+//! points are random. Meanwhile the client still runs, has finished or is killed, too: each point
+//! is tested with one of these endings for each kind of turn, and with another ending for the next
+//! kind.
 
 pub(crate) mod audit;
 mod points;
@@ -69,7 +70,7 @@ const AROUND_THE_RESULT: [Moment; 6] = [
     Moment::Settled,
 ];
 
-/// Two moments of chance; `KILL_SEED=N` repeats them as far as a clock can.
+/// Two random moments; `KILL_SEED=N` repeats them as far as timing allows.
 #[expect(clippy::print_stderr, reason = "a failure can be repeated")]
 fn by_chance(kind: Kind) {
     let given = std::env::var("KILL_SEED").ok().and_then(|seed| seed.parse().ok());

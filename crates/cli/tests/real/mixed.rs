@@ -28,7 +28,8 @@ fn place(seen: &Seen) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
-/// Claude tries to call Codex, and Codex tries to return to Claude; reminders make both begin a conversation instead.
+/// Claude tries to call Codex, and Codex tries to return to Claude. Reminders make both begin a
+/// conversation instead.
 fn across() -> Stage {
     Stage::prompts(&[
         (
@@ -76,7 +77,7 @@ fn claude_calls_codex_and_keeps_its_conversation() {
     let reset = &who[4];
     assert_eq!(reset.0, Api::Messages);
     assert_eq!(who, [first, first, codex, codex, reset, last].map(Clone::clone));
-    assert_eq!(first, last, "the caller goes on where it was");
+    assert_eq!(first, last, "the caller continues in its conversation");
     assert_ne!(first, reset, "a conversation begins");
 
     let start = "START, <call return='BACK'>LOOK</call>, The <call> tag of your message cannot be followed: \
@@ -105,9 +106,10 @@ fn claude_calls_codex_and_keeps_its_conversation() {
     stage.leaves_nothing();
 }
 
-/// A change that is wrong, what Codex says of it, a better one, and nothing more to say.
+/// A wrong change, the objections of Codex, a better change, and no more objections.
 ///
-/// The model is scripted by the input alone: Claude by its lines, and Codex by those that Claude hands on.
+/// The input alone scripts the model: Claude by its own lines, and Codex by the lines that Claude
+/// passes on.
 const CHANGE: &str = r#"leap.sh YEAR says yes or no
 model: tool Write {"file_path": "ROOT/leap.sh", "content": "test $(($1 % 4)) = 0 && echo yes || echo no\n"}
 model: say <function return="ANSWER" input="I wrote leap.sh.\nmodel: tool exec_command {&quot;cmd&quot;: &quot;sh leap.sh 1900&quot;}\nmodel: say &lt;result>1900 was no leap year&lt;/result>">SECOND_OPINION</function>
@@ -117,7 +119,7 @@ model: say <function return="ANSWER" input="The centuries are right now.\nmodel:
 model: then
 model: say <result>leap.sh knows the centuries now</result>"#;
 
-/// Who asked, how many prompts its conversation has, and what the last of them quotes.
+/// The client, the number of prompts in its conversation, and the quotation in the last one.
 fn handed_over(seen: &Seen) -> (Api, usize, &str) {
     let prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
     let last = prompts.clone().next_back().map(|said| said.text.lines());
@@ -162,11 +164,11 @@ fn example_works_with_both_clients() {
         (Api::Responses, 1, "> The centuries are right now."),
         (Api::Messages, 3, "> none"),
     ];
-    assert_eq!(turns, expected, "Claude goes on in its conversation, Codex begins one each time");
+    assert_eq!(turns, expected, "Claude stays in its conversation, Codex begins one each time");
     let places: Vec<String> = openings.iter().map(place).collect();
     assert_eq!(places, [0, 1, 0, 3, 0].map(|first: usize| places[first].clone()));
     assert_ne!(places[1], places[3]);
-    // Both have tried what Claude wrote.
+    // Both have run the script that Claude wrote.
     assert_eq!(outcomes(&stage, Api::Responses), ["yes"]);
     assert_eq!(outcomes(&stage, Api::Messages)[1..], ["yes"]);
     assert_eq!(stage.spent(), stage.billed());

@@ -33,7 +33,7 @@ fn costs(stage: &Stage, prompt: &str) -> Vec<u64> {
     of.map(|seen| cost(&seen)).collect()
 }
 
-/// The caps of the clients that live.
+/// The caps of the running clients.
 fn caps(stage: &Stage) -> Vec<String> {
     let processes = stage.processes().into_iter();
     let cap = |(_, words): (u32, String)| {
@@ -246,7 +246,7 @@ fn killed_turn_is_estimated_from_its_stream() {
     let client = stage.processes().iter().find_map(client).unwrap();
     kill_process(Pid::from_raw(i32::try_from(client).unwrap()).unwrap(), Signal::KILL).unwrap();
     running.wait().prints("done\n").mentions(0, &["$0.8002 of it estimated"]);
-    // The first request, and as much for the second one, which was in flight.
+    // The first request, and the same amount for the second one, which was in flight.
     let streamed = 400_000 + 6 * 20;
     assert_eq!(
         stage.charges(),

@@ -32,7 +32,7 @@ fn every_state_has_its_own_options() {
         ("claude-opus-5", "low", vec!["start"]),
         ("claude-sonnet-5", "high", vec!["next"]),
         ("claude-opus-5", "max", vec!["callee"]),
-        // None of their own: that which the conversation began with.
+        // States without own options get the system prompt of the start of the conversation.
         ("claude-sonnet-5", "medium", vec!["start"]),
         ("claude-sonnet-5", "medium", vec!["start"]),
     ];
@@ -40,7 +40,7 @@ fn every_state_has_its_own_options() {
     assert_eq!(stage.spent(), stage.billed());
 }
 
-/// The model, the effort, and which of the sentences `Be a …` the system prompt has.
+/// The model, the effort, and the sentences `Be a …` in the system prompt.
 fn asked(seen: &Seen) -> (&str, &str, Vec<&str>) {
     let words = ["start", "next", "callee"].into_iter();
     let words = words.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();

@@ -9,7 +9,7 @@ use crate::stage::{RUN, Stage};
 
 const END: &str = "model: say <result>done</result>";
 
-/// A megabyte in which every line is another one, and nothing is plain.
+/// A megabyte of different lines with special characters.
 fn megabyte(of: &str) -> String {
     let mut text = String::new();
     let mut line = 0;

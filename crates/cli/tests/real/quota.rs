@@ -103,7 +103,7 @@ fn usage_limit_holds_paid_turns_across_a_kill() {
     running.wait();
     stage.model.set_weather(Weather::Calm).unwrap();
     let again = stage.start("resume r");
-    until("it goes on", || !stage.events("run_resumed").is_empty());
+    until("the run is resumed", || !stage.events("run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
     assert_eq!(stage.requests().len(), 2, "nothing is asked before the limit is lifted");
     again.wait().prints("done\n").mentions(0, &["tries again"]);
@@ -187,7 +187,7 @@ fn retry_after_decides_the_length_of_a_hold() {
         let (held, lifted) = hold(&stage);
         assert!(length.contains(&(lifted - held)), "retry-after {retry_after}: {held} {lifted}");
     };
-    // The client waits, twice, and comes too early again.
+    // The client waits twice, and is rejected each time.
     check("1", 3, SHORTEST_HOLD..=SHORTEST_HOLD);
     // That is too long for the client, which then reports no end of the limit.
     check("3600", 1, 900_000..=900_000);

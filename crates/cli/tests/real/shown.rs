@@ -8,9 +8,9 @@ use serde_json::Value;
 /// One line per turn: `new A | START`, `resume A | START, <goto>NEXT</goto>, NEXT`,
 /// `branch A to B | …`.
 ///
-/// Before the bar is the recorded plan, behind it the conversation that the client sent in this session.
-/// Both must match in every turn. A prompt is shown by its first line (`again X` after a notice), a tool
-/// call by its name.
+/// Before the bar is the recorded plan, behind it the conversation that the client sent in this
+/// session. Both must match in every turn. A prompt is shown by its first line (`again X` after a
+/// notice), a tool call by its name.
 #[track_caller]
 pub(crate) fn turn_contexts(plans: &[Value], requests: &[Seen]) -> Vec<String> {
     let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
@@ -36,7 +36,7 @@ pub(crate) fn conversation(said: &[Said]) -> String {
     said.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// The id of the session that asked.
+/// The session id of a request.
 pub(crate) fn session(seen: &Seen) -> &str {
     seen.header("x-claude-code-session-id").unwrap_or_default()
 }

@@ -69,7 +69,7 @@ impl Stage {
         self.project.write(&format!("wf/{file}"), text);
     }
 
-    /// The same with one more variable.
+    /// Adds a variable to the environment.
     pub(crate) fn with(mut self, entry: &str) -> Self {
         self.environment.push(entry.to_owned());
         self
@@ -115,7 +115,7 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
-    /// All that a process sees of this machine.
+    /// The environment of every process.
     pub(crate) fn environment(&self) -> Vec<String> {
         let home = self.home();
         let mut environment = vec![
@@ -160,12 +160,12 @@ impl Stage {
         requests.filter(|seen| seen.api.is_of_a_model()).collect()
     }
 
-    /// Whether the client has kept anything that was said in this session.
+    /// Whether the client has saved a message of this session.
     pub(crate) fn keeps(&self, session: &str) -> bool {
         self.kept(session, "")
     }
 
-    /// Whether the client has kept a prompt of this session that holds these words.
+    /// Whether the client has saved a prompt of this session with these words.
     pub(crate) fn kept(&self, session: &str, words: &str) -> bool {
         let projects = fs::read_dir(self.home.path().join("claude/projects"));
         let mut files = projects.into_iter().flatten().flatten();
@@ -182,7 +182,7 @@ impl Stage {
         Some(seen.conversation.into_iter().map(|said| said.text).collect())
     }
 
-    /// Every turn of a run that takes one after the other; see [`shown::turn_contexts`].
+    /// Every turn of a sequential run; see [`shown::turn_contexts`].
     #[track_caller]
     pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let started = self.events("turn_started").into_iter();
@@ -244,7 +244,7 @@ impl Stage {
         fs::read_dir("/proc").unwrap().flatten().filter_map(process).collect()
     }
 
-    /// No process of this stage lives.
+    /// Checks that no process of this stage runs.
     #[track_caller]
     pub(crate) fn leaves_nothing(&self) {
         assert_eq!(self.processes(), []);

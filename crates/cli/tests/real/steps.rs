@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{RUN, Stage};
 
-/// A document of one agent step between two programs, and what its model does.
+/// A document with one agent step between two programs, and the script of its model.
 fn stage(script: &[&str], more: &Value) -> Stage {
     let stage = Stage::new();
     let mut asks = json!({

@@ -1,4 +1,4 @@
-//! An answer in JSON that a schema describes, and a model that gives none.
+//! Answers in JSON with a schema, and models that give none.
 
 use raymond_backends::contract::{Answer, Reply, Request};
 use raymond_core::budget::{Cost, Micros};
@@ -54,7 +54,7 @@ fn five_invalid_answers_give_no_json() {
     assert_eq!(reply.structured, None);
     let failure = "Failed to provide valid structured output after 5 attempts";
     assert!(reply.text.starts_with(failure), "{reply:?}");
-    // The client gives up while the last answer still arrives, and may not have counted it.
+    // The client gives up while the last answer still arrives, and may not count it.
     let billed = alone.stage.billed();
     let possible = [billed, billed / 5 * 4].map(|amount| Cost::Reported(Micros(amount)));
     assert!(possible.contains(&reply.cost), "{:?} of {billed}", reply.cost);

@@ -1,5 +1,5 @@
-//! Many agents in one run, many runs side by side, long journals: nothing is lost, and what it takes is
-//! printed. `LOAD=10` is a tenth of everything; all of it by default.
+//! Many agents in one run, many parallel runs and long journals: nothing is lost, and the tests print
+//! the resources that they used. `LOAD=10` runs a tenth of the load (default: all of it).
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::harness::{Project, until};
 use crate::{taken, watch};
 
-/// So many, or the part of it that is wanted.
+/// Returns the part of a number that `LOAD` asks for.
 fn share(of: usize) -> usize {
     let percent = std::env::var("LOAD").ok().and_then(|percent| percent.parse().ok());
     of * percent.unwrap_or(100) / 100
@@ -94,7 +94,7 @@ fn two_hundred_parallel_runs_complete() {
     assert!(own / (runs as u64) < 4 * 1024, "{own} KiB");
 }
 
-/// A program that notes that it runs, and waits.
+/// A program that logs its start, and waits.
 const LAST: &str = "echo x >> log; test -e go || sleep 300; echo '<result>done</result>'";
 
 /// A run of so many events in a few records: turns of a loop that runs no program.
@@ -129,8 +129,8 @@ fn many_records(events: usize) -> (Project, &'static str) {
 /// Raymond writes a snapshot for a journal of more records.
 const WORTH_A_SNAPSHOT: usize = 1_000;
 
-/// Kills the owner of a run in its last step, checks `status` and `resume`, and checks that both take less
-/// than `most` KiB. Returns the number of records.
+/// Kills the owner of a run in its last step, checks `status` and `resume`, and checks that both
+/// take less than `most` KiB. Returns the number of records.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
 fn check_resume((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
     let running = project.start(&format!("run {words} --quiet --json --run-id r"));
@@ -189,6 +189,6 @@ fn many_records_are_resumed() {
     let status = project.raymond("status r --json").json();
     let found = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
     let results = json!({ "main": "done" });
-    // The turn that was interrupted is one, too.
+    // The interrupted turn counts, too.
     assert_eq!(found, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
 }

@@ -1,4 +1,4 @@
-//! Whether anything is lost under [`load`], and what it takes.
+//! Checks that nothing is lost under [`load`], and measures memory and CPU time.
 //!
 //! The CPU time excludes the scripts of the run: it is read from the fields 14 and 15 of
 //! `/proc/PID/stat` when the run is over, but its process is not yet reaped.
@@ -19,8 +19,8 @@ use harness::{Project, Running, until};
 struct Taken {
     /// User and system time, in ticks of a hundredth of a second.
     ticks: u64,
-    /// The most memory it had, in KiB: with the parts of the program itself that it has used so far,
-    /// which the system keeps once for all processes, and drops when it needs the room.
+    /// The peak memory in KiB. It includes the used pages of the program file, which the system shares
+    /// between all processes and can drop at any time.
     peak: u64,
     /// The private part of it: heap and stacks.
     own: u64,
@@ -42,7 +42,7 @@ fn taken(pid: u32) -> (Taken, bool) {
     (Taken { ticks, peak: kibibytes("VmHWM:"), own: kibibytes("RssAnon:") }, fields[0] == "Z")
 }
 
-/// Looks at a process until it is over.
+/// Measures a process until its end.
 fn watch(running: &Running) -> Taken {
     let mut all = Taken::default();
     until("it ends", || {

@@ -16,11 +16,11 @@ use screen::{Gate, Terminal};
 use unicode_width::UnicodeWidthStr as _;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
-/// A script that waits until it is let go.
+/// A script that waits for the file `go`.
 const WAIT: &str =
     "until test -e go; do sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
 
-/// A run whose first state forks so many workers; all of them wait until they are let go.
+/// A run whose first state forks so many workers; all of them wait for the file `go`.
 fn forking(workers: usize) -> Project {
     let forks = "<fork next=\"DONE\">W</fork>".repeat(workers);
     Project::of(&[
@@ -95,7 +95,7 @@ fn resize_leaves_no_remains() {
     check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
     check(25, 24, "$0.00 of $10.00");
     check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
-    // Where there is no room for rows there are none, nor are any left behind.
+    // A screen without room shows no rows, and old rows are removed.
     terminal.resize(15, 24);
     terminal.until("no rows", |lines| rows(lines) == 0);
     check(60, 13, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
@@ -173,7 +173,7 @@ fn wide_characters_stay_in_their_columns() {
     let lines = terminal.raw();
     let check = |beginning: &str| {
         let row = lines.iter().find(|line| line.starts_with(beginning));
-        // Ages end where the rows do.
+        // Each row ends with its age, one column before the edge.
         assert_eq!(row.map(|row| row.width()), Some(79), "{beginning}: {lines:#?}");
     };
     check("▸ main     検査する  runs   ");
@@ -375,7 +375,7 @@ fn attach_shows_the_same_rows() {
     running.wait().mentions(0, &[]);
 }
 
-/// A run that says far more than a terminal takes without being read, and then comes to its last state.
+/// A run that prints far more than the buffer of a terminal, and then reaches its last state.
 fn talkative(last: &str) -> Project {
     let long = "L".repeat(240);
     let count = format!(
@@ -406,7 +406,8 @@ fn stuck_terminal_blocks_nothing() {
 #[test]
 fn run_ends_on_a_stuck_terminal() {
     let check = |words: &str| {
-        // The first event contains the text of the script, so the script composes its result at run time.
+        // The first event contains the text of the script, so the script composes its result at run
+        // time.
         let project = talkative("what=end; echo \"<result>the $what</result>\"");
         let mut terminal = start(&project, words, &[]);
         terminal.set(Gate::Shut);

@@ -1,4 +1,4 @@
-//! Another user of the machine: an unprivileged one. Only root can play both.
+//! Another, unprivileged user of the machine. Only root can run these tests.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -17,7 +17,7 @@ fn open_to_all(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// Starts a line of bash as another user; none, with a printed reason, where that cannot be.
+/// Starts a line of bash as another user; `None`, with a printed reason, if that is impossible.
 fn start_as_stranger(project: &Project, line: &str) -> Option<Running> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");
@@ -47,7 +47,7 @@ fn files_are_private_with_any_umask() {
     let project = Project::of(&[("wf/START.sh", start), ("wf/NEXT.sh", &next)]);
     let line = format!("umask 000; exec {} run wf -d --run-id r", env!("CARGO_BIN_EXE_raymond"));
     assert_eq!(project.spawn("bash", &["-c", &line]).wait().code(), 0);
-    // So that the pinned one is written, and run.
+    // Now Raymond writes and runs the pinned copy.
     project.write("wf/NEXT.sh", "exit 1");
     project.write("ready", "");
     assert_eq!(project.raymond("wait r").code(), 0);
@@ -131,7 +131,7 @@ fn runs_and_configuration_of_others_are_rejected() {
     check("echo 'budget = \"none\"' > raymond.toml", "raymond.toml");
 }
 
-/// As in a container, whose files are often those of a user of its host.
+/// The files in a container often belong to a user of its host.
 // proves: S57
 #[test]
 fn directory_of_another_user_can_be_used() {

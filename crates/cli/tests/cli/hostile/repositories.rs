@@ -46,7 +46,7 @@ fn links_in_raymond_directory_are_never_followed() {
         check(directory, "home", &LinkReport::ByName);
     }
     check("runs/nightly/lock", "home/.bashrc", &LinkReport::ByName);
-    // That there is such a run, or none that can be read, is seen before.
+    // The existing or unreadable run is reported first.
     for directory in ["runs/nightly", "runs/nightly/transcripts"] {
         check(directory, "home", &LinkReport::Otherwise);
     }
@@ -55,7 +55,7 @@ fn links_in_raymond_directory_are_never_followed() {
     }
 }
 
-/// A run that is over, whose id is the name of a file in `home`, and `.raymond/state` that leads there.
+/// An ended run whose id is the name of a file in `home`, and a link from `.raymond/state` to `home`.
 fn ended_beside_a_link(script: &str) -> Project {
     let project = Project::of(&[("wf/START.sh", script), ("home/settings.json", "precious")]);
     project.raymond("run wf --run-id settings");
@@ -244,7 +244,7 @@ fn run_from_a_repository_is_not_continued() {
     assert!(!project.path("sprung").exists() && !project.path("clone/sprung").exists());
     git(&["-C", "clone", "rm", "-rq", "--cached", ".raymond"]);
     assert_eq!(within("resume r --pinned").code(), 1);
-    assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
+    assert!(project.path("sprung").exists(), "the user can confirm the run, and it continues");
 }
 
 // proves: P12, S2

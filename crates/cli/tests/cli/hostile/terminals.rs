@@ -1,4 +1,4 @@
-//! Names and arguments with control characters: no message hands them to a terminal.
+//! Names and arguments with control characters, which no message may print.
 
 use crate::harness::{Output, Project};
 

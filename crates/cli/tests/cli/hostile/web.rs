@@ -1,5 +1,5 @@
-//! A page of some web site, in a browser on this machine: it can send requests to loopback, and
-//! under a name of its own that it lets lead there.
+//! A web page in a browser on this machine. It can send requests to loopback, also under its own host
+//! name if that resolves to loopback.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -27,7 +27,7 @@ impl Server {
         Self { address, process }
     }
 
-    /// What is answered to a call of the tool that comes with these headers.
+    /// Calls the tool with these headers, and returns the answer.
     fn call(&self, headers: &[&str]) -> String {
         self.call_at("/mcp", headers)
     }

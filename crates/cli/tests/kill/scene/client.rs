@@ -8,7 +8,7 @@ use crate::stage::Stage;
 
 pub(crate) struct Client(Stage);
 
-/// Its results, what it was charged, and how often the model was asked.
+/// The results, the charges, and the number of requests to the model.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     results: Value,
@@ -46,7 +46,7 @@ impl Scene for Client {
     }
 
     fn outcome(&self) -> Outcome {
-        // A client that does not know a conversation refuses it: the model sees nothing of that.
+        // A client that does not know a session rejects it without a request to the model.
         let is_paid = |charge: &(String, u64, String)| charge.1 > 0;
         let mut charges: Vec<_> = self.0.charges().into_iter().filter(is_paid).collect();
         charges.sort();

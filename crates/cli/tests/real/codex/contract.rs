@@ -1,4 +1,4 @@
-//! The suite of every backend, passed by the real client.
+//! The real client passes the test suite of all backends.
 
 use raymond_backends::conformance::{Situation, violations};
 use raymond_backends::contract::{Answer, Request};

@@ -1,4 +1,4 @@
-//! Clients and owners that are ended in the middle: the thread is whole, and nothing is paid twice.
+//! Clients and owners that are killed during a turn: the thread is complete, and nothing is paid twice.
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -27,7 +27,8 @@ fn stage() -> Stage {
 const FLAGS: &str = "--backend codex --max-parallel 1";
 const NEXT: &str = "START, <goto>NEXT</goto>, NEXT";
 
-/// The charge of a request without reported cost, in micro-dollars: it read the 1100 tokens of the one before.
+/// The charge of a request without reported cost, in micro-dollars: it read the 1100 tokens of the
+/// one before.
 const BROKEN_OFF: u64 = 5_500;
 
 /// The client that runs.
@@ -48,7 +49,7 @@ fn ended_client_is_continued_in_its_thread() {
         running.wait().prints("again\n").mentions(0, &[]);
         let turn_contexts = turn_contexts(&stage);
         assert_eq!(turn_contexts[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
-        // A plan that continues in a thread is the same when it is taken again.
+        // A plan that resumes a thread stays the same in a retry.
         let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
         assert_eq!(turn_contexts[2], expected, "{signal:?}");
         assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");

@@ -10,7 +10,7 @@ use crate::harness::until;
 use crate::shown::conversation;
 use crate::stage::Stage;
 
-/// Runs one prompt that meets this, and then is answered.
+/// Runs a prompt that meets this failure once, and is then answered.
 #[track_caller]
 fn check(model: &str, flags: &str, code: i32, expected: &[Value]) -> Stage {
     let lines = format!("{model}\nmodel: again\nmodel: say <result>x</result>");
@@ -46,7 +46,8 @@ fn missing_login_is_reported_at_the_first_error() {
     let failed = failures(&stage);
     let why = failed[0]["auth"]["why"].as_str().unwrap();
     assert!(why.contains("unexpected status 401 Unauthorized"), "{why}");
-    // It would try six times; on a busy machine it may have begun its second before it is ended.
+    // The client would try six times; on a busy machine its second try may start before Raymond
+    // ends it.
     let tried = stage.requests().len();
     assert!((1..=2).contains(&tried), "the client tries again in vain: {tried} requests");
     assert_eq!(stage.spent(), 0);
@@ -152,7 +153,7 @@ fn unreachable_provider_costs_nothing_until_it_returns() {
     waits(2);
     stage.model.set_weather(Weather::Calm).unwrap();
     resumed.wait().prints("x\n").mentions(0, &[]);
-    assert_eq!(failures(&stage), Vec::<Value>::new(), "it goes on by itself");
+    assert_eq!(failures(&stage), Vec::<Value>::new(), "the client continues by itself");
     let shown: Vec<String> =
         stage.requests().iter().map(|seen| conversation(&seen.conversation)).collect();
     assert_eq!(shown, ["START, again START"]);

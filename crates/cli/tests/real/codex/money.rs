@@ -6,7 +6,7 @@ use super::{TOOL, run, thread, turn_contexts};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// What 1000 tokens read and 100 written cost.
+/// The cost of 1000 input and 100 output tokens, in micro-dollars.
 const USUAL: u64 = 8_000;
 
 fn charges(stage: &Stage) -> Vec<(String, u64)> {
@@ -31,7 +31,7 @@ fn cumulative_token_counts_are_charged_once() {
         ("BACK", "model: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    // A branch that another model continues with is summed up first, by the one before.
+    // The client first summarizes a branch with the old model, if another model continues it.
     let dear = 5_000 + 300 + 10_000 + 10_000;
     let expected = [("main.1.1", USUAL + dear), ("main.2.1", dear + 3_000), ("main.3.1", USUAL)];
     assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));
@@ -72,7 +72,7 @@ fn model_without_a_price_is_not_free() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn exhausted_share_continues_in_its_thread() {
-    // Each request takes 50 cents; the visit has two dollars, a share of them all.
+    // Each request costs 50 cents; the visit has two dollars.
     let slow = "model: tool exec_command {\"cmd\": \"sleep 2\"}";
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
@@ -103,7 +103,7 @@ fn exhausted_share_continues_in_its_thread() {
         .map(|seen| (thread(seen).to_owned(), seen.usage().input))
         .collect();
     let one = worker[0].0.clone();
-    // 99.6 cents were its share: the second request used it up, and a third was never begun.
+    // Its share was 99.6 cents: the second request used it up, and a third never started.
     let expected = [100_000, 100_000, 1_000].map(|input| (one.clone(), input));
     assert_eq!(worker, expected);
     assert_eq!(stage.spent(), stage.billed());

@@ -18,7 +18,7 @@ const MESSAGE: u64 = 6_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Known(u64),
-    /// The client was not held up: how far it got is left to chance.
+    /// The client was not blocked, so its progress is unknown.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ impl Lost {
     }
 }
 
-/// Checks a run whose owner was killed then.
+/// Checks a run whose owner was killed at this moment.
 #[track_caller]
 pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let lost = Lost::of(moment, ending);
@@ -62,7 +62,7 @@ pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     }
 }
 
-/// Checks everything that was asked of the model, and everything that was recorded.
+/// Checks all requests to the model, and all records.
 #[track_caller]
 pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     output.prints(scene.kind.result()).mentions(0, &[]);
@@ -73,7 +73,7 @@ pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     nothing_is_paid_twice(scene, lost, output);
 }
 
-/// Every request is a step of the same story, in order; no step is met again once it is left.
+/// Checks that the requests are the steps of one history, in order, and that no step returns.
 #[track_caller]
 fn history_is_whole(scene: &Scene) {
     let requests = scene.stage.requests();
@@ -105,7 +105,7 @@ fn conversations_are_kept(scene: &Scene) {
         assert_ne!(session, "", "{seen:#?}");
         places.push((shown::prompt(seen).trim_start_matches("again ").to_owned(), session));
         let first = shown::conversation(&seen.conversation[..1]);
-        assert_eq!(first, "START", "it goes on without its beginning: {:#?}", shown(scene));
+        assert_eq!(first, "START", "the conversation lacks its beginning: {:#?}", shown(scene));
     }
     places.dedup();
     places.dedup_by(|next, place| {
@@ -122,11 +122,11 @@ fn conversations_are_kept(scene: &Scene) {
         Kind::Fresh => assert_eq!(steps, ["START"], "{places:?}"),
         Kind::Resumed => {
             assert_eq!(steps, ["START", "WORK"], "{places:?}");
-            assert_eq!(sessions[0], sessions[1], "it goes on in the conversation that it had");
+            assert_eq!(sessions[0], sessions[1], "the turn stays in its conversation");
         }
         Kind::Branching => {
             assert_eq!(steps, ["START", "WORK", "BACK"], "{places:?}");
-            assert_eq!(sessions[0], sessions[2], "the caller goes on in its own");
+            assert_eq!(sessions[0], sessions[2], "the caller stays in its own conversation");
             assert_ne!(sessions[0], sessions[1], "the callee has its own");
         }
     }
@@ -184,7 +184,8 @@ fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
     }
 }
 
-/// Checks that reported costs equal the billed costs, and that other charges are labelled and never zero.
+/// Checks that reported costs equal the billed costs, and that other charges are labelled and never
+/// zero.
 #[track_caller]
 fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     let (charges, billed) = (scene.stage.charges(), scene.stage.billed());
@@ -214,7 +215,7 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
 #[track_caller]
 fn ends_as_expected(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let plan = match (moment, ending) {
-        // It may have got further than that before it died, or the client was not there yet.
+        // The owner may have progressed further before it died, or the client had not started yet.
         (
             Moment::Recorded
             | Moment::Opened
@@ -235,7 +236,7 @@ fn ends_as_expected(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     let leftovers = output.stderr.matches("ended a leftover process").count();
     let expected = match (moment, ending) {
         (Moment::Tool | Moment::ToolTwice, Ending::Killed) => true,
-        // It has said its last word, and may not be gone.
+        // The tool has printed its last line, and may still run.
         (Moment::ToolEnded, Ending::Killed) => return,
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! When the owner is killed, and what becomes of its client until the next one comes.
+//! The moments of a kill, and the fate of the client until the next owner starts.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use rustix::process::Signal;
 use super::scene::{FLAGS, Scene, kill_clients};
 use crate::harness::{Running, until};
 
-/// When the owner is killed, in the order of a turn.
+/// The moments at which the owner is killed, in the order of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The journal says that the turn starts.
+    /// The journal contains the start of the turn.
     Recorded,
-    /// There is a transcript for the client to write to.
+    /// The transcript of the client exists.
     Opened,
     /// The client runs, and its process may not be recorded yet.
     Executed,
     /// Its process is recorded.
     Spawned,
-    /// The client has said its first word.
+    /// The client has written its first line.
     Spoken,
-    /// The client has kept the prompt.
+    /// The client has saved the prompt.
     Kept,
-    /// The model has been asked, and holds its reply.
+    /// The model has received the request, and holds back its reply.
     Asked,
-    /// The same; and the next owner is killed as soon as it has recorded that it continues.
+    /// As `Asked`, and the next owner is killed as soon as it has recorded the resume.
     AskedTwice,
     /// The transcript contains the call of the tool, which may run or not.
     Called,
     /// The tool runs.
     Tool,
-    /// The same; and the next owner, too.
+    /// As `Tool`, and the next owner is killed, too.
     ToolTwice,
     /// The tool has ended, and the client may know it or not.
     ToolEnded,
@@ -39,7 +39,7 @@ pub(crate) enum Moment {
     Returned,
     /// The model has received the output of the tool, and holds back its reply.
     ToolReported,
-    /// The same; and the next owner, too.
+    /// As `ToolReported`, and the next owner is killed, too.
     ToolReportedTwice,
     /// The owner is suspended since then, and misses everything that the client does.
     Blind(Since),
@@ -72,7 +72,7 @@ pub(crate) enum Ending {
 }
 
 impl Moment {
-    /// Starts the run, and kills its owner then.
+    /// Starts the run, and kills its owner at this moment.
     pub(crate) fn strike(self, scene: &Scene) {
         self.prepare(scene);
         let running = scene.stage.start_run(FLAGS);
@@ -83,7 +83,7 @@ impl Moment {
         }
     }
 
-    /// Opens what does not hold up the turn before this moment.
+    /// Opens the gates before this moment.
     fn prepare(self, scene: &Scene) {
         match self {
             Self::Recorded
@@ -148,7 +148,7 @@ impl Since {
         running.signal(Signal::STOP);
         scene.open_all_gates();
         until("the client is done", || scene.clients().is_empty());
-        assert!(scene.turn_events("turn_settled").is_empty(), "nobody saw it");
+        assert!(scene.turn_events("turn_settled").is_empty(), "no owner recorded the end");
     }
 }
 
@@ -169,12 +169,12 @@ impl Ending {
     }
 }
 
-/// An owner that has recorded that it continues, or had nothing to do.
+/// Starts an owner, and waits until it has recorded the resume or had nothing to do.
 fn resumed(scene: &Scene) -> Running {
     let count = || scene.stage.events("run_resumed").len();
     let before = count();
     let mut next = scene.stage.start("resume r");
-    until("it goes on", || count() > before || !next.is_alive());
+    until("the run is resumed", || count() > before || !next.is_alive());
     next
 }
 

@@ -1,4 +1,4 @@
-//! A run with one turn that is worth killing: its model waits, then its tool, then its model again.
+//! A run whose turn can be killed at many points: the model waits, then the tool, then the model again.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::stage::{RUN, Stage};
 /// Where the turn waits, in this order.
 pub(crate) const GATES: [&str; 3] = ["first", "tool", "last"];
 
-/// Every tool may be used.
+/// Flags that allow every tool.
 pub(crate) const FLAGS: &str = "--allow Bash";
 
 /// The prompt of the turn. The tool writes a line when it starts and one when it ends.
@@ -91,7 +91,7 @@ impl Scene {
         Self { kind, stage }
     }
 
-    /// The same with one more variable.
+    /// Adds a variable to the environment.
     pub(crate) fn with(self, entry: &str) -> Self {
         Self { stage: self.stage.with(entry), ..self }
     }
@@ -134,7 +134,7 @@ impl Scene {
         self.file("jsonl").lines().any(matches)
     }
 
-    /// Whether the client has kept the prompt of the turn.
+    /// Whether the client has saved the prompt of the turn.
     pub(crate) fn keeps_the_prompt(&self) -> bool {
         let started = self.turn_events("turn_started");
         let Some(plan) = started.first().map(|started| &started["plan"]) else { return false };
@@ -168,12 +168,12 @@ pub(crate) fn clients(stage: &Stage) -> Vec<u32> {
 pub(crate) fn signal_clients(stage: &Stage, signal: Signal) {
     for pid in clients(stage) {
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        // It may be gone by now.
+        // It may have ended by now.
         kill_process(pid, signal).ok();
     }
 }
 
-/// Kills every client of a stage, and sees them dead.
+/// Kills every client of a stage, and waits for their end.
 pub(crate) fn kill_clients(stage: &Stage) {
     signal_clients(stage, Signal::KILL);
     until("the clients are gone", || clients(stage).is_empty());
