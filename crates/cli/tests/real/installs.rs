@@ -101,14 +101,10 @@ fn missing_or_old_client_is_rejected_before_spending() {
     let mixed_up = |_: &Stage| format!("RAYMOND_CLAUDE={}", clients::codex().display());
     let codex = clients::codex().display().to_string();
     let message = format!(
-        "could not read the version of claude ({codex}):  {:?} is not a version of claude",
+        "could not read the version of claude ({codex}): {:?} is not a version of claude",
         clients::CODEX_VERSION
     );
-    check(
-        mixed_up,
-        &message,
-        &format!("hint: see what `{codex} --version` says, and set `claude`"),
-    );
+    check(mixed_up, &message, &format!("hint: try `{codex} --version`, then set `claude`"));
 }
 
 #[test]
@@ -130,7 +126,7 @@ fn changed_client_version_is_noted_on_resume() {
     let newer = install_claude_version(&scene.stage, "2.2.0");
     let scene = scene.with(&newer);
     let output = scene.stage.raymond("resume r");
-    output.mentions(0, &["raymond: claude was 2.1.325, and is 2.2.0 now\n"]);
+    output.mentions(0, &["raymond: claude changed from version 2.1.325 to 2.2.0\n"]);
     holds(&scene, Lost::Known(0), &output);
     let recorded = |event: &str| scene.stage.events(event)[0]["settings"]["clients"].clone();
     assert_eq!(recorded("run_started")["claude"], "2.1.325");

@@ -19,13 +19,13 @@ use points::{Ending, Moment, Since};
 use scene::{Kind, Scene};
 
 #[expect(clippy::print_stderr, reason = "shown when it fails")]
-fn strike(kind: Kind, moment: Moment, ending: Ending) {
+fn kill_and_resume(kind: Kind, moment: Moment, ending: Ending) {
     eprintln!("{kind:?}, {moment:?}, {ending:?}");
     let scene = Scene::new(kind);
-    moment.strike(&scene);
+    moment.kill_owner(&scene);
     tally::count("kill", "kill -9 of the owner of a real client", 1);
-    let output = ending.come(&scene).wait();
-    audit(&scene, (moment, ending), &output);
+    let output = ending.resume(&scene).wait();
+    audit(&scene, moment, ending, &output);
 }
 
 const ENDINGS: [Ending; 3] = [Ending::Adopted, Ending::Finished, Ending::Killed];
@@ -42,7 +42,7 @@ fn check(kind: Kind, moments: &[Moment]) {
             Moment::Blind(_) => Ending::Finished,
             _ => ENDINGS[(place + turn) % ENDINGS.len()],
         };
-        strike(kind, *moment, ending);
+        kill_and_resume(kind, *moment, ending);
     }
 }
 
@@ -82,7 +82,7 @@ fn by_chance(kind: Kind) {
     let mut dice = Dice::new(seed);
     for _ in 0..2 {
         let moment = Moment::After(Duration::from_millis(dice.below(4_000)));
-        strike(kind, moment, *dice.pick(&ENDINGS));
+        kill_and_resume(kind, moment, *dice.pick(&ENDINGS));
     }
 }
 

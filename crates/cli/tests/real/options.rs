@@ -92,7 +92,7 @@ fn missing_mcp_server_is_a_warning() {
         "gone": { "command": "/no/such/server" },
     } });
     stage.project.write("mcp.json", servers.to_string());
-    stage.run("").prints("done\n").mentions(0, &["the MCP server gone is not there"]);
+    stage.run("").prints("done\n").mentions(0, &["the MCP server gone is not available"]);
     let requests = stage.requests();
     let [first, last] = &requests[..] else { panic!("two requests: {requests:#?}") };
     // The client shows such tools by name only, until the model looks for them.

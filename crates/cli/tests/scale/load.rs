@@ -94,11 +94,17 @@ fn two_hundred_parallel_runs_complete() {
     assert!(own / (runs as u64) < 4 * 1024, "{own} KiB");
 }
 
+/// A project, and the arguments of `raymond run` for its long run.
+struct LongRun {
+    project: Project,
+    arguments: &'static str,
+}
+
 /// A program that logs its start, and waits.
 const LAST: &str = "echo x >> log; test -e go || sleep 300; echo '<result>done</result>'";
 
 /// A run of so many events in a few records: turns of a loop that runs no program.
-fn few_records(events: usize) -> (Project, &'static str) {
+fn few_records(events: usize) -> LongRun {
     let list: Vec<usize> = (0..events).collect();
     let document = json!({
         "name": "long",
@@ -111,19 +117,20 @@ fn few_records(events: usize) -> (Project, &'static str) {
             { "id": "last", "kind": "exec", "shell": LAST },
         ],
     });
-    (Project::of(&[("flow.json", &document.to_string())]), "flow.json")
+    let project = Project::of(&[("flow.json", &document.to_string())]);
+    LongRun { project, arguments: "flow.json" }
 }
 
 /// A goto settles a turn, moves, enters, queues and starts.
 const EVENTS_OF_A_GOTO: usize = 5;
 
 /// A run of so many events, five to a record: one goto after the other.
-fn many_records(events: usize) -> (Project, &'static str) {
+fn many_records(events: usize) -> LongRun {
     let gotos = events / EVENTS_OF_A_GOTO;
     let again = format!("---\nmax_visits: {gotos}\nthen: LAST\n---\nagain\n");
     let replies = "START: { text: '<goto>START</goto>', cost: 0 }\n";
     let files = [("wf/START.md", &*again), ("wf/LAST.sh", LAST), ("replies.yaml", replies)];
-    (Project::of(&files), "wf --replies replies.yaml")
+    LongRun { project: Project::of(&files), arguments: "wf --replies replies.yaml" }
 }
 
 /// Raymond writes a snapshot for a journal of more records.
@@ -132,8 +139,9 @@ const WORTH_A_SNAPSHOT: usize = 1_000;
 /// Kills the owner of a run in its last step, checks `status` and `resume`, and checks that both
 /// take less than `most` KiB. Returns the number of records.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
-fn check_resume((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
-    let running = project.start(&format!("run {words} --quiet --json --run-id r"));
+fn check_resume(run: &LongRun, wanted: usize, most: u64) -> usize {
+    let LongRun { project, arguments } = run;
+    let running = project.start(&format!("run {arguments} --quiet --json --run-id r"));
     until("the last step runs", || !project.read("log").is_empty());
     if project.records("r").len() > WORTH_A_SNAPSHOT {
         let snapshot = project.path(".raymond/runs/r/snapshot.json");
@@ -184,7 +192,7 @@ fn many_records_are_resumed() {
     let wanted = share(100_000);
     let long = many_records(wanted);
     let records = check_resume(&long, wanted, 128 * 1024);
-    let (project, gotos) = (long.0, wanted / EVENTS_OF_A_GOTO);
+    let (project, gotos) = (long.project, wanted / EVENTS_OF_A_GOTO);
     assert!(records >= gotos, "{records} records");
     let status = project.raymond("status r --json").json();
     let found = ["status", "turns", "visits", "results"].map(|name| status[name].clone());

@@ -172,7 +172,7 @@ fn missing_or_old_client_is_rejected_before_spending() {
     let missing = |_: &Stage| "RAYMOND_CODEX=/nowhere/codex".to_owned();
     check(&missing, "could not find a program at /nowhere/codex", "npm install -g @openai/codex");
     let says = |said| move |stage: &Stage| Other { client: "codex", said }.install(stage);
-    check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer one");
+    check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer version");
     let other = "\"2.1.325 (Claude Code)\" is not a version of codex";
     check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
 }
@@ -196,11 +196,13 @@ fn changed_client_version_is_noted_on_resume() {
     let stage = with(stage, "codex-cli 0.55.0");
     stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
     let stage = with(stage, "2.1.325 (Claude Code)");
-    stage.raymond("resume r").prints("").mentions(7, &["is no version of codex"]);
+    stage.raymond("resume r").prints("").mentions(7, &["is not a version of codex"]);
     assert_eq!(stage.events("run_resumed").len(), 0, "nothing was recorded");
     let stage = with(stage, "codex-cli 0.170.0");
     let resumed = stage.raymond("resume r");
-    resumed.prints("again\n").mentions(0, &["raymond: codex was 0.166.0, and is 0.170.0 now\n"]);
+    resumed
+        .prints("again\n")
+        .mentions(0, &["raymond: codex changed from version 0.166.0 to 0.170.0\n"]);
     let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
     assert_eq!(turn_contexts(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
     let recorded = |event: &str| stage.events(event)[0]["settings"]["clients"]["codex"].clone();

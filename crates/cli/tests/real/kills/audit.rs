@@ -54,11 +54,11 @@ impl Lost {
 
 /// Checks a run whose owner was killed at this moment.
 #[track_caller]
-pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+pub(crate) fn audit(scene: &Scene, moment: Moment, ending: Ending, output: &Output) {
     let lost = Lost::of(moment, ending);
     holds(scene, lost, output);
     if let Lost::Known(_) = lost {
-        ends_as_expected(scene, (moment, ending), output);
+        ends_as_expected(scene, moment, ending, output);
     }
 }
 
@@ -213,7 +213,7 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
 
 /// Checks that the plan of the next owner fits the moment of the kill.
 #[track_caller]
-fn ends_as_expected(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+fn ends_as_expected(scene: &Scene, moment: Moment, ending: Ending, output: &Output) {
     let plan = match (moment, ending) {
         // The owner may have progressed further before it died, or the client had not started yet.
         (

@@ -73,7 +73,7 @@ pub(crate) enum Ending {
 
 impl Moment {
     /// Starts the run, and kills its owner at this moment.
-    pub(crate) fn strike(self, scene: &Scene) {
+    pub(crate) fn kill_owner(self, scene: &Scene) {
         self.prepare(scene);
         let running = scene.stage.start_run(FLAGS);
         self.reach(scene, &running);
@@ -105,7 +105,7 @@ impl Moment {
                 scene.stage.opens("tool");
             }
             Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => {
-                scene.open_all_gates()
+                scene.open_all_gates();
             }
         }
     }
@@ -154,7 +154,7 @@ impl Since {
 
 impl Ending {
     /// Ends the client accordingly, and starts the next owner, which nothing blocks.
-    pub(crate) fn come(self, scene: &Scene) -> Running {
+    pub(crate) fn resume(self, scene: &Scene) -> Running {
         match self {
             Self::Adopted => {}
             Self::Finished => {
