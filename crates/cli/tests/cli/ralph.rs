@@ -322,7 +322,7 @@ fn only_prompts_can_be_repeated() {
     );
     check(
         "fix.sh",
-        "raymond: fix.sh is no prompt: ralph repeats a .md file
+        "raymond: fix.sh is not a prompt: `ralph` repeats a .md file
         hint: start it with `raymond run fix.sh`",
     );
     check(

@@ -17,7 +17,7 @@ const MAKERS: [&str; 6] = [
     "Diagnostic::warning(",
     ".error(",
     "error_with_hint(",
-    "wrong(",
+    ".reject(",
     "left_out(",
 ];
 
