@@ -166,7 +166,7 @@ impl DocumentFile {
 /// Describes how the document on disk differs from the pinned one; `None` if it is the same.
 pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
-    // A deleted document is no reason for a note: the pinned one contains everything.
+    // A deleted document needs no note: the pinned one contains everything.
     if !path.is_file() {
         return None;
     }

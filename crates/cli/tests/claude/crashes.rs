@@ -7,7 +7,7 @@ use crate::harness::{Running, until};
 use crate::stage::Stage;
 
 const INTERRUPTED: &str = "Your work on the task below was interrupted: check what is already done, \
-                           then go on.";
+                           then continue.";
 const CALL: &str = "<call return='BACK'>SUB</call>";
 
 /// A worker and a callee, each in its first turn, and each at its gate.
@@ -123,7 +123,7 @@ fn clients_of_discarded_records_are_ended_and_charged() {
         completes(&stage, resumed, 9);
         // What two had cost, and what the transcripts of the two tell that nobody saw the end of.
         let rows = stage.raymond("cost r --json").json()["rows"].clone();
-        let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away").unwrap();
+        let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "discarded").unwrap();
         assert_eq!(cut["spent_usd"], 0.02 + 0.25 + 0.5, "{rows:#}");
         assert_eq!(cut["unpriced_turns"], 2 + u32::from(is_damaged), "{rows:#}");
         let transcripts = stage.project.path(".raymond/runs/r/transcripts");

@@ -6,7 +6,7 @@ use crate::harness::{Output, until};
 use crate::stage::Stage;
 
 const RETRIED: &str = "Your last turn on the task below failed for a technical reason: check what \
-                       is already done, then go on.";
+                       is already done, then continue.";
 
 #[test]
 fn a_transient_failure_is_retried_in_its_session_with_a_notice() {

@@ -130,7 +130,7 @@ fn capped_turn_continues_with_a_new_share() {
     assert_eq!(worker[1].values("--resume"), [worker[0].session.as_deref().unwrap()]);
     let body = stage.project.read("wf/WORKER.md");
     let notice = "Your last turn on the task below was stopped at its spending limit, which is now \
-                  renewed: check what is already done, then go on.";
+                  renewed: check what is already done, then continue.";
     assert_eq!(worker[1].stdin, Some(format!("{notice}\n\n{body}")));
 }
 

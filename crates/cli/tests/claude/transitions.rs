@@ -287,8 +287,8 @@ fn max_visits_leads_elsewhere_in_the_same_session() {
 
 #[test]
 fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
-    let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
-                  tag counts only when it stands alone on its lines.)";
+    let no_tag = "Your message contains no transition tag, so the workflow cannot continue. (In code, a \
+                  tag counts only if it is alone on its lines.)";
     let stage = check(
         &[
             (

@@ -237,9 +237,9 @@ fn a_request_that_cannot_be_read_is_a_bad_request_and_exit_2() {
     check(b"", "the text ends where a JSON value is expected");
     check(b"{\"action\": \"run\",}", "line 1, column 18");
     check(b"{} {}", "there is more text after the JSON value");
-    check(b"{\"a\": 1, \"a\": 2}", "the key `a` stands twice");
+    check(b"{\"a\": 1, \"a\": 2}", "the key `a` appears twice");
     check(b"\"\xff\"", "this is not UTF-8");
-    check(&[b'['; 5_000], "arrays and objects stand inside each other");
+    check(&[b'['; 5_000], "arrays and objects are nested deeper");
 }
 
 /// A request whose one step is `shell`.
@@ -476,7 +476,7 @@ fn only_the_caller_continues_a_tool_run() {
     project.sends(call.to_string(), "crayfish -q").says(0, "");
     project
         .raymond("why r")
-        .prints("waiting: its caller owes it `r:v:1`\n→ raymond crayfish < request.json\n");
+        .prints("waiting: the caller has to answer `r:v:1`\n→ raymond crayfish < request.json\n");
     project.raymond("resume r").says(
         2,
         "raymond: r is a run of the tool crayfish: only its caller can continue it

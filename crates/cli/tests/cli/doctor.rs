@@ -242,7 +242,7 @@ fn git(project: &Project, words: &str) {
 #[test]
 fn uncommitted_edits_are_reported() {
     let project = with_client("echo 9");
-    let none = "this is no repository: what agents edit cannot be told from what was there";
+    let none = "not a git repository: edits of agents cannot be distinguished from earlier files";
     check(&project, "git", &[("warn", none)]);
     project.write("wf/START.sh", "echo '<result>x</result>'");
     git(&project, "init -q");
@@ -253,7 +253,7 @@ fn uncommitted_edits_are_reported() {
     check(&project, "git", &[("ok", "clean")]);
     project.write("client", "changed");
     project.write("new", "");
-    let dirty = "2 files not committed: what agents edit cannot be told from it";
+    let dirty = "2 files not committed: edits of agents cannot be distinguished from these";
     check(&project, "git", &[("warn", dirty)]);
     fs::remove_file(project.path(".raymond/.gitignore")).unwrap();
     check(&project, "git", &[("warn", ".raymond/ is not ignored: runs would be committed")]);
@@ -279,12 +279,12 @@ fn leftovers_are_ended_only_with_fix() {
         panic!("nothing left")
     };
     assert_eq!(verdict, "warn");
-    assert!(text.starts_with("2 processes of r, which nobody drives: bash "), "{text}");
-    let way = "raymond resume r goes on; raymond doctor --fix ends them";
+    assert!(text.starts_with("2 processes of r, which has no owner: bash "), "{text}");
+    let way = "raymond resume r continues the run; raymond doctor --fix ends them";
     assert_eq!(remedy.as_deref(), Some(way));
     let (_, text, remedy) = &found(&project, "runs")[1];
     let way = (text.as_str(), remedy.as_deref());
-    let interrupted = "r: interrupted: its process is gone with 1 turn in flight";
+    let interrupted = "r: interrupted: its process died with 1 turn in flight";
     assert_eq!(way, (interrupted, Some("raymond resume r")));
     assert_eq!(project.processes("r").len(), 2, "looking ends nothing");
     let records = project.records("r").len();
@@ -415,7 +415,8 @@ fn leftovers_of_linked_run_are_not_ended() {
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
-    let why = "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
+    let why =
+        "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);

@@ -57,7 +57,7 @@ fn one_signal_stops_a_run_resumably() {
             main             starts at START.sh
             ·                stopping, because of a signal
             main             START.sh: stopped
-            stopped: a signal to its process stopped it; 1 agent can go on
+            stopped: a signal to its process stopped it; 1 agent can continue
             look     raymond show r · raymond logs r
             spent $0.00 of $10.00; to continue: raymond resume r",
         );
@@ -221,7 +221,7 @@ fn a_run_without_an_owner_is_stopped_and_its_processes_are_ended() {
         let left = format!("left running: bash {copy}\n");
         assert!(seen.stdout.contains(&left), "{seen:?}");
         project.raymond("why r").prints(&format!(
-            "interrupted: its process is gone with 1 turn in flight
+            "interrupted: its process died with 1 turn in flight
 left running: bash {copy}
 left running: sleep 300
 → raymond resume r
@@ -340,8 +340,8 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
         1,
         &[
             &format!("raymond: ended a leftover process: bash {}\n", pinned(&project)),
-            "main             START.sh: was cut off when its owner died\n",
-            "START.sh: failed: the script was cut off, and is not repeated\n",
+            "main             START.sh: was interrupted when its owner died\n",
+            "START.sh: failed: the script was interrupted and is not repeated\n",
         ],
     );
     goes_on(&project, "r");
@@ -385,7 +385,9 @@ fn wait_ends_with_the_run_and_with_its_code() {
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");
     running.signal(Signal::INT);
-    waiting.wait().says(130, "r: stopped: a signal to its process stopped it; 1 agent can go on");
+    waiting
+        .wait()
+        .says(130, "r: stopped: a signal to its process stopped it; 1 agent can continue");
     running.wait().mentions(130, &[]);
     goes_on(&project, "r");
     project.raymond("wait").says(0, "r: completed: main ended with a result");
@@ -399,7 +401,7 @@ fn wait_says_when_the_owner_died() {
     let waiting = project.start("wait r");
     running.signal(Signal::KILL);
     running.wait();
-    waiting.wait().says(130, "r: interrupted: its process is gone with 1 turn in flight");
+    waiting.wait().says(130, "r: interrupted: its process died with 1 turn in flight");
     project.raymond("stop r").says(0, "r: stopped");
     goes_on(&project, "r");
 }

@@ -92,7 +92,7 @@ fn attach_exits_with_the_code_of_the_run() {
     until("it is attached", || attached.heard("r: running"));
     running.signal(Signal::KILL);
     running.wait();
-    attached.wait().mentions(130, &["interrupted: its process is gone", "raymond resume r"]);
+    attached.wait().mentions(130, &["interrupted: its process died", "raymond resume r"]);
     project.write("bad/START.sh", "exit 1");
     project.raymond("run bad --run-id b");
     project.raymond("attach b").mentions(1, &["failed: main failed at START.sh"]);

@@ -177,7 +177,7 @@ fn a_torn_last_line_is_cut_and_kept() {
         &[
             "raymond: record 4 is incomplete and was discarded; a copy is in \
              /project/.raymond/runs/r/journal.torn-4\n",
-            "THREE.sh: was cut off when its owner died",
+            "THREE.sh: was interrupted when its owner died",
         ],
     );
 }

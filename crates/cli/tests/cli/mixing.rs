@@ -27,11 +27,11 @@ go";
     ]);
     project.raymond("run wf --replies r.yaml").prints("").says(
         2,
-        "wf/OTHER.md:3:1: error: codex keeps no lists of allowed and denied tools: `deny` asks for it [backend-lacks]
+        "wf/OTHER.md:3:1: error: codex has no lists of allowed and denied tools: `deny` asks for it [backend-lacks]
         hint: leave it out and set `permission_mode`, or let another backend answer this state
-        wf/START.md:4:10: error: `goto` to OTHER.md would go on in a conversation of claude, and codex answers OTHER.md [other-backend]
+        wf/START.md:4:10: error: `goto` to OTHER.md would continue a conversation of claude, but codex answers OTHER.md [other-backend]
         hint: reach OTHER.md by `reset`, `function` or `fork`: they begin a conversation
-        wf/START.md:5:37: error: the `return` of `function` to OTHER.md would go on in a conversation of claude, and codex answers OTHER.md [other-backend]
+        wf/START.md:5:37: error: the `return` of `function` to OTHER.md would continue a conversation of claude, but codex answers OTHER.md [other-backend]
         hint: return to a state that claude answers
         wf/TYPO.md:2:1: error: there is no backend \"cladue\" [unknown-backend]
         hint: did you mean `claude`?
@@ -142,7 +142,7 @@ fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
     project.raymond(&format!("run wf {words}")).prints("").says(
         2,
         &format!(
-            "wf: error: codex keeps no lists of allowed and denied tools, and the run denies WebFetch (codex answers OTHER.md) [backend-lacks]
+            "wf: error: codex has no lists of allowed and denied tools, but the run denies WebFetch (codex answers OTHER.md) [backend-lacks]
             hint: leave out `deny` and set `permission_mode`, or let another backend answer; {}
             wf: error: codex has no equivalent of the permission mode \"auto\" (codex answers OTHER.md) [backend-lacks]
             hint: the modes are acceptEdits, default, plan; {}
@@ -258,12 +258,12 @@ fn flags_ask_of_every_backend_what_they_say() {
     let project = Project::of(&[("wf/START.md", CODEX), ("r.yaml", "START: <result>x</result>")]);
     project.raymond("run wf --replies r.yaml --deny WebFetch").prints("").says(
         2,
-        "wf: error: codex keeps no lists of allowed and denied tools, and the run denies WebFetch (codex answers START.md) [backend-lacks]
+        "wf: error: codex has no lists of allowed and denied tools, but the run denies WebFetch (codex answers START.md) [backend-lacks]
         hint: leave out `deny` and set `permission_mode`, or let another backend answer
         raymond: the workflow has a mistake",
     );
-    let warning = "wf: warning: codex keeps no lists of allowed and denied tools: it is not told \
-                   that the run allows Edit (codex answers START.md) [backend-lacks]";
+    let warning = "wf: warning: codex has no lists of allowed and denied tools: it ignores that \
+                   the run allows Edit (codex answers START.md) [backend-lacks]";
     let allowed = project.raymond("run wf --replies r.yaml --allow Edit --run-id r");
     allowed.prints("x\n").mentions(0, &[warning]);
 }
@@ -293,7 +293,7 @@ fn a_resume_says_what_its_own_flags_do_not_change() {
         ("good.yaml", "START: <result>x</result>"),
     ]);
     project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["START.md: failed"]);
-    let told = "it is not told that the run allows Edit (codex answers START.md) [backend-lacks]";
+    let told = "it ignores that the run allows Edit (codex answers START.md) [backend-lacks]";
     project.raymond("resume r --allow Edit").mentions(1, &[told]);
     // It is no news for the next one.
     let again = project.raymond("resume r --allow Edit --replies good.yaml");
@@ -346,10 +346,10 @@ fn what_is_played_crosses_as_it_would_for_real() {
     ]);
     project.raymond("run wf --replies r.yaml --run-id r").prints("x\n");
     let project = project.with("RAYMOND_BACKEND", "codex");
-    let told = ["NEXT.md is answered by claude, and codex holds"];
+    let told = ["NEXT.md is answered by claude, but the conversation belongs to codex"];
     project.raymond("run wf --replies r.yaml --reminders 0").mentions(1, &told);
     project.write("wf/START.md", "---\ndeny: [WebFetch]\n---\ngo");
-    project.raymond("run wf --replies r.yaml").mentions(2, &["codex keeps no lists of allowed"]);
+    project.raymond("run wf --replies r.yaml").mentions(2, &["codex has no lists of allowed"]);
 }
 
 /// What an agent is told, and what it does then, is played to its end.
@@ -365,9 +365,9 @@ fn a_tag_that_crosses_is_answered_with_a_reminder_that_names_what_would_work() {
 START:
   - - <goto>OTHER</goto>
     - text: <function return="OTHER">OTHER</function>
-      expect: [which claude holds, "<reset>, <function> or <fork>"]
+      expect: [which belongs to claude, "<reset>, <function> or <fork>"]
     - text: <function return="BACK" input="please">OTHER</function>
-      expect: OTHER.md would go on in this conversation
+      expect: OTHER.md would continue this conversation
 OTHER: { text: <result>fine</result>, expect: "look: please" }
 BACK: { text: <result>done</result>, expect: "go on: fine" }
 "#,
@@ -394,8 +394,8 @@ fn a_limit_that_leads_to_another_backend_is_a_warning_and_nothing_to_remind_an_a
              fresh conversation can go there [other-backend]",
             "hint: name a state that claude answers, or reach START.md by `reset`, `function` or `fork` \
              alone",
-            "START.md has had its visits, and its `then`, LOOK.md, is answered by codex, and claude holds \
-             the conversation",
+            "START.md reached its visit limit, but its `then`, LOOK.md, is answered by codex, and the \
+             conversation belongs to claude",
         ],
     );
     let why = project.raymond("why r").stdout;
@@ -415,13 +415,13 @@ fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent_with_what_woul
             ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
         ]);
         let told = format!(
-            "{told}: OTHER.md is answered by codex, and claude holds the conversation: enter it by \
+            "{told}: OTHER.md is answered by codex, but the conversation belongs to claude: enter it by \
              <reset>, <function> or <fork>, or name a state that claude answers"
         );
         let failed = project.raymond("run wf --replies r.yaml --run-id r");
         failed.mentions(1, &[&format!("S.sh: failed: {told}")]);
         project.raymond("why r").prints(&format!(
-            "failed: main failed at S.sh: {told} (what it said: raymond logs r --agent main --state S)
+            "failed: main failed at S.sh: {told} (its output: raymond logs r --agent main --state S)
 → raymond resume r
 "
         ));
@@ -468,7 +468,7 @@ fn a_turn_that_only_opens_a_conversation_may_move() {
     project
         .raymond("resume r --with-current --replies good.yaml")
         .prints("done\n")
-        .mentions(0, &["START.md begins anew with codex: claude was to answer it before"]);
+        .mentions(0, &["START.md starts again with codex, because claude answered it before"]);
 }
 
 #[test]

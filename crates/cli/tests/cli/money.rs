@@ -73,7 +73,7 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
         assert!((spent() - before).abs() < 1e-9, "{}", spent());
     }
     let cost = project.raymond("cost r --json").json();
-    assert_eq!(cost["rows"][0]["name"], "cut away", "{cost}");
+    assert_eq!(cost["rows"][0]["name"], "discarded", "{cost}");
 }
 
 // proves: P5

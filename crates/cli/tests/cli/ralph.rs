@@ -218,7 +218,7 @@ fn a_killed_loop_goes_on_where_it_was() {
     running.wait();
     project
         .raymond("why r")
-        .prints("interrupted: its process is gone with 1 turn in flight\n→ raymond resume r\n");
+        .prints("interrupted: its process died with 1 turn in flight\n→ raymond resume r\n");
     let running = project.start("resume r");
     until("the command runs", || project.read("log").lines().count() == 1);
     let why = project.raymond("why r").stdout;

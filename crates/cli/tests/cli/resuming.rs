@@ -91,7 +91,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
     project.raymond("resume r").prints("done\n").says(
         0,
         "r: reused 1 turn ($0.00), continuing 0, repeating 1
-        main             CHECK.sh: goes on after its failure
+        main             CHECK.sh: continues after its failure
         main             ended
         completed: main ended with a result
         path     START → CHECK

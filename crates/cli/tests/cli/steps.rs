@@ -214,7 +214,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
         )
         .prints("");
     project.raymond("why r").prints(
-        "failed: main failed at test: exec_failed: exit status 1: broken (what it said: raymond logs r --state test)\n→ raymond resume r\n",
+        "failed: main failed at test: exec_failed: exit status 1: broken (its output: raymond logs r --state test)\n→ raymond resume r\n",
     );
     let logs = project.raymond("logs r --state test");
     assert_eq!(logs.stdout.matches("broken").count(), 4, "{logs:?}");
@@ -239,7 +239,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
     assert!(resumed.stderr.contains(&format!("{keeps} is not valid any more\n")));
     resumed.mentions(
         0,
-        &["main             test: goes on after its failure", "main             test → after"],
+        &["main             test: continues after its failure", "main             test → after"],
     );
     assert_eq!(project.read("log"), "one\nafter\n", "no step is repeated");
 }
@@ -264,7 +264,7 @@ fn an_output_that_is_never_valid_is_final() {
             spent $0.00 of $10.00; to start again: {anew}"
         ),
     );
-    let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (what it said: raymond logs r --state v)";
+    let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (its output: raymond logs r --state v)";
     project.raymond("why r").prints(&format!("failed: {why}\n→ {anew}\n"));
     project.raymond("resume r").says(
         1,

@@ -135,8 +135,8 @@ fn a_second_call_branches_from_the_caller_as_it_then_is_and_reset_keeps_the_way_
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_reminder_arrives_in_the_same_session_and_holds_nothing_but_itself() {
-    let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
-                  tag counts only when it stands alone on its lines.)";
+    let no_tag = "Your message contains no transition tag, so the workflow cannot continue. (In code, a \
+                  tag counts only if it is alone on its lines.)";
     let nowhere = "The <goto> tag of your message leads nowhere: there is no state \"NOWHERE\".";
     let sub = "START, <call return='BACK'>SUB</call>, SUB";
     let stage = check(

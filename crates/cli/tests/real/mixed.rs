@@ -60,8 +60,8 @@ fn claude_calls_codex_and_keeps_its_conversation() {
     stage.run("").prints("fine!\n").mentions(
         0,
         &[
-            "<call>: LOOK.md is answered by codex, and claude holds the conversation",
-            "<goto>: BACK.md is answered by claude, and codex holds the conversation",
+            "<call>: LOOK.md is answered by codex, but the conversation belongs to claude",
+            "<goto>: BACK.md is answered by claude, but the conversation belongs to codex",
         ],
     );
     let told = told(&stage);
@@ -78,11 +78,11 @@ fn claude_calls_codex_and_keeps_its_conversation() {
     assert_ne!(first, reset, "a conversation begins");
 
     let start = "START, <call return='BACK'>LOOK</call>, The <call> tag of your message cannot be followed: \
-                 LOOK.md would go on in this conversation, which claude holds, and codex answers \
+                 LOOK.md would continue this conversation, which belongs to claude, but codex answers \
                  LOOK.md. A state of another backend needs a conversation of its own: enter it by \
                  <reset>, <function> or <fork>, or name a state that claude answers.";
     let look = "LOOK, <goto>BACK</goto>, The <goto> tag of your message cannot be followed: BACK.md \
-                would go on in this conversation, which codex holds, and claude answers BACK.md. A \
+                would continue this conversation, which belongs to codex, but claude answers BACK.md. A \
                 state of another backend needs a conversation of its own: enter it by <reset>, \
                 <function> or <fork>, or name a state that codex answers.";
     let call = "<function return='BACK' input='my work'>LOOK</function>";

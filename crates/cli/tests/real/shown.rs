@@ -51,7 +51,9 @@ pub(crate) fn prompt(seen: &Seen) -> String {
 fn label(prompt: &str) -> String {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match prompt.split_once("\n\n") {
-        Some((notice, body)) if notice.ends_with("then go on.") => format!("again {}", first(body)),
+        Some((notice, body)) if notice.ends_with("then continue.") => {
+            format!("again {}", first(body))
+        }
         _ => first(prompt),
     }
 }

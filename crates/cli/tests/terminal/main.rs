@@ -119,7 +119,7 @@ fn ctrl_c_stops_with_the_resume_command() {
     assert_eq!(
         lines[at + 3..],
         [
-            "stopped after 0s: a signal to its process stopped it; 2 agents can go on",
+            "stopped after 0s: a signal to its process stopped it; 2 agents can continue",
             "path START → DONE",
             "look raymond show r · raymond logs r",
             "spent $0.00 of $10.00; to continue: raymond resume r",

@@ -228,6 +228,6 @@ const fn is_not_running(turn: &Turn) -> bool {
 fn warn_backend_changed(decision: &mut Decision<'_>, agent: &Agent, from: &Lane, to: &BackendName) {
     let Lane::Prompt(from) = from else { return };
     let state = &agent.visit.state;
-    let message = format!("{state} begins anew with {to}: {from} was to answer it before");
+    let message = format!("{state} starts again with {to}, because {from} answered it before");
     decision.warn(&agent.id, Warning::Other { message });
 }

@@ -61,7 +61,7 @@ fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Opti
             None
         }
         several => {
-            let why = format!("{} of them stand where one is due", several.len() + reading.omitted);
+            let why = format!("{} results where one is expected", several.len() + reading.omitted);
             let malformed = Malformed { tag: TagName::Result, why };
             decision.warn(&agent.id, Warning::MalformedTag(malformed));
             None

@@ -146,7 +146,7 @@ fn failure(run: &Run) -> Failed {
         Some((state?.branches.get(agent)?.failed_at()?, failure))
     });
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
-        let message = "the run failed, and does not say where".to_owned();
+        let message = "the run failed without a failed step in its record".to_owned();
         return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
     };
     let stored = state.and_then(|state| state.results.get(key)?.json());

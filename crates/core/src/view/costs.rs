@@ -57,7 +57,7 @@ pub struct Row {
 pub const NO_MODEL: &str = "model not said";
 
 /// The row of turns whose records a rewind discarded.
-pub const CUT_AWAY: &str = "cut away";
+pub const CUT_AWAY: &str = "discarded";
 
 /// Counts the costs of one run.
 #[derive(Debug)]
@@ -286,12 +286,14 @@ mod tests {
         };
         let discarded = "$3.00, $0.00 estimated, 2 unpriced";
         let total = "total: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
-        check(By::State, 0, [total, &format!("cut away: 0, {discarded}, 75 %")]);
+        check(By::State, 0, [total, &format!("discarded: 0, {discarded}, 75 %")]);
         let flow = "/flow: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
         check(By::Workflow, 0, [total, flow]);
         let last = u64::try_from(play.story.len()).unwrap() - 2;
-        let alone =
-            [&format!("total: 0, {discarded}, 100 %"), &format!("cut away: 0, {discarded}, 100 %")];
+        let alone = [
+            &format!("total: 0, {discarded}, 100 %"),
+            &format!("discarded: 0, {discarded}, 100 %"),
+        ];
         check(By::Model, last, alone.map(String::as_str));
         assert_eq!(counted(&play, By::Model, last + 1).len(), 1);
     }

@@ -223,7 +223,7 @@ pub fn repository(found: Repository) -> Finding {
     match found {
         Repository::None => Finding::warn(
             "git",
-            "this is no repository: what agents edit cannot be told from what was there",
+            "not a git repository: edits of agents cannot be distinguished from earlier files",
             "git init".to_owned(),
         ),
         Repository::Unknown => Finding::warn("git", "git does not answer", None),
@@ -236,7 +236,7 @@ pub fn repository(found: Repository) -> Finding {
         Repository::Some { changed, .. } => Finding::warn(
             "git",
             format!(
-                "{} not committed: what agents edit cannot be told from it",
+                "{} not committed: edits of agents cannot be distinguished from these",
                 counted(changed as u64, "file")
             ),
             "commit or stash before a run".to_owned(),
@@ -249,8 +249,8 @@ pub fn left_running(run: &str, commands: &[String]) -> Finding {
     let (processes, shown) = (counted_as(commands.len(), "process", "processes"), few(commands));
     Finding::warn(
         "processes",
-        format!("{processes} of {run}, which nobody drives: {shown}"),
-        format!("raymond resume {run} goes on; raymond doctor --fix ends them"),
+        format!("{processes} of {run}, which has no owner: {shown}"),
+        format!("raymond resume {run} continues the run; raymond doctor --fix ends them"),
     )
 }
 
@@ -402,7 +402,7 @@ mod tests {
         check(some(0, false), "ok git: clean");
         check(some(2, false), "warn git: 2 files not committed");
         check(some(0, true), "warn git: .raymond/ is not ignored");
-        check(Repository::None, "warn git: this is no repository");
+        check(Repository::None, "warn git: not a git repository");
         check(Repository::Unknown, "warn git: git does not answer");
     }
 
@@ -412,9 +412,9 @@ mod tests {
             let commands: Vec<String> = commands.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(left_running("r", &commands).text, expected);
         };
-        check(&["a"], "1 process of r, which nobody drives: a");
-        check(&["a", "b", "c"], "3 processes of r, which nobody drives: a; b; c");
-        let many = "4 processes of r, which nobody drives: a; b; c; …";
+        check(&["a"], "1 process of r, which has no owner: a");
+        check(&["a", "b", "c"], "3 processes of r, which has no owner: a; b; c");
+        let many = "4 processes of r, which has no owner: a; b; c; …";
         check(&["a", "b", "c", "d"], many);
     }
 

@@ -427,7 +427,7 @@ mod tests {
         let mut late = live(&play);
         let before = shown(&late);
         late.see(Timestamp(78), &AgentId::main(), "Bash(make)");
-        late.see(Timestamp(78), &"nobody".into(), "Bash(make)");
+        late.see(Timestamp(78), &"unknown".into(), "Bash(make)");
         assert_eq!(shown(&late), before);
     }
 

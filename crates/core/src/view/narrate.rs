@@ -227,8 +227,8 @@ impl Narrator {
             }
             Event::SessionLost { turn, lost, .. } => {
                 let text = match self.failures.remove(&turn.agent) {
-                    Some(failure) => format!("{failure}: goes on in a fresh one"),
-                    None => format!("does not go on in session {lost}, which was abandoned"),
+                    Some(failure) => format!("{failure}: continues in a new session"),
+                    None => format!("does not continue session {lost}, which was abandoned"),
                 };
                 self.of(&turn.agent, Weight::Warning, text)
             }
@@ -261,7 +261,7 @@ impl Narrator {
                 self.of(agent, Weight::Warning, "waits until workers end")
             }
             Event::AgentRevived { agent } => {
-                self.of(agent, Weight::Plain, "goes on after its failure")
+                self.of(agent, Weight::Plain, "continues after its failure")
             }
 
             Event::TurnQueued { turn, lane, .. } => {
@@ -329,10 +329,10 @@ impl Narrator {
         let again = if count > 1 { format!(" #{count}") } else { String::new() };
         let text = match (from, self.moves.remove(agent)) {
             (Some(from), Some((tag, instead_of))) => {
-                let instead = instead_of
-                    .map(|meant| format!(" instead of {meant}, which has had its visits"))
+                let limit = instead_of
+                    .map(|meant| format!("; `max_visits` of {meant} reached"))
                     .unwrap_or_default();
-                format!("{from} → {state}{again} ({tag}){instead}{cost}")
+                format!("{from} → {state}{again} ({tag}{limit}){cost}")
             }
             // Steps follow each other without a tag.
             (Some(from), None) => format!("{from} → {state}{cost}"),
@@ -435,13 +435,13 @@ const fn stop_words(mode: StopMode, by: Stopper) -> &'static str {
         (StopMode::Now, Stopper::Caller) => "stopping, because its caller gave up",
         (StopMode::Now, Stopper::Command) => "stopping, as `raymond stop` asks",
         (StopMode::Now, Stopper::Signal) => "stopping, because of a signal",
-        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot go on",
+        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot continue",
     }
 }
 
 const fn interruption_words(by: Interruption) -> &'static str {
     match by {
-        Interruption::Crash => "was cut off when its owner died",
+        Interruption::Crash => "was interrupted when its owner died",
         Interruption::Stop => "stopped",
     }
 }
@@ -465,7 +465,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::NeedsPerson => "waits for a person",
         Ending::NeedsCaller => "waits for its caller",
         Ending::Environment => "waiting for disk space or another resource of the machine",
-        Ending::NoQuota => "usage limit reached, and told not to wait",
+        Ending::NoQuota => "usage limit reached, and the settings forbid waiting",
     }
 }
 

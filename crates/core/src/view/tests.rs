@@ -80,7 +80,7 @@ fn lines_of(play: &Play) -> String {
 
 #[test]
 fn a_run_with_an_owner_runs_or_waits() {
-    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to go on: raymond wait");
+    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to continue: raymond wait");
     assert_snapshot!(shown(&started(), Owner::Alive), @"running (0): main is in turn 1 of A.md: raymond wait play");
     let mut play = forked();
     assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more: raymond wait play");
@@ -120,13 +120,13 @@ fn idle_run_continues_unless_the_user_must_act() {
 
 #[test]
 fn run_without_owner_ended_or_was_interrupted() {
-    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process is gone with 3 turns in flight: raymond resume play");
+    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process died with 3 turns in flight: raymond resume play");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process is gone; no turn was in flight: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process died; no turn was in flight: raymond resume play");
     let mut play = forked();
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can go on: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can continue: raymond resume play");
     play.stop(StopMode::Cancel);
     assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
     let mut play = started();
@@ -251,7 +251,7 @@ fn new_run_command_includes_the_settings() {
 fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (what it said: raymond logs play --agent main --state A): raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (its output: raymond logs play --agent main --state A): raymond resume play");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn silent_script_failure_is_shown_by_a_command() {
         play.fails("main", TurnFailure::Script { status, stderr });
         shown(&play, Owner::Gone)
     };
-    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (what it said: raymond logs play --agent main --state A): raymond resume play");
+    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (its output: raymond logs play --agent main --state A): raymond resume play");
     assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: raymond resume play");
 }
 
@@ -370,13 +370,13 @@ fn every_failure_of_an_agent_is_a_sentence() {
     could not start: no such client
     no tag
     no tag; stderr: oh
-    A.md has had its 2 visits, and there is no way on
+    A.md reached its limit of 2 visits and has no `then`
     the visit's budget of $0.50 is spent
     one message asks for 9 workers, and --max-agents is 3
-    its fork found no room: --max-agents is 3, and nobody will end
+    cannot fork: --max-agents is 3 and no running agent can finish
     the name of a worker of main_w1 is too long
-    the turn was cut off 5 times in a row without any progress
-    the script was cut off, and is not repeated
+    the turn was interrupted 5 times in a row without any progress
+    the script was interrupted and is not repeated
     the client denied Bash, Write
     the question was not answered in time
     ");
@@ -416,8 +416,8 @@ fn a_whole_story_reads_well() {
     . main       WORK.md: turn 2
     ! main       WORK.md: transient failure: overloaded; retry 1 of 5 follows
     . main       WORK.md: turn 2, attempt 2
-    ! main       WORK.md: was cut off when its owner died
-    ! main_test1 TEST.sh: was cut off when its owner died
+    ! main       WORK.md: was interrupted when its owner died
+    ! main_test1 TEST.sh: was interrupted when its owner died
       -          resumed
     . main       WORK.md: turn 2, attempt 3
     . main_test1 TEST.sh: turn 1, attempt 2
@@ -430,13 +430,13 @@ fn a_whole_story_reads_well() {
     ! -          claude: usage limit, waits until 1970-01-01T01:00:00.000Z: resets at noon
       -          claude: tries again
     . main       PLAN.md: turn 1, attempt 2
-      main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20
+      main       PLAN.md → DONE.md (goto; `max_visits` of PLAN.md reached) · $0.20
     . main       DONE.md: turn 1
       main       ended: all good · $0.10
     ! -          80 % of the cap is spent
       -          failed
       -          resumed
-      main_test1 TEST.sh: goes on after its failure
+      main_test1 TEST.sh: continues after its failure
     . main_test1 TEST.sh: turn 2
       main_test1 ended: (empty)
       -          completed
@@ -496,9 +496,9 @@ fn stopping_user_is_named() {
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
     };
-    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can go on: raymond resume play");
-    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot go on | stopped (130): trouble in its process stopped it; 1 agent can go on: raymond resume play");
-    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can go on: raymond resume play");
+    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: raymond resume play");
+    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: raymond resume play");
+    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can continue: raymond resume play");
     assert_snapshot!(stop(StopMode::Cancel, "0a"), @"-          cancelling, as `raymond cancel` asks | cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
 }
 
@@ -539,7 +539,7 @@ fn every_ending_has_words() {
         Ending::NeedsPerson,
         Ending::NoQuota,
     ];
-    assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and told not to wait");
+    assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and the settings forbid waiting");
 }
 
 #[test]
@@ -603,10 +603,10 @@ fn paid_backends_are_named_if_several() {
     . main       Z.md (claude): turn 1
       main       Z.md → X.md #2 (function) · claude $0.10
     . main       X.md (codex): turn 1
-    x main       X.md (codex): failed: Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (its transition is kept)
+    x main       X.md (codex): failed: Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (its transition is kept)
       -          failed
     ");
     assert_snapshot!(shown(&play, Owner::Gone), @"
-    failed (1): main failed at X.md (codex): Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): raymond resume play --with-current
+    failed (1): main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): raymond resume play --with-current
     ");
 }

@@ -34,7 +34,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
-            format!("{by}; {} can go on", counted(run.live, "agent"))
+            format!("{by}; {} can continue", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run, naming),
     }
@@ -78,14 +78,14 @@ const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
         Some(Stopper::Trouble) => "trouble in its process stopped it",
         Some(Stopper::Command) => "`raymond stop` stopped it",
         Some(Stopper::Caller) => "its caller gave up",
-        None => "somebody stopped it",
+        None => "it was stopped",
     }
 }
 
 fn running(run: &Run, naming: BackendLabels) -> String {
     let mut agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
-        return "it is about to go on".to_owned();
+        return "it is about to continue".to_owned();
     };
     let others = agents.count();
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
@@ -152,9 +152,11 @@ fn owed(run: &Run) -> String {
     });
     let asked: BTreeSet<RequestId> = asked.collect();
     match (asked.first(), asked.len()) {
-        (None, _) => "its caller owes it an output".to_owned(),
-        (Some(first), 1) => format!("its caller owes it `{first}`"),
-        (Some(first), several) => format!("its caller owes it `{first}`, and {} more", several - 1),
+        (None, _) => "the caller has to send an output".to_owned(),
+        (Some(first), 1) => format!("the caller has to answer `{first}`"),
+        (Some(first), several) => {
+            format!("the caller has to answer `{first}`, and {} more", several - 1)
+        }
     }
 }
 
@@ -199,7 +201,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => String::new(),
         Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
             let (run, agent, state) = (&run.id, &agent.id, quoted(agent.visit.state.stem()));
-            format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
+            format!(" (its output: raymond logs {run} --agent {agent} --state {state})")
         }
         // Other messages name the missing value themselves, and a caller knows its own outputs.
         Failure::Step { code, message } if lacks_variable(code, message) && !is_of_caller(run) => {
@@ -207,7 +209,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         }
         Failure::Step { code, .. } if is_answered(run, code) => {
             let state = quoted(agent.visit.state.as_str());
-            format!(" (what it said: raymond logs {} --state {state})", run.id)
+            format!(" (its output: raymond logs {} --state {state})", run.id)
         }
         Failure::Step { code, message } if !is_of_caller(run) => {
             as_list(code, message).unwrap_or_default()
@@ -273,10 +275,10 @@ fn interrupted(run: &Run, naming: BackendLabels) -> String {
         names => format!(" ({names})"),
     };
     match run.scheduler.in_flight.len() {
-        0 => "its process is gone; no turn was in flight".to_owned(),
+        0 => "its process died; no turn was in flight".to_owned(),
         n => {
             let turns = counted(n as u64, "turn");
-            format!("its process is gone with {turns} in flight{backends}")
+            format!("its process died with {turns} in flight{backends}")
         }
     }
 }

@@ -76,7 +76,7 @@ fn drawn(live: &Live, columns: usize, rows: usize) -> Vec<String> {
     drawn.iter().map(|row| text(row).trim_end().to_owned()).collect()
 }
 
-/// Three workers: one uses a tool, one has written, one has not been heard of.
+/// Three workers: one uses a tool, one has written, one has printed nothing yet.
 fn three() -> Live {
     let mut live = working(&[
         ("main_check1", "CHECK.md", 1),

@@ -24,8 +24,8 @@ fn every_fault_leads_to_a_reminder() {
     };
     check("", "no tag");
     check("I write `<goto>B</goto>` next.", "no tag");
-    check("<goto>B</goto><goto>B</goto>", "2 tags where one is due: goto, goto");
-    check("<goto>B</goto><result>x</result>", "2 tags where one is due: goto, result");
+    check("<goto>B</goto><goto>B</goto>", "2 tags where one is expected: goto, goto");
+    check("<goto>B</goto><result>x</result>", "2 tags where one is expected: goto, result");
     check("<goto/>", "malformed <goto>: it ends with `/>` and names nothing");
     check("<goto>D</goto>", r#"<goto>: there is no state "D""#);
     check("<goto>C</goto>", r#"<goto>: "C" could be C.md or C.sh; write the extension"#);

@@ -76,18 +76,18 @@ fn one_bad_tag_refuses_the_whole_message() {
     check(&format!(r#"{good}<fork next="N">M</fork>"#), r#"<fork> to "M.md" is not allowed here"#);
     check(
         &format!(r#"{good}<fork next="M">WORKER</fork>"#),
-        "forks go on at different states: N.md, M.md",
+        "forks continue at different states: N.md, M.md",
     );
-    check(&format!("{good}<goto>M</goto>"), "forks go on at different states: N.md, M.md");
+    check(&format!("{good}<goto>M</goto>"), "forks continue at different states: N.md, M.md");
     check(
         &format!(r#"{good}<fork next="N" cd="nowhere">WORKER</fork>"#),
         r#"<fork>: no directory "nowhere""#,
     );
     check(
         &format!("{good}<goto>N</goto><goto>N</goto>"),
-        "3 tags where one is due: fork, goto, goto",
+        "3 tags where one is expected: fork, goto, goto",
     );
-    check(&format!("{good}<result>x</result>"), "2 tags where one is due: fork, result");
+    check(&format!("{good}<result>x</result>"), "2 tags where one is expected: fork, result");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn uncertain_result_warns_and_does_not_count() {
     check("<result>x", "warn main: ignored malformed <result>: it has no `</result>`");
     check(
         "<result>x</result> or <result>y</result>",
-        "warn main: ignored malformed <result>: 2 of them stand where one is due",
+        "warn main: ignored malformed <result>: 2 results where one is expected",
     );
     // Beside a valid one it is only a warning.
     let mut play = looped(None);
@@ -324,7 +324,7 @@ fn interrupted_iteration_continues_and_counts_once() {
     // Unless the settings let interrupted scripts fail.
     let mut play = play.with(|s| s.interrupted_scripts = InterruptedScripts::Fail);
     play.crashes(false);
-    assert!(play.scene().contains("main at UNTIL.sh: failed: the script was cut off"));
+    assert!(play.scene().contains("main at UNTIL.sh: failed: the script was interrupted"));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn crashes_without_progress_use_no_iterations() {
     for _ in 0..5 {
         play.crashes(false);
     }
-    assert!(play.scene().contains("main at P.md: failed: the turn was cut off 5 times"));
+    assert!(play.scene().contains("main at P.md: failed: the turn was interrupted 5 times"));
     assert_eq!(Ralph::iterations(play.agent("main")), 1);
 }
 

@@ -137,7 +137,7 @@ fn flags_of_the_start_are_repeated() {
     };
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more --backend codex --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (its output: raymond logs play --state a): raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more --backend codex --var 'list:=[1]' --var 'name=a b'");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn ended_call_run_needs_another_run() {
     assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond crayfish < request.json # with another runId");
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): raymond crayfish < request.json");
     let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Caller, &json!([stays]));
@@ -196,7 +196,7 @@ fn repeated_step_is_one_path_entry() {
     x main       b: failed: exec_failed: exit status 1
       -          failed
       -          resumed
-      main       b: goes on after its failure
+      main       b: continues after its failure
     . main       b: turn 1
       main       ended
       -          completed
@@ -219,7 +219,7 @@ fn answer_problems_are_shown_once() {
     x main       a: failed: the client reports failure: it is down
       -          failed
       -          resumed
-      main       a: goes on after its failure
+      main       a: continues after its failure
     . main       a: turn 1
       main       ended · $0.30
       -          completed
@@ -263,7 +263,7 @@ fn list_variable_is_requested_as_a_list() {
 fn a_program_that_failed_can_be_tried_again() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): raymond resume play");
     assert!(!is_final(&play.run));
 }
 
@@ -272,7 +272,7 @@ fn repeatable_failure_needs_a_new_run() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (its output: raymond logs play --state a): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
     assert!(is_final(&play.run));
 }
 
@@ -291,9 +291,9 @@ fn loop_is_where_its_branch_is() {
 #[test]
 fn only_the_caller_continues_a_tool_run() {
     let play = steps(Answers::Caller, &json!([asks("a")]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:a:1`: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): the caller has to answer `play:a:1`: raymond crayfish < request.json");
     let play = steps(Answers::Caller, &json!([each("fail", &json!([asks("judge")]))]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:each[0].judge:1`, and 1 more: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): the caller has to answer `play:each[0].judge:1`, and 1 more: raymond crayfish < request.json");
 }
 
 #[test]

@@ -319,7 +319,7 @@ text";
       hint: use --max-iterations
     PROMPT.md:6:1: warning: `then` means nothing to ralph: only <result> counts [not-for-ralph]
       hint: a workflow of several states is run by `raymond run`
-    PROMPT.md:7:1: warning: `on_denied: remind` means nothing to ralph, which reminds nobody [not-for-ralph]
+    PROMPT.md:7:1: warning: `on_denied: remind` has no effect in ralph, which sends no reminders [not-for-ralph]
       hint: it is read as `warn`; `fail` ends the iteration
     ");
     let front = &parsed.definition.states[&"PROMPT.md".into()].front;
