@@ -1,12 +1,18 @@
 //! The status of a run in the words that all commands share.
 
+use std::io;
+
 use raymond_backends::contract::Progress;
+use raymond_backends::process::Transcript;
+use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Program, Run};
+use raymond_core::text::quoted;
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::launch;
 use raymond_engine::project::Project;
+use raymond_engine::runner::transcript;
 use raymond_store::journal::Tail;
 use raymond_store::lock::{Owner, Process};
 
@@ -68,7 +74,9 @@ impl StatusSummary {
         let run = &seen.head.run;
         match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, states(project, run)).with_owner(seen)
+                Self::with_states(&seen.head, seen.status, states(project, run))
+                    .with_owner(seen)
+                    .with_unreadable_transcript(project, seen)
             }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
@@ -106,6 +114,33 @@ impl StatusSummary {
         } else if self.next_command.starts_with("raymond resume ") {
             self.next_command.push_str(" --takeover");
         }
+        self
+    }
+
+    /// Replaces the next command if a resume would fail because it cannot read the transcript of a
+    /// turn in flight. The transcript may contain an answer that is already paid, so a resume refuses
+    /// to ask again.
+    fn with_unreadable_transcript(mut self, project: &Project, seen: &Inspection) -> Self {
+        let run = &seen.head.run;
+        if !self.next_command.starts_with("raymond resume ") {
+            return self;
+        }
+        let transcripts = project.paths(&run.id).transcripts;
+        let unreadable = in_flight(run).find_map(|turn| {
+            let path = transcript(&transcripts, &turn.id, turn.attempt);
+            // A missing file is no obstacle: the client of that turn has not written anything.
+            let error = Transcript::open(&path).err()?;
+            (error.kind() != io::ErrorKind::NotFound).then_some((path, error))
+        });
+        let Some((path, error)) = unreadable else { return self };
+        let path = path.display().to_string();
+        self.next_command = match error.kind() {
+            io::ErrorKind::PermissionDenied => format!("chmod u+r {}", quoted(&path)),
+            // Only the user can bring the content back; without it the run cannot continue.
+            _ => format!("raymond cancel {}", run.id),
+        };
+        let why = format!("{}; a resume needs {path}, which cannot be read: {error}", self.why);
+        self.why = sanitized(&why);
         self
     }
 

@@ -116,7 +116,11 @@ fn text(title: &str, costs: &Costs) -> String {
     let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
     for (row, tally) in costs.dearest_first() {
         let row = sanitized(&row.title(costs.naming()));
-        let turns = counted(tally.turns, "turn");
+        // Discarded turns have a cost, but no record that could be counted.
+        let turns = match tally.turns {
+            0 => String::new(),
+            turns => counted(turns, "turn"),
+        };
         let percent = tally.percent_of(total.amount);
         let reserves = reserves(&tally, "  ");
         let amount = tally.amount.to_string();

@@ -193,6 +193,9 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
         );
     }
     assert_eq!(stage.project.records("r"), records, "nothing is recorded");
+    let why = stage.raymond("why r");
+    assert!(why.stdout.contains("main.2.1.1.jsonl, which cannot be read: "), "{}", why.stdout);
+    assert!(why.stdout.ends_with("\n→ raymond cancel r\n"), "{}", why.stdout);
     let transcript = stage.project.path(".raymond/runs/r/transcripts/main.2.1.1.jsonl");
     fs::remove_dir(&transcript).unwrap();
     fs::rename(stage.project.path("kept"), transcript).unwrap();

@@ -274,7 +274,8 @@ fn a_run_keeps_the_prices_of_its_start() {
     let kept =
         "prices in the configuration changed since the run started; this run keeps its prices";
     check(DEAR, "", 2 * 2_010_000, &[kept]);
-    check(DEAR, "--current-prices", 0, &[]);
+    let renewed = "this run uses the current prices from now on; changed: mystery";
+    check(DEAR, "--current-prices", 0, &[renewed]);
     check("", "", 0, &[kept, "unpriced"]);
 }
 

@@ -195,7 +195,7 @@ fn without_money_it_waits_for_more() {
     );
     ralph(&project, "--budget 1", None).prints("").mentions(
         5,
-        &["over_budget: $1.00 of the $1.00 cap is spent; 1 paid turn waits for more\n"],
+        &["over_budget: $1.00 of the $1.00 cap is spent; 1 turn waits for a higher --budget\n"],
     );
     project.raymond("resume r --budget 3").prints("x\n").mentions(0, &["spent $2.00 of $3.00"]);
     assert_eq!(project.events("r", "turn_started").len(), 2);
@@ -322,7 +322,7 @@ fn only_a_prompt_can_be_repeated() {
     );
     check(
         "fix.sh",
-        "raymond: fix.sh is no prompt: ralph repeats a .md file
+        "raymond: fix.sh is not a prompt: `ralph` repeats a .md file
         hint: start it with `raymond run fix.sh`",
     );
     check(

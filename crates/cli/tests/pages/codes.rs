@@ -12,13 +12,14 @@ use raymond_core::crayfish::ProblemCode;
 use super::top;
 
 /// What makes a diagnostic.
-const MAKERS: [&str; 6] = [
+const MAKERS: [&str; 7] = [
     "Diagnostic::error(",
     "Diagnostic::warning(",
     ".error(",
     "error_with_hint(",
     "wrong(",
     "left_out(",
+    "reject(",
 ];
 
 type Codes = BTreeSet<String>;

@@ -12,13 +12,12 @@ use crate::crayfish::problem::Problem;
 use crate::crayfish::state::StepEvent;
 use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::protocol::TagName;
+use crate::protocol::{Notice, TagName};
 use crate::run::event::Ending;
 use crate::run::stop::{Interruption, StopMode};
 use crate::run::warning::Warning;
 use crate::run::{Event, Program, Run, Settings};
-use crate::scheduler::Hold;
-use crate::scheduler::Lane;
+use crate::scheduler::{Hold, Lane, Phase as TurnPhase};
 use crate::value::Value;
 
 use super::backend_labels::BackendLabels;
@@ -63,6 +62,9 @@ pub struct Narrator {
     total: Micros,
     /// The attempt of each step that was last requested with errors, so that they are shown once.
     refused: BTreeMap<Key, u32>,
+    /// Agents whose turn waits for a new budget share. Whether it gets one is not decided yet: the
+    /// run may end first, because its budget is spent.
+    without_share: BTreeSet<AgentId>,
 }
 
 /// The kind of program that a run executes.
@@ -123,7 +125,12 @@ impl Narrator {
             let attempt = |key: &Key| Some((key.clone(), *flow.attempts.get(key)?));
             flow.complaints.keys().filter_map(attempt)
         });
+        let turns = run.scheduler.turns.iter();
+        let without_share = turns.filter(|(_, turn)| {
+            turn.phase == TurnPhase::Queued && turn.notice == Some(Notice::NewShare)
+        });
         Self {
+            without_share: without_share.map(|(id, _)| id.clone()).collect(),
             places: places.collect(),
             bills: bills.collect(),
             asked: asked.collect(),
@@ -159,6 +166,8 @@ impl Narrator {
                 of_run(Weight::Plain, "uses the edited states from here on")
             }
             Event::RunRewound { kept, discarded, .. } => {
+                // The discarded turns were paid: their cost stays part of the total.
+                self.total = self.total.plus(discarded.amount);
                 let stays = match discarded.amount {
                     Micros::ZERO => String::new(),
                     amount => format!("; the {amount} spent since then stay counted"),
@@ -180,6 +189,9 @@ impl Narrator {
                 Line { agent, weight: Weight::Warning, text }
             }
 
+            Event::TurnStarted { turn, .. } if self.without_share.remove(&turn.agent) => {
+                self.of(&turn.agent, Weight::Plain, "continues with a new budget share")
+            }
             Event::TurnStarted { turn, attempt, .. } => {
                 let again =
                     if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
@@ -193,16 +205,12 @@ impl Narrator {
                 return None;
             }
             Event::TurnRecalled { turn, .. } => {
-                let text = "budget share exceeds the new cap; continuing with a new share";
+                let text = "budget share exceeds the new cap; ending its client";
                 self.of(&turn.agent, Weight::Plain, text)
             }
             Event::TurnContinues { turn, charge, .. } => {
                 self.charge(turn, *charge);
-                self.of(
-                    &turn.agent,
-                    Weight::Plain,
-                    "budget share used up; continuing with a new share",
-                )
+                self.of(&turn.agent, Weight::Plain, "budget share used up")
             }
             Event::TurnFailed { turn, charge, failure, .. } => {
                 self.charge(turn, *charge);
@@ -254,6 +262,7 @@ impl Narrator {
             Event::AgentEnded { agent, result } => self.ended(agent, result),
             Event::AgentFailed { agent, failure, kept } => {
                 self.failures.remove(agent);
+                self.without_share.remove(agent);
                 let kept = if kept.is_some() { " (its transition is kept)" } else { "" };
                 self.of(agent, Weight::Error, format!("failed: {failure}{kept}"))
             }
@@ -268,10 +277,19 @@ impl Narrator {
                 self.queued(&turn.agent, lane);
                 return None;
             }
-            Event::TurnRequeued { .. }
-            | Event::CostAdjusted { .. }
-            | Event::AskExpired { .. }
-            | Event::AgentSpawned { .. } => return None,
+            Event::TurnRequeued { turn, notice, .. } => {
+                if *notice == Notice::NewShare {
+                    self.without_share.insert(turn.agent.clone());
+                } else {
+                    self.without_share.remove(&turn.agent);
+                }
+                return None;
+            }
+            Event::CostAdjusted { spent, .. } => {
+                self.total = *spent;
+                return None;
+            }
+            Event::AskExpired { .. } | Event::AgentSpawned { .. } => return None,
             Event::Stepped { agent, fact } => return self.stepped(agent, fact),
         };
         Some(line)
@@ -313,6 +331,7 @@ impl Narrator {
     }
 
     fn queued(&mut self, agent: &AgentId, lane: &Lane) {
+        self.without_share.remove(agent);
         match lane {
             Lane::Prompt(backend) => {
                 self.backends.insert(backend.clone());
@@ -368,14 +387,14 @@ impl Narrator {
         Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
-    /// Returns the text of a warning. The spent amount may be far beyond the threshold, which would mislead.
+    /// Returns the text of a warning. The record contains only the threshold, but the line shows the
+    /// spent part of the cap.
     fn warning_words(&self, warning: &Warning) -> String {
-        const FAR: u64 = 10;
-        if let (Warning::Spent { percent }, Some(cap)) = (warning, self.limits.cap) {
-            let spent = super::costs::percent(self.total, cap);
-            if spent >= u64::from(*percent) + FAR {
-                return format!("{spent} % of the cap is spent");
-            }
+        if let (Warning::Spent { .. }, Some(cap)) = (warning, self.limits.cap) {
+            // 128 bits, because 100 times an amount in millionths overflows 64 bits. Rounded down:
+            // 100 % means that the whole cap is spent.
+            let percent = u128::from(self.total.0) * 100 / u128::from(cap.0.max(1));
+            return format!("{percent} % of the cap is spent");
         }
         warning.to_string()
     }

@@ -137,7 +137,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond resume play");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 paid turn waits for more: raymond resume play --budget 32");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 turn waits for a higher --budget: raymond resume play --budget 32");
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
@@ -421,9 +421,9 @@ fn a_whole_story_reads_well() {
       -          resumed
     . main       WORK.md: turn 2, attempt 3
     . main_test1 TEST.sh: turn 1, attempt 2
-      main       WORK.md: budget share used up; continuing with a new share
+      main       WORK.md: budget share used up
     ! -          60 % of the cap is spent
-    . main       WORK.md: turn 2, attempt 4
+      main       WORK.md: continues with a new budget share
     x main_test1 TEST.sh: failed: script: exit status 1: no file
       main       WORK.md → PLAN.md #2 (goto) · $1.20 estimated
     . main       PLAN.md: turn 1
@@ -503,7 +503,7 @@ fn stopping_user_is_named() {
 }
 
 #[test]
-fn real_percentage_is_shown_beyond_a_threshold() {
+fn warning_shows_the_spent_percentage() {
     let check = |cost: &str, expected: &str| {
         let play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1")));
         let mut play = play.started();
@@ -512,10 +512,23 @@ fn real_percentage_is_shown_beyond_a_threshold() {
         let line = lines.lines().find(|line| line.contains('%')).unwrap_or_default();
         assert_eq!(line.trim_start_matches(['!', ' ', '-']), expected);
     };
-    check("0.55", "50 % of the cap is spent");
-    check("0.96", "95 % of the cap is spent");
+    check("0.55", "55 % of the cap is spent");
+    check("0.999999", "99 % of the cap is spent");
     check("0.65", "65 % of the cap is spent");
     check("2.50", "250 % of the cap is spent");
+}
+
+#[test]
+fn share_is_renewed_only_if_the_turn_continues() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
+    play.costs(Cost::Reported(usd("1"))).is_capped("main");
+    assert_snapshot!(lines_of(&play), @"
+      main       starts at A.md
+    . main       A.md: turn 1
+      main       A.md: budget share used up
+    ! -          100 % of the cap is spent
+      -          over budget
+    ");
 }
 
 #[test]

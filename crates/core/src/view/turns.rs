@@ -207,7 +207,7 @@ impl How {
     fn words(&self, took: &str) -> String {
         match self {
             Self::Finished => format!("finished after {took}"),
-            Self::ShareUsedUp => format!("share used up after {took}"),
+            Self::ShareUsedUp => format!("budget share used up after {took}"),
             Self::Failed(failure) => format!("failed after {took}: {failure}"),
             Self::Interrupted(Interruption::Crash) => "interrupted when its owner died".to_owned(),
             Self::Interrupted(Interruption::Stop) => format!("stopped after {took}"),
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(
             titles(&play),
             [
-                "main: A.md · turn 1 · $10.00 · share used up after 1s",
+                "main: A.md · turn 1 · $10.00 · budget share used up after 1s",
                 "main: A.md · turn 1, attempt 2 · $0.10 · interrupted when its owner died",
                 "main: A.md · turn 1, attempt 3 · $0.10 · stopped after 2s",
             ]

@@ -261,10 +261,11 @@ fn over_budget(run: &Run) -> String {
         .map(|(_, queue)| queue.len())
         .sum();
     let waiting = match queued {
-        1 => "1 paid turn waits".to_owned(),
-        several => format!("{several} paid turns wait"),
+        0 => String::new(),
+        1 => "; 1 turn waits for a higher --budget".to_owned(),
+        several => format!("; {several} turns wait for a higher --budget"),
     };
-    format!("{} of the {cap} cap is spent; {waiting} for more", run.spent)
+    format!("{} of the {cap} cap is spent{waiting}", run.spent)
 }
 
 fn interrupted(run: &Run, naming: BackendLabels) -> String {

@@ -1,5 +1,7 @@
 //! Checks before a resume: the budget, the backends and the conversations.
 
+use std::collections::BTreeSet;
+
 use raymond_core::decide::{Refusal, backend_change};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
@@ -12,6 +14,7 @@ use raymond_engine::project::Project;
 
 use crate::backends::{self, UsableBackends};
 use crate::failure::{Failure, located};
+use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
 use crate::{config, strict_budget};
 
@@ -116,18 +119,29 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     }
 }
 
-/// Returns a note if the configuration has prices that the run does not use.
+/// Returns a note if the prices of the configuration differ from those that the run used so far.
 pub(super) fn price_change_note(
     project: &Project,
     run: &Run,
     settings: &Settings,
 ) -> Result<Option<String>, Failure> {
     let now = backends::own_prices(&config::load(project)?);
-    Ok((settings.prices.as_ref() != Some(&now)).then(|| {
-        format!(
+    if settings.prices.as_ref() != Some(&now) {
+        return Ok(Some(format!(
             "prices in the configuration changed since the run started; this run keeps its prices \
              (to use the new prices: raymond resume {} --current-prices)",
             run.id
-        )
+        )));
+    }
+    // A journal without prices is older than this setting: there is nothing to compare.
+    let Some(before) = &run.settings.prices else { return Ok(None) };
+    let models: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let changed: Vec<String> = models
+        .into_iter()
+        .filter(|model| before.get(*model) != now.get(*model))
+        .map(|model| sanitized(model))
+        .collect();
+    Ok((!changed.is_empty()).then(|| {
+        format!("this run uses the current prices from now on; changed: {}", changed.join(", "))
     }))
 }
