@@ -1,4 +1,4 @@
-//! What Raymond takes, beside the least that would do and what others take: `cargo xtask bench`.
+//! Compares the cost of Raymond with the least possible cost and with other tools: `cargo xtask bench`.
 //!
 //! ```text
 //! bench path NAME TIMES
@@ -93,7 +93,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
             eprintln!("    {row}: {name}");
             match part(&stage).with_context(|| format!("{row}: {name}")) {
                 Ok(measured) => figures.extend(measured),
-                // What was measured before is told all the same.
+                // Figures that were measured before the error are still printed.
                 Err(error) => {
                     failed = Err(error);
                     break;
