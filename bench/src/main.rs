@@ -5,9 +5,9 @@
 //! bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N] [--json FILE]
 //! ```
 //!
-//! Whatever is compared is measured in turns, in one go; what is told are medians. A system that did not do
-//! its work is an error: counts, side effects and results are checked each time. A row is a letter, or the
-//! name of a part of it.
+//! All programs of a row are measured alternately in one session, and the table shows medians. A program
+//! that did not do its work is an error: counts, side effects and results are checked each time. A row is a
+//! letter, or the name of a part of it.
 
 mod measure;
 mod paths;

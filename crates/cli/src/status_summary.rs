@@ -128,7 +128,7 @@ impl StatusSummary {
         let transcripts = project.paths(&run.id).transcripts;
         let unreadable = in_flight(run).find_map(|turn| {
             let path = transcript(&transcripts, &turn.id, turn.attempt);
-            // A missing file is no obstacle: the client of that turn has not written anything.
+            // A missing file does not prevent a resume: the client of that turn has written nothing.
             let error = Transcript::open(&path).err()?;
             (error.kind() != io::ErrorKind::NotFound).then_some((path, error))
         });
