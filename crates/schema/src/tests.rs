@@ -97,7 +97,7 @@ fn draft_is_2020_12_by_default() {
 }
 
 #[test]
-fn a_boolean_is_a_schema_and_nothing_else_is() {
+fn only_booleans_and_objects_are_schemas() {
     check(&json!(true), json!({}), &[json!(null)], &[]);
     check(&json!(false), json!({}), &[], &[json!(null)]);
     check(&json!({"$ref": "No"}), json!({"No": false}), &[], &[json!(1)]);

@@ -137,14 +137,14 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
             narrator.line(event);
         }
     }
-    check_told(&head);
+    check_views(&head);
     let kept = serde_json::to_string(&head.run).expect("a run is plain data");
     let again = serde_json::from_str(&kept).expect("a run that was kept can be read");
     assert_eq!(head.run, again, "keeping changes the run");
 }
 
 /// Every command that only looks has an answer, however little sense the run makes.
-fn check_told(head: &Head) {
+fn check_views(head: &Head) {
     for owner in [Owner::Alive, Owner::Gone] {
         let status = view::status(&head.run, owner);
         assert!(!view::why(&head.run, &head.ledger, status).is_empty(), "nobody knows why");

@@ -155,7 +155,7 @@ impl Costs {
     }
 
     /// Returns the rows, the most expensive first.
-    pub fn dearest_first(&self) -> Vec<(&Row, Tally)> {
+    pub fn most_expensive_first(&self) -> Vec<(&Row, Tally)> {
         let mut rows: Vec<(&Row, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
@@ -220,7 +220,7 @@ mod tests {
         let costs = costs(play, by, since);
         let all = [("total".to_owned(), costs.total)];
         let titled = |(row, tally): (&Row, Tally)| (row.title(costs.naming()), tally);
-        let rows = all.into_iter().chain(costs.dearest_first().into_iter().map(titled));
+        let rows = all.into_iter().chain(costs.most_expensive_first().into_iter().map(titled));
         rows.map(|(row, tally)| {
             let Tally { turns, amount, estimated, unpriced } = tally;
             let percent = tally.percent_of(costs.total.amount);
@@ -308,7 +308,8 @@ mod tests {
         play.costs(Cost::Reported(usd("0.40"))).says("main", "<result>x</result>");
         let check = |by, expected: [&str; 3]| {
             let rows = costs(&play, by, 0);
-            let titles = rows.dearest_first().into_iter().map(|(row, _)| row.title(rows.naming()));
+            let titles =
+                rows.most_expensive_first().into_iter().map(|(row, _)| row.title(rows.naming()));
             let titles: Vec<String> = titles.collect();
             assert_eq!(
                 titles,
@@ -357,7 +358,7 @@ mod tests {
         costs.add(one("B", "2"));
         costs.add(one("A", "3"));
         let both = Tally { turns: 2, amount: usd("4"), ..Tally::default() };
-        assert_eq!(costs.dearest_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
+        assert_eq!(costs.most_expensive_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
         assert_eq!((costs.total.turns, costs.total.amount), (3, usd("6")));
     }
 }

@@ -57,7 +57,7 @@ impl Path {
 
     /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the last part
     /// always stays.
-    pub fn told(&self, fits: impl Fn(&str) -> bool) -> String {
+    pub fn fitted(&self, fits: impl Fn(&str) -> bool) -> String {
         let parts: Vec<String> = self.parts.iter().map(ToString::to_string).collect();
         let whole = match self.left_out {
             0 => parts.join(ARROW),
@@ -166,7 +166,7 @@ mod tests {
     fn repeats_and_cycles_are_counted() {
         let check = |visits: &str, expected: &str| {
             let path = path(visits.split(' '));
-            assert_eq!(path.told(|_| true), expected, "{visits}");
+            assert_eq!(path.fitted(|_| true), expected, "{visits}");
             assert_eq!(path.visits(), visits.split(' ').count() as u64, "{visits}");
         };
         check("START.md", "START");
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn long_path_keeps_its_ends() {
         let check = |visits: &str, width: usize, expected: &str| {
-            let shown = path(visits.split(' ')).told(|text| text.chars().count() <= width);
+            let shown = path(visits.split(' ')).fitted(|text| text.chars().count() <= width);
             assert_eq!(shown, expected);
         };
         check("A B C D E F", 25, "A → B → C → D → E → F");
@@ -207,12 +207,12 @@ mod tests {
             assert_eq!((path.visits(), path.parts.len()), (visits as u64, MOST_PARTS.min(visits)));
         }
         let (beginning, end) = (names[..8].join(ARROW), names[20..].join(ARROW));
-        assert_eq!(path.told(|_| true), format!("{beginning} → … → {end}"));
+        assert_eq!(path.fitted(|_| true), format!("{beginning} → … → {end}"));
         // Later visits are folded as usual.
         for name in ["A", "B", "A", "B", "B"] {
             path.enter(&StateName::new(name));
         }
-        let shown = path.told(|_| true);
+        let shown = path.fitted(|_| true);
         assert!(shown.ends_with(" → S59 → (A → B) ×2 → B"), "{shown}");
         assert_eq!(path.visits(), 65);
     }
@@ -228,7 +228,7 @@ mod tests {
         }
         assert_eq!(path.parts.len(), MOST_PARTS);
         assert_eq!(path.visits(), 100_000);
-        let shown = path.told(|text| text.chars().count() <= 80);
+        let shown = path.fitted(|text| text.chars().count() <= 80);
         assert!(shown.starts_with("S0 → ") && shown.contains(" → … → "), "{shown}");
     }
 

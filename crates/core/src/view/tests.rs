@@ -491,7 +491,7 @@ fn stopping_user_is_named() {
     let stop = |mode, key: &str| {
         let mut play = started();
         play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
-        let cut = play.cut_off(crate::run::stop::Interruption::Stop, false);
+        let cut = play.interruptions(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))

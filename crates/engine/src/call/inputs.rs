@@ -10,7 +10,7 @@ use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
 use raymond_core::crayfish::key::RequestId;
-use raymond_core::crayfish::problem::{push_token, told};
+use raymond_core::crayfish::problem::{limited, push_token};
 use raymond_core::crayfish::state::{StepsState, accepted};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
@@ -140,7 +140,7 @@ impl CallInputs {
             RunRecord::New => Some(self.unasked_attempts(None)),
             RunRecord::Existing => Some(self.unasked_attempts(Some(run))),
         };
-        let early = told(early.chain(unasked_attempts.into_iter().flatten()));
+        let early = limited(early.chain(unasked_attempts.into_iter().flatten()));
         if !early.is_empty() {
             return Err(invalid(ErrorCode::UnaskedOutput, "the request", early));
         }
@@ -179,7 +179,7 @@ impl CallInputs {
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
         let of_it =
             of_it.map(|(name, _)| at_output(name, ProblemCode::UnaskedOutput, message.clone()));
-        told(of_it.chain(self.unasked_attempts(None)))
+        limited(of_it.chain(self.unasked_attempts(None)))
     }
 
     fn stored(&mut self, record: RunRecord, blobs: &Blobs) -> Result<Call, blobs::Error> {
@@ -222,7 +222,7 @@ impl CallInputs {
             }?;
             Some(at_output(name, code, message))
         };
-        told(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
+        limited(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
     }
 
     /// Returns why an output under a key or step id was not used.

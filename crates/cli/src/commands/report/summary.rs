@@ -125,7 +125,7 @@ impl Summary<'_> {
     /// Returns the path of `main`, if it has more than one state.
     fn path(&self) -> Option<String> {
         let path = &self.head.ledger.path;
-        let told = || sanitized(&path.told(|text| text.width() <= self.room()));
+        let told = || sanitized(&path.fitted(|text| text.width() <= self.room()));
         (path.visits() > 1).then(told)
     }
 

@@ -75,7 +75,7 @@ pub(super) fn usable(
 ) -> Result<UsableBackends, Failure> {
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
-    let ahead = Reachability::going_on(definition, run.places());
+    let ahead = Reachability::from_states(definition, run.places());
     backends::usable(&config, settings, &ahead)
 }
 

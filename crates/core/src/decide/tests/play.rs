@@ -228,13 +228,13 @@ impl Play {
 
     /// Crashes the owner. A new owner finds nothing of the turns in flight, and resumes.
     pub(crate) fn crashes(&mut self, progressed: bool) -> String {
-        let mut inputs = self.cut_off(Interruption::Crash, progressed);
+        let mut inputs = self.interruptions(Interruption::Crash, progressed);
         inputs.push(self.resume_input());
         self.feed(inputs)
     }
 
     /// Returns the inputs that interrupt all turns in flight.
-    pub(crate) fn cut_off(&self, by: Interruption, progressed: bool) -> Vec<Input> {
+    pub(crate) fn interruptions(&self, by: Interruption, progressed: bool) -> Vec<Input> {
         let cut = |agent: &AgentId| {
             let cost = self.cost_of(agent.as_str());
             self.settled(
@@ -255,7 +255,7 @@ impl Play {
     /// Stops the run, which interrupts its turns in flight.
     pub(crate) fn halt(&mut self) -> String {
         let request = self.stop(StopMode::Now);
-        let cut = self.cut_off(Interruption::Stop, false);
+        let cut = self.interruptions(Interruption::Stop, false);
         let cut = self.feed(cut);
         [request, cut].join("\n")
     }

@@ -91,7 +91,7 @@ pub(super) fn check_run(
     if lacks(Capability::Permissions) {
         found.extend(permissions(settings, backend));
     }
-    found.into_iter().map(|(key, each)| answered.told(each, backend, key)).collect()
+    found.into_iter().map(|(key, each)| answered.with_states(each, backend, key)).collect()
 }
 
 /// Reports permission lists that the backend ignores: denying is an error, because it protects;

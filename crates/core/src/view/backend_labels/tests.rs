@@ -237,7 +237,7 @@ fn turns_name_backends_without_known_model() {
 }
 
 #[test]
-fn a_plan_names_whose_turns_go_on() {
+fn plan_names_backends_of_continued_turns() {
     let told = |play: &Play| Plan::of(&play.run, &ledger(play), &play.settings);
     assert_eq!(told(&alone()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
     let mut play = forked();
@@ -258,7 +258,7 @@ fn a_plan_names_whose_turns_go_on() {
     let line = "main_x1          X.md (codex): adopting its client, which still runs";
     assert_eq!(found.lines()[1], line);
     assert_eq!(found.backends(), [&claude, &codex].into());
-    let cut = play.cut_off(Interruption::Crash, true);
+    let cut = play.interruptions(Interruption::Crash, true);
     assert_eq!(plan.clone().knowing(&play.run, &cut).open, plan.open);
     assert_eq!(plan.knowing(&play.run, &cut[..1]).open, found.open);
     play.says("main", r#"<fork next="A">X</fork>"#);

@@ -201,7 +201,7 @@ fn repeated_step_is_one_path_entry() {
       main       ended
       -          completed
     "#);
-    assert_eq!(ledger(&play).path.told(|_| true), "a → b");
+    assert_eq!(ledger(&play).path.fitted(|_| true), "a → b");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl<'a> Reachability<'a> {
     }
 
     /// Examines a definition from the states at which a run continues.
-    pub fn going_on<'s>(
+    pub fn from_states<'s>(
         definition: &'a Definition,
         at: impl IntoIterator<Item = &'s StateName>,
     ) -> Self {

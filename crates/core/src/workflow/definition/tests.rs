@@ -250,7 +250,7 @@ fn resumed_run_reaches_from_its_states() {
     let definition = parse(scope).unwrap().definition;
     let check = |at: &[&str], expected: &[&str]| {
         let at: Vec<StateName> = at.iter().map(|name| (*name).into()).collect();
-        let reachability = Reachability::going_on(&definition, &at);
+        let reachability = Reachability::from_states(&definition, &at);
         let reached = definition.states.keys().filter(|name| reachability.is_reached(name));
         assert_eq!(reached.map(StateName::as_str).collect::<Vec<_>>(), expected, "{at:?}");
     };

@@ -5,7 +5,7 @@ use super::*;
 const THERE_ARE: &str = "there are `vars`, `results` and `locals`";
 
 #[test]
-fn a_path_that_cannot_be_right_is_an_error() {
+fn impossible_path_is_an_error() {
     let gate =
         |path: &str| json!({ "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
     let begin = "it must begin with `$.vars`, `$.results` or `$.locals`";
