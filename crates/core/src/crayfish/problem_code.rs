@@ -179,13 +179,11 @@ impl ProblemCode {
             }
             Self::UnknownLocal => "no forEach around the step binds this local",
             Self::TooEarly => "`env` of the document names a value that exists only inside steps",
-            Self::Injection => {
-                "the output of a step is in `shell` or `cmd`, where it would run as a program"
-            }
+            Self::Injection => "the output of a step is in `shell` or `cmd`, where it would run",
             Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
             Self::UnknownResult => "a path names a result that its step never has, such as `json`",
             Self::UnusableStep => {
-                "the step that `inputFrom` names has no JSON result before this step runs"
+                "the step of `inputFrom` has no JSON result before this step runs"
             }
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
@@ -197,9 +195,7 @@ impl ProblemCode {
             Self::MissingSchema => "no directory of schemas has a schema of this name",
             Self::UnreadableSchema => "the file of a named schema cannot be read, or is not JSON",
             Self::CircularSchema => "a schema refers to itself without descending into the value",
-            Self::InvalidSchema => {
-                "this is not a valid schema of its draft, or the draft is unknown"
-            }
+            Self::InvalidSchema => "this schema is not valid in its draft, or its draft is unknown",
             Self::MixedDrafts => "schemas that belong together are of different drafts",
             Self::UnaskedOutput => "an output is for no agent step, or an attempt still to come",
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
