@@ -198,7 +198,11 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     ]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["could not write ", "/definition/", "the records are safe; to continue: raymond resume r"],
+        &[
+            "could not write ",
+            "/definition/",
+            "the records are safe; to continue: raymond resume r",
+        ],
     );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");

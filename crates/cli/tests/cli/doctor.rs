@@ -415,7 +415,8 @@ fn leftovers_of_linked_run_are_not_ended() {
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
-    let why = "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
+    let why =
+        "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
