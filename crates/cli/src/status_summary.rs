@@ -7,8 +7,9 @@ use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::launch;
 use raymond_engine::project::Project;
+use raymond_store::host::Process;
 use raymond_store::journal::Tail;
-use raymond_store::lock::{Owner, Process};
+use raymond_store::lock::Owner;
 
 use crate::sanitize::sanitized;
 use crate::transcript_follower::TranscriptFollower;

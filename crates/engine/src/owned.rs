@@ -22,8 +22,9 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
+use raymond_store::host::ThisHost;
 use raymond_store::journal::{self, Torn};
-use raymond_store::lock::{self, Claim, Takeover, ThisHost};
+use raymond_store::lock::{self, Claim, Takeover};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
 use crate::boot;

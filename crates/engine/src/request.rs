@@ -13,7 +13,8 @@ use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::view;
 use raymond_store::disk::DiskErrorKind;
-use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
+use raymond_store::host::{Life, ThisHost};
+use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -16,7 +16,7 @@ use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
 use raymond_engine::runner::RunnerError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
-use raymond_store::lock::{Host as _, Life, ThisHost};
+use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};

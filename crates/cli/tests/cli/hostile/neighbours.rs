@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use raymond_store::lock::{Host as _, ThisHost};
+use raymond_store::host::{Host as _, ThisHost};
 
 use super::web::Server;
 use crate::harness::{Output, Project, Running, until};
