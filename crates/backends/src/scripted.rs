@@ -20,6 +20,7 @@
 //! one.
 
 mod parse;
+mod reader;
 mod replies;
 mod reply;
 mod writes;

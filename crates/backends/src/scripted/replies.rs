@@ -4,7 +4,6 @@
 //! Resuming a run or running agents in parallel therefore changes no reply.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::{Key, StepId};
@@ -14,7 +13,6 @@ use raymond_core::ids::StateName;
 use raymond_core::text::nearest;
 use raymond_core::time::{Span, Timestamp};
 
-use super::parse;
 use super::writes::Write;
 use crate::contract::Request;
 
@@ -100,22 +98,6 @@ pub(super) enum Reset {
 }
 
 impl Replies {
-    /// Reads a file; the error lists all mistakes.
-    pub fn load(path: &Path) -> Result<Self, Vec<Diagnostic>> {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        let name = name.to_string_lossy();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let message = format!("cannot read {}: {error}", path.display());
-            vec![Diagnostic::error("unreadable", message).in_file(&*name)]
-        })?;
-        Self::parse(&name, &text)
-    }
-
-    /// Parses the text of a file; the error lists all mistakes.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        parse::replies(name, text)
-    }
-
     /// Returns a warning for every entry whose state does not exist; `noun` names the kind of
     /// state.
     pub fn check<'a>(

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{cause, open_to_read};
+use super::files::{cause, open_to_read};
 
 /// The error of an existing file that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -16,14 +16,14 @@ pub struct Unreadable {
 }
 
 #[derive(Debug)]
-pub(in super::super) struct FollowedFile {
+pub(super) struct FollowedFile {
     file: File,
     path: PathBuf,
     offset: u64,
 }
 
 impl FollowedFile {
-    pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
+    pub(super) fn from_start(path: &Path) -> io::Result<Self> {
         Ok(Self { file: open_to_read(path)?, path: path.to_owned(), offset: 0 })
     }
 
@@ -46,7 +46,7 @@ impl FollowedFile {
     }
 
     /// Returns the length of the file. If the file was truncated, reading continues at its new end.
-    pub(in super::super) fn length(&mut self) -> Result<u64, Unreadable> {
+    pub(super) fn length(&mut self) -> Result<u64, Unreadable> {
         let length = self.file.metadata().map_err(self.unreadable())?.len();
         // Without this, output after a truncation would never be read.
         self.offset = self.offset.min(length);
@@ -54,7 +54,7 @@ impl FollowedFile {
     }
 
     /// Reads the next bytes, but not beyond `end`; empty if there are none.
-    pub(in super::super) fn read<'a>(
+    pub(super) fn read<'a>(
         &mut self,
         end: u64,
         buffer: &'a mut [u8],

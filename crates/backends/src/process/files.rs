@@ -1,4 +1,4 @@
-//! Opening the files of a client without blocking.
+//! The files of a client: where they are, and how to open them without blocking.
 //!
 //! Another process may have replaced a file. Opening a FIFO blocks until its other end is opened,
 //! and reading a device may never end. Both are refused.
@@ -6,13 +6,28 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 
+/// The output files of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The transcript. The file beside it with the extension `pid` identifies the process.
+    pub stdout: PathBuf,
+    pub stderr: PathBuf,
+}
+
+impl Files {
+    /// Returns the files of the client that writes this transcript.
+    pub fn for_turn(transcript: &Path) -> Self {
+        Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }
+    }
+}
+
 /// Opens a regular file; every other kind is an error.
-pub(in crate::process) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
     let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
         // A FIFO without a reader, or a socket.
@@ -30,8 +45,18 @@ pub(in crate::process) fn open_regular(options: &mut OpenOptions, path: &Path) -
     Ok(file)
 }
 
-pub(in crate::process) fn open_to_read(path: &Path) -> io::Result<File> {
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path)
+}
+
+/// Opens a private file to append to.
+pub(super) fn append(path: &Path) -> io::Result<File> {
+    private(OpenOptions::new().append(true), path)
+}
+
+/// Opens a file that only this user can read, and creates it if it is missing.
+pub(super) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open_regular(options.create(true).mode(0o600), path)
 }
 
 /// Reads a small regular file, at most its first 16 MiB.
@@ -47,6 +72,17 @@ pub(super) fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Describes why a file cannot be written or read.
+pub(crate) fn cause(error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC) => "the disk is full".to_owned(),
+        Some(Errno::DQUOT) => "the disk quota is used up".to_owned(),
+        Some(Errno::ROFS) => "the file system is read-only".to_owned(),
+        Some(Errno::ACCESS | Errno::PERM) => "permission denied".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -75,5 +111,15 @@ mod tests {
                 assert_eq!(error.to_string(), "it is not a regular file", "{}", path.display());
             }
         }
+    }
+
+    #[test]
+    fn causes_are_described() {
+        let check = |errno: Errno, expected: &str| assert_eq!(cause(&errno.into()), expected);
+        check(Errno::NOSPC, "the disk is full");
+        check(Errno::DQUOT, "the disk quota is used up");
+        check(Errno::ROFS, "the file system is read-only");
+        check(Errno::ACCESS, "permission denied");
+        check(Errno::IO, "Input/output error (os error 5)");
     }
 }
