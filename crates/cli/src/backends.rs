@@ -23,8 +23,8 @@ use raymond_core::prices::Price;
 use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Reachability, State};
+use raymond_engine::backends::Backends;
 use raymond_engine::project::Project;
-use raymond_engine::runner::Backends;
 
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};

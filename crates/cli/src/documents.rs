@@ -14,8 +14,8 @@ use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
 use raymond_core::workflow::Definition;
-use raymond_engine::launch::Prepared;
-use raymond_engine::steps;
+use raymond_engine::prepare::Prepared;
+use raymond_engine::prepare::steps;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, print_diagnostic};

@@ -5,7 +5,7 @@ use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
-use raymond_engine::launch;
+use raymond_engine::prepare;
 use raymond_engine::project::Project;
 use raymond_store::host::Process;
 use raymond_store::journal::Tail;
@@ -47,7 +47,7 @@ pub(crate) fn continuing(owner: &Owner) -> String {
 fn states(project: &Project, run: &Run) -> States {
     match run.settings.program {
         Program::Crayfish { .. } => States::AsPinned,
-        Program::States | Program::Ralph(_) => launch::states(project, run),
+        Program::States | Program::Ralph(_) => prepare::states(project, run),
     }
 }
 

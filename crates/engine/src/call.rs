@@ -8,7 +8,7 @@
 
 mod inputs;
 mod progress;
-pub(crate) mod raw_request;
+mod raw_request;
 #[cfg(test)]
 mod tests;
 mod workspaces;
@@ -29,14 +29,15 @@ use raymond_store::lock::{self, Takeover};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandoned;
+use crate::backends::Backends;
 use crate::blocking::{self, Unfinished, run_with_limit};
 use crate::clock;
-use crate::launch::{Launch, LaunchError, Prepared};
+use crate::launch::{Launch, LaunchError};
 use crate::owned::{LeftoverClients, OpenOptions, OwnError, OwnedRun};
+use crate::prepare::{Prepared, steps};
 use crate::project::Project;
-use crate::runner::{self, Backends};
-use crate::schemas::Schemas;
-use crate::steps;
+use crate::runner;
+use crate::schemas::{Schemas, compile_schemas};
 
 use inputs::{CallInputs, RunRecord};
 pub use progress::Progress;
@@ -331,7 +332,7 @@ fn check_request(
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked_outputs = request.unasked(document);
-    let schemas = Arc::new(runner::compile_schemas(Some(document)));
+    let schemas = Arc::new(compile_schemas(Some(document)));
     let run = request.run.clone();
     let call_inputs = CallInputs::check(request, document, &schemas);
     Ok(CheckedRequest { prepared, schemas, call_inputs, run, unasked_outputs })

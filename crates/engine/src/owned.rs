@@ -22,11 +22,11 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
-use raymond_store::host::ThisHost;
 use raymond_store::journal::{self, Torn};
-use raymond_store::lock::{self, Claim, Takeover};
+use raymond_store::lock::{self, Takeover};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
+use crate::backends::Backends;
 use crate::boot;
 use crate::clock;
 use crate::copied_run::{ActiveCopy, check_no_active_copy};
@@ -34,11 +34,11 @@ use crate::driver::{Driver, DriverError, Head, RecordOnly};
 use crate::fold::{self, FoldError};
 use crate::git_tracked::{self, GitTracked};
 use crate::inspect::Inspection;
-use crate::launch::Prepared;
 use crate::observe;
 use crate::pin::{Pin, PinError};
+use crate::prepare::Prepared;
 use crate::project::Project;
-use crate::runner::Backends;
+use crate::run_lock::take_lock;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
@@ -139,28 +139,6 @@ pub enum OwnError {
     /// The findings could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
-}
-
-/// Takes the lock of a run.
-pub(crate) fn take_lock(
-    project: &Project,
-    paths: &RunPaths,
-    takeover: Takeover,
-) -> Result<Lock, lock::Error> {
-    Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim(takeover))
-}
-
-/// Takes the lock of a run that is to be deleted. This works on a full disk.
-pub(crate) fn take_lock_to_delete(
-    project: &Project,
-    paths: &RunPaths,
-) -> Result<Lock, lock::Error> {
-    let claim = claim(Takeover::Never);
-    Lock::take_to_delete(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
-}
-
-fn claim(takeover: Takeover) -> Claim<'static> {
-    Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover }
 }
 
 impl OwnedRun {

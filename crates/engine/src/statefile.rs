@@ -23,8 +23,8 @@ use serde_json::{Map, json};
 
 use crate::driver::Head;
 use crate::git_tracked;
-use crate::owned::take_lock;
 use crate::project::Project;
+use crate::run_lock::take_lock;
 
 /// The largest result in bytes that the state file contains. A larger one is only referred to, so that
 /// the file stays readable.

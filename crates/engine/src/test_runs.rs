@@ -25,14 +25,15 @@ use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
 use raymond_store::lock::Takeover;
 use tempfile::TempDir;
 
+use crate::backends::Backends;
 use crate::clock;
 use crate::driver::{Driver, RecordOnly};
-use crate::launch::{Launch, Prepared};
+use crate::launch::Launch;
 use crate::owned::{LeftoverClients, OpenOptions, OwnedRun};
 use crate::pin::PLATFORM;
+use crate::prepare::Prepared;
 use crate::project::Project;
 use crate::runner;
-use crate::runner::Backends;
 use crate::scope::{LoadedScope, Origin};
 
 /// The backend that answers the prompts of these runs.

@@ -16,12 +16,12 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
+use raymond_engine::backends::Backends;
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::owned::{self, LeftoverClients, OpenOptions, OpenReport, OwnError, OwnedRun};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
-use raymond_engine::runner::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 

@@ -16,12 +16,14 @@ use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Input, Permissions, Program, Ralph, Requirements, Settings};
 use raymond_core::text::{counted, quoted};
 use raymond_core::workflow::{Definition, Reachability, template};
+use raymond_engine::backends::Backends;
 use raymond_engine::clock;
-use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
+use raymond_engine::launch::{Launch, LaunchError};
 use raymond_engine::observe;
 use raymond_engine::owned::OwnedRun;
+use raymond_engine::prepare::{PrepareError, Prepared, prepare_with};
 use raymond_engine::project::Project;
-use raymond_engine::runner::{self, Backends, DriveOutcome};
+use raymond_engine::runner::{self, DriveOutcome};
 use raymond_engine::scope::ScopeError;
 
 use serde_json::{Map, Value};

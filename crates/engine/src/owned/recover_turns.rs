@@ -21,15 +21,18 @@ use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
-use super::{LeftoverClients, OwnError, OwnedRun, take_lock};
+use super::{LeftoverClients, OwnError, OwnedRun};
+use crate::agent_step::AgentStep;
+use crate::backends::Backends;
 use crate::copied_run::check_no_active_copy;
 use crate::discard::{DiscardError, check_own};
 use crate::inspect::inspect;
 use crate::observe::read_answer;
 use crate::project::Project;
 use crate::recovery::{self, FoundTurn};
-use crate::runner::agent_step::AgentStep;
-use crate::runner::{Backends, compile_schemas, config_home, transcript};
+use crate::run_lock::take_lock;
+use crate::schemas::compile_schemas;
+use crate::turn_files::{config_home, transcript};
 
 /// What to do with a turn whose transcript cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

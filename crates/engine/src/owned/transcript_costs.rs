@@ -16,10 +16,11 @@ use raymond_core::run::{Attempt, Event, Record, Run, TranscriptCost};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::RunPaths;
 
+use crate::backends::Backends;
 use crate::boot;
 use crate::project::Project;
 use crate::recovery;
-use crate::runner::{Backends, config_home, transcript};
+use crate::turn_files::{config_home, transcript};
 
 /// Whether the machine has restarted since the run was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use raymond_core::value::Value;
 use raymond_core::workflow::Reachability;
 
 use super::{Runner, RunnerError};
-use crate::launch::{PrepareError, Prepared, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
+use crate::prepare::{PrepareError, Prepared, prepare_with};
 
 impl Runner<'_> {
     /// Uses the states of an unpinned run as they are on disk now, if they have no mistakes.

@@ -21,10 +21,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::RunWatcher;
-use super::agent_step::AgentStep;
 use super::exec_step::{self, ExecStep};
 use super::turn::{self, TurnSpec};
 use super::turn_context::TurnContext;
+use crate::agent_step::AgentStep;
 use crate::driver::World;
 
 /// The outcome of a turn, or an error if one of its values could not be stored or read.

@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use super::turn_context::TurnContext;
 use crate::blocking::{self, Unfinished, run_with_limit};
 use crate::observe::store;
+use crate::prepare::steps::file_problem_code;
 use crate::schemas::Schemas;
-use crate::steps::file_problem_code;
 
 /// An `exec` step, rendered when its effect is released.
 #[derive(Debug)]
@@ -124,7 +124,11 @@ pub(crate) async fn run(
         Ok(Ok(())) => {}
         Ok(Err(fault)) => return failed(&context, result, fault),
         Err(Unfinished::TimedOut) => {
-            return failed(&context, result, AttemptFailure::from_input(too_slow_message()));
+            return failed(
+                &context,
+                result,
+                AttemptFailure::from_input(blocking::too_slow_message()),
+            );
         }
         Err(Unfinished::NoThread) => {
             return failed(&context, result, AttemptFailure::from_input(blocking::NO_THREAD));
@@ -148,7 +152,7 @@ pub(crate) async fn run(
         Ok((Ok(()), left)) => finished(&context, left),
         Ok((Err(fault), left)) => failed(&context, left, fault),
         Err(Unfinished::TimedOut) => {
-            failed(&context, result, AttemptFailure::from_output(too_slow_message()))
+            failed(&context, result, AttemptFailure::from_output(blocking::too_slow_message()))
         }
         Err(Unfinished::NoThread) => {
             failed(&context, result, AttemptFailure::from_output(blocking::NO_THREAD))
@@ -160,11 +164,6 @@ pub(crate) async fn run(
 fn interrupted() -> Outcome {
     let (by, cost) = (Interruption::Stop, Cost::Free);
     Outcome::Interrupted { by, cost, progressed: false, session: None }
-}
-
-/// Returns the message for a value whose check took too long.
-pub(crate) fn too_slow_message() -> String {
-    format!("checking it against its schema takes more than {} s", blocking::TIME_LIMIT.as_secs())
 }
 
 fn finished(context: &TurnContext, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {

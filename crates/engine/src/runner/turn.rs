@@ -15,13 +15,12 @@ use raymond_core::agent::Agent;
 use raymond_core::budget::Cost;
 use raymond_core::extension::Kind;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::{AgentId, StateName, TurnId};
+use raymond_core::ids::StateName;
 use raymond_core::protocol::notice::notice;
 use raymond_core::protocol::reminder::reminder;
 use raymond_core::protocol::{Source, allowance::Allowance};
 use raymond_core::run::effect::{PromptEffect, ScriptEffect};
 use raymond_core::run::input::Outcome;
-use raymond_core::run::settings::ConfigHome;
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::warning::Warning;
 use raymond_core::scheduler::Prompt;
@@ -33,10 +32,11 @@ use raymond_core::workflow::{Definition, SourceFile, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_step::AgentStep;
 use super::script_files;
 use super::turn_context::TurnContext;
+use crate::agent_step::AgentStep;
 use crate::observe;
+use crate::turn_files::{config_home, transcript};
 
 /// The parts of the run that a turn needs, copied when its effect is released: the run changes while
 /// the turn is running.
@@ -227,19 +227,6 @@ fn started(context: &TurnContext, effect: &PromptEffect) -> StartedTurn {
         cap: effect.cap,
         config_home: config_home(effect.config_home, &context.homes, &effect.turn.agent),
     }
-}
-
-/// Returns the directory of the client's configuration for an agent, or `None` for the user's own.
-pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> Option<PathBuf> {
-    match whose {
-        ConfigHome::Shared => None,
-        ConfigHome::PerAgent => Some(homes.join(agent.as_str())),
-    }
-}
-
-/// Returns the path of the transcript of an attempt.
-pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
-    directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
 /// Renders the text of a prompt.

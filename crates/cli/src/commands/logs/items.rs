@@ -12,7 +12,7 @@ use raymond_core::run::input::Outcome;
 use raymond_core::scheduler::Lane;
 use raymond_core::value::Value;
 use raymond_engine::observe;
-use raymond_engine::runner::transcript;
+use raymond_engine::turn_files::transcript;
 
 use crate::sanitize::sanitized;
 

@@ -9,7 +9,7 @@ use raymond_core::run::{Ending, Phase, Program, Run};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
-use raymond_engine::launch::{PrepareError, Prepared, prepare};
+use raymond_engine::prepare::{PrepareError, Prepared, prepare};
 
 use crate::documents;
 use crate::failure::{Failure, USAGE};

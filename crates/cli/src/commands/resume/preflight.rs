@@ -7,7 +7,7 @@ use raymond_core::run::{Ending, Phase, Requirements, Run, Settings};
 use raymond_core::view::Status;
 use raymond_core::workflow::{Definition, Reachability};
 use raymond_engine::driver::Head;
-use raymond_engine::launch::Prepared;
+use raymond_engine::prepare::Prepared;
 use raymond_engine::project::Project;
 
 use crate::backends::{self, UsableBackends};

@@ -18,8 +18,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::*;
 use crate::driver::{Driver, RecordOnly};
-use crate::launch::{Launch, Prepared};
+use crate::launch::Launch;
 use crate::pin::PLATFORM;
+use crate::prepare::Prepared;
 use crate::scope::{LoadedScope, Origin};
 
 /// A client that had said this when its owner died.

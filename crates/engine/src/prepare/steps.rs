@@ -14,7 +14,7 @@ use raymond_core::workflow::{Definition, SourceFile, Start};
 use raymond_schema::{Library, NoLibrary};
 use serde_json::{Map, Value};
 
-use crate::launch::{PrepareError, Prepared};
+use super::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
 use crate::schemas::{Schemas, schema_problems};
 use crate::scope::{LoadedScope, Origin, unreadable};

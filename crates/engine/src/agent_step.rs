@@ -22,11 +22,9 @@ use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::exec_step::too_slow_message;
-use crate::blocking::run_with_limit;
-use crate::call::raw_request::unread;
+use crate::blocking::{run_with_limit, too_slow_message};
 use crate::observe;
-use crate::schemas::Schemas;
+use crate::schemas::{Schemas, unread};
 
 /// An agent step, rendered when its effect is released.
 #[derive(Debug, Clone)]
