@@ -24,12 +24,6 @@ use crate::settings;
 /// Most bytes of a document or a request: 64 MiB, as `raymond crayfish --help` documents.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
-/// Whether a path names a document of steps.
-pub(crate) fn is_document(path: &Path) -> bool {
-    let extension = path.extension();
-    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
-}
-
 /// Returns the name of a document for messages; `-` is stdin.
 pub(crate) fn name(path: &Path) -> String {
     let name = path.display().to_string();
@@ -289,20 +283,6 @@ mod tests {
             .collect();
         assert_eq!(line_columns(text, &bytes), one_by_one);
         assert_eq!(line_columns("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
-    }
-
-    #[test]
-    fn a_document_is_a_json_file() {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir(directory.path().join("folder.json")).unwrap();
-        let check = |name: &str, expected: bool| {
-            assert_eq!(is_document(&directory.path().join(name)), expected, "{name}");
-        };
-        check("flow.json", true);
-        check("FLOW.JSON", true);
-        check("folder.json", false);
-        check("flow.json5", false);
-        check("json", false);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::probe;
 
 /// Returns the version of the client that a state needs.
 pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, Failure> {
-    let (path, why) = match crate::runtime()?.block_on(probe::client_version(
+    let (path, why) = match crate::runtime::runtime()?.block_on(probe::client_version(
         name,
         command,
         probe::CLIENT_TIMEOUT,

@@ -28,7 +28,7 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
     let binary = Binary::this(demo.directory())?;
     // Ctrl-C must remove the directory of the demo, so it is handled here and not by its default
     // action.
-    let played = crate::runtime()?.block_on(async {
+    let played = crate::runtime::runtime()?.block_on(async {
         tokio::select! {
             played = play(&demo, &binary) => Some(played),
             _ = tokio::signal::ctrl_c() => None,

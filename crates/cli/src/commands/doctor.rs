@@ -23,7 +23,7 @@ use super::{print_json, print_styled};
 
 pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
     let project = crate::runs::project()?;
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     let fixed = if flags.fix { runtime.block_on(fix::fix(&project)) } else { Vec::new() };
     let findings = runtime.block_on(examine(&project));
     if flags.json {

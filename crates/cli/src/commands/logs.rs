@@ -5,6 +5,7 @@
 //! `follow`).
 
 mod follow;
+mod item;
 mod items;
 mod page;
 

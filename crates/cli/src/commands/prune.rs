@@ -32,7 +32,7 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     if !flags.dry_run {
         // `discard` takes the lock of a run, and the holder of a lock may receive SIGUSR1: the
         // runtime handles it.
-        let _runtime = crate::runtime()?;
+        let _runtime = crate::runtime::runtime()?;
         trouble = carry_out(&project, &mut plan);
         // Also removes the rest of an interrupted prune. Files that remain do not bring a run back.
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {

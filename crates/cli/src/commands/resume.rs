@@ -32,7 +32,7 @@ use crate::failure::{Failure, print_diagnostic};
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};
-use super::run::drive;
+use super::drive::drive;
 use super::{print_json, print_text};
 use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
 use edits::{EditDecision, Edits, decide_edits};
@@ -170,7 +170,7 @@ pub(super) fn resume_run(
         DriveMode::StartBackground => return background::start(project, run, options.output),
         DriveMode::Detached => background::own_session()?,
     }
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     // A recovery reads transcripts of every client, even of one that cannot be started any more.
     let known = |settings: &Settings| backends::known(project, settings);
     let opened =
@@ -179,7 +179,7 @@ pub(super) fn resume_run(
     report_opening(&owned.found);
     // The journal exists but its first record was torn: there is no run to continue.
     if owned.head.seq == 0 {
-        return Err(runs::never_started(run));
+        return Err(Failure::never_started(run));
     }
     if is_done(&owned.head.run) {
         drop(owned);
@@ -376,7 +376,7 @@ pub(super) fn end_leftover_processes(project: &Project, seen: &Inspection) -> Re
         return Ok(());
     }
     let run = &seen.header.run;
-    match crate::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
+    match crate::runtime::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
         Ok((left, survivors)) => report_leftovers(&left, &survivors),
         Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }

@@ -19,7 +19,7 @@ use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
 use crate::secrets::{redacted_json, redacted_line};
 
-use super::items::LogItem;
+use super::item::LogItem;
 
 /// The reason to stop writing.
 pub(super) enum Stop {

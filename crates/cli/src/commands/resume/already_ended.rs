@@ -83,7 +83,7 @@ pub(super) fn end_cancelled(
     }
     let known = |settings: &Settings| backends::known(project, settings);
     let ending = request::end_cancelled(project, run, options.how.takeover, &known);
-    let ended = crate::runtime()?.block_on(ending);
+    let ended = crate::runtime::runtime()?.block_on(ending);
     ended.map_err(|error| Failure::from(error).naming_run(run))?;
     let over = report_if_over(project, &runs::look(project, run)?, options)?;
     over.ok_or_else(|| {
@@ -179,7 +179,7 @@ fn catch_up(
     options: &ResumeOptions<'_>,
 ) -> Result<Status, Failure> {
     // The holder of a lock may receive SIGUSR1: the runtime handles it.
-    let _runtime = crate::runtime()?;
+    let _runtime = crate::runtime::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
     statefile::refresh(project, head, status, options.how.takeover);
     Ok(status)

@@ -7,19 +7,22 @@ use raymond_core::text::nearest;
 
 use crate::failure::Failure;
 
-use super::files::File;
-
-pub(super) struct Example {
-    pub(super) name: &'static str,
+pub(crate) struct Example {
+    pub(crate) name: &'static str,
     /// The path of each file, its content, and whether it is executable.
-    files: &'static [(&'static str, &'static [u8], bool)],
+    pub(crate) files: &'static [(&'static str, &'static [u8], bool)],
 }
 
 /// All examples, by name.
-pub(super) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+pub(crate) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+
+/// Returns the names of the examples.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    EXAMPLES.iter().map(|example| example.name)
+}
 
 /// Finds an example by name.
-pub(super) fn find(name: &str) -> Result<&'static Example, Failure> {
+pub(crate) fn find(name: &str) -> Result<&'static Example, Failure> {
     EXAMPLES.iter().find(|example| example.name == name).ok_or_else(|| {
         let failure = Failure::usage(format!("unknown example {name:?}"));
         match nearest(name, EXAMPLES.iter().map(|example| example.name)) {
@@ -30,23 +33,13 @@ pub(super) fn find(name: &str) -> Result<&'static Example, Failure> {
 }
 
 impl Example {
-    pub(super) fn files(&self) -> Vec<File> {
-        let file = |(name, content, executable): &(&str, &'static [u8], bool)| File {
-            name: (*name).to_owned(),
-            content: (*content).into(),
-            executable: *executable,
-            purpose: None,
-        };
-        self.files.iter().map(file).collect()
-    }
-
     /// Returns a one-sentence description.
-    pub(super) fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         first_sentence(self.readme())
     }
 
     /// Returns the commands that try the example in its directory.
-    pub(super) fn try_it(&self) -> Vec<String> {
+    pub(crate) fn try_it(&self) -> Vec<String> {
         first_commands(self.readme())
     }
 

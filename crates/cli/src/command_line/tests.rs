@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use super::{Arguments, with_run};
+use super::with_run;
+use crate::args::Arguments;
 
 #[test]
 fn every_documented_command_line_parses() {
