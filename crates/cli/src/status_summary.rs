@@ -2,7 +2,7 @@
 
 use raymond_backends::contract::Progress;
 use raymond_core::run::{Program, Run};
-use raymond_core::view::{self, States, Status};
+use raymond_core::view::{self, NextCommand, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::prepare;
@@ -11,6 +11,7 @@ use raymond_store::host::Process;
 use raymond_store::journal::Tail;
 use raymond_store::lock::Owner;
 
+use crate::next_command;
 use crate::sanitize::sanitized;
 use crate::transcript_follower::TranscriptFollower;
 
@@ -59,7 +60,8 @@ impl StatusSummary {
 
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let next_command = sanitized(&view::next_command(status).line(run, ledger, states));
+        let next = view::next_command(run, status, states);
+        let next_command = sanitized(&next_command::line(&next, run, ledger));
         let why = sanitized(&view::why(run, ledger, status));
         Self { status, why, next_command, left_running: Vec::new() }
     }
@@ -88,8 +90,10 @@ impl StatusSummary {
     /// whether that host is alive.
     fn with_owner(mut self, seen: &Inspection) -> Self {
         let run = &seen.head.run;
+        // The kind of command does not depend on edits of the states.
+        let next = view::next_command(run, self.status, States::AsPinned);
         if let Some(owner) = seen.suspended_owner()
-            && view::next_command(self.status) == view::Command::Wait
+            && next == NextCommand::Wait
         {
             self.why = format!("{}; {}", self.why, suspended(owner));
             self.next_command = continuing(owner);
@@ -98,14 +102,18 @@ impl StatusSummary {
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
             return self;
         };
-        if view::next_command(self.status) == view::Command::Wait {
-            let Process { pid, host, .. } = &owner.process;
-            let unseen = format!("process {pid} on {host}, which cannot be seen from here");
-            self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
-            self.next_command = format!("raymond resume {} --takeover", run.id);
-        // Only a resume takes the lock, so other commands do not need the flag.
-        } else if self.next_command.starts_with("raymond resume ") {
-            self.next_command.push_str(" --takeover");
+        match next {
+            NextCommand::Wait => {
+                let Process { pid, host, .. } = &owner.process;
+                let unseen = format!("process {pid} on {host}, which cannot be seen from here");
+                self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
+                self.next_command = format!("raymond resume {} --takeover", run.id);
+            }
+            NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. } => {
+                self.next_command.push_str(" --takeover");
+            }
+            // Only a resume takes the lock, so other commands do not need the flag.
+            NextCommand::Show | NextCommand::Start | NextCommand::Call(_) => {}
         }
         self
     }

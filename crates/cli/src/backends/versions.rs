@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::health::Program;
 use raymond_core::ids::BackendName;
-use raymond_core::view::health::Program;
 use raymond_core::workflow::State;
 
 use crate::failure::Failure;

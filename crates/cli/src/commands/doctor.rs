@@ -10,8 +10,8 @@ mod runs;
 
 use std::fmt::Write as _;
 
+use crate::health::{Finding, Mark, worst};
 use anstyle::{AnsiColor, Style};
-use raymond_core::view::health::{Finding, Mark, worst};
 use raymond_engine::project::Project;
 use serde_json::json;
 

@@ -26,7 +26,7 @@ use raymond_core::ids::{AgentId, SessionId, TurnId};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;
-use raymond_core::view::{Owner, next_command, status};
+use raymond_core::view::{Owner, States, next_command, status};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
@@ -178,7 +178,7 @@ impl Auditor {
         }
         for owner in [Owner::Alive, Owner::Gone] {
             // Exhaustive by its type: a status without a way out does not compile.
-            let _command = next_command(status(run, owner));
+            let _command = next_command(run, status(run, owner), States::AsPinned);
         }
         Ok(())
     }

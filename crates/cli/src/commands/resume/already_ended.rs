@@ -2,7 +2,7 @@
 
 use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
-use raymond_core::view::{self, Plan, States, Status};
+use raymond_core::view::{self, NextCommand, Plan, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
@@ -12,7 +12,7 @@ use raymond_store::lock::Takeover;
 use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
-use crate::{backends, json as shapes, runs};
+use crate::{backends, json as shapes, next_command, runs};
 
 use super::super::report::report;
 use super::super::{print_json, print_text, result};
@@ -140,7 +140,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     let why = view::why(run, ledger, Status::Completed);
     Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
         "start a new run: {}",
-        view::Command::Run.line(&anew, ledger, States::AsPinned)
+        next_command::line(&NextCommand::Start, &anew, ledger)
     )))
 }
 

@@ -205,7 +205,7 @@ proptest! {
             consistent(&run)?;
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
-                next_command(status).line(&run, &ledger, States::AsPinned);
+                next_command(&run, status, States::AsPinned);
                 prop_assert!(!why(&run, &ledger, status).is_empty());
             }
             run.next_due();

@@ -1,20 +1,19 @@
 //! The rule that decides which runs `raymond prune` deletes.
 
-use crate::time::{Span, Timestamp};
-
-use super::status::{Owner, Status};
+use raymond_core::time::{Span, Timestamp};
+use raymond_core::view::{Owner, Status};
 
 /// The options of `prune`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub(super) struct Rule {
     /// The age from which a run is deleted.
-    pub older_than: Span,
-    pub unfinished: Unfinished,
+    pub(super) older_than: Span,
+    pub(super) unfinished: Unfinished,
 }
 
 /// The treatment of runs that could continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfinished {
+pub(super) enum Unfinished {
     Stay,
     /// They are deleted like the others.
     Go,
@@ -22,7 +21,7 @@ pub enum Unfinished {
 
 /// The decision about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub(super) enum Fate {
     Goes,
     /// It is not old enough.
     Young,
@@ -34,10 +33,10 @@ pub enum Fate {
 
 impl Rule {
     /// The default age: 30 days.
-    pub const DEFAULT_AGE: Span = Span(30 * 86_400_000);
+    pub(super) const DEFAULT_AGE: Span = Span(30 * 86_400_000);
 
     /// Decides about a run whose last event was at `last`.
-    pub fn fate(self, status: Status, last: Timestamp, now: Timestamp) -> Fate {
+    pub(super) fn fate(self, status: Status, last: Timestamp, now: Timestamp) -> Fate {
         if named(status) == Fate::Driven {
             Fate::Driven
         } else if status.is_unfinished() && self.unfinished == Unfinished::Stay {
@@ -51,7 +50,7 @@ impl Rule {
 }
 
 /// Decides about a run that the user named: its age does not matter, but a driven run always stays.
-pub const fn named(status: Status) -> Fate {
+pub(super) const fn named(status: Status) -> Fate {
     match status {
         Status::Running | Status::Waiting(_, Owner::Alive) => Fate::Driven,
         Status::Waiting(_, Owner::Gone)
@@ -65,12 +64,12 @@ pub const fn named(status: Status) -> Fate {
 }
 
 // Saturating, because a clock that was set back must not make a run look old.
-pub const fn age(last: Timestamp, now: Timestamp) -> Span {
+pub(super) const fn age(last: Timestamp, now: Timestamp) -> Span {
     Span(now.0.saturating_sub(last.0))
 }
 
 /// Returns the roundest age that still includes a run of this age: `5d` for five days and three hours.
-pub fn reach(age: Span) -> Span {
+pub(super) fn reach(age: Span) -> Span {
     const UNITS: [u64; 4] = [86_400_000, 3_600_000, 60_000, 1000];
     let unit = UNITS.into_iter().find(|unit| age.0 >= *unit).unwrap_or(1);
     Span((age.0 / unit * unit).max(1))
@@ -78,8 +77,9 @@ pub fn reach(age: Span) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use raymond_core::view::Waiting;
+
     use super::*;
-    use crate::view::status::Waiting;
 
     #[test]
     fn only_old_finished_runs_are_pruned_by_default() {
