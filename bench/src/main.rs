@@ -1,13 +1,13 @@
-//! What Raymond takes, beside the least that would do and what others take: `cargo xtask bench`.
+//! Compares the cost of Raymond with the least possible cost and with other tools: `cargo xtask bench`.
 //!
 //! ```text
 //! bench path NAME TIMES
 //! bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N] [--json FILE]
 //! ```
 //!
-//! Whatever is compared is measured in turns, in one go; what is told are medians. A system that did not do
-//! its work is an error: counts, side effects and results are checked each time. A row is a letter, or the
-//! name of a part of it.
+//! All programs of a row are measured alternately in one session, and the table shows medians. A program
+//! that did not do its work is an error: counts, side effects and results are checked each time. A row is a
+//! letter, or the name of a part of it.
 
 mod measure;
 mod paths;
@@ -93,7 +93,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
             eprintln!("    {row}: {name}");
             match part(&stage).with_context(|| format!("{row}: {name}")) {
                 Ok(measured) => figures.extend(measured),
-                // What was measured before is told all the same.
+                // Figures that were measured before the error are still printed.
                 Err(error) => {
                     failed = Err(error);
                     break;

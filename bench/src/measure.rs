@@ -1,4 +1,4 @@
-//! What a program takes: of its own, with everything that it starts, and until it is over.
+//! Measures a program: its own CPU time, the CPU time of its children, the wall time and the memory.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,14 +12,14 @@ use nix::sys::time::TimeVal;
 use nix::time::ClockId;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-/// How long anything may take: whatever hangs is an error.
+/// The longest time of one program; a program that hangs longer is an error.
 const LONGEST: Duration = Duration::from_mins(5);
 
 /// How often a program is looked at: what it takes after the last look is not seen.
 const OFTEN: Duration = Duration::from_micros(100);
 const SELDOM: Duration = Duration::from_millis(2);
 
-/// What something took, in milliseconds and KiB.
+/// The measured cost of a program, in milliseconds and KiB.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// The CPU time of the program itself, with all its threads.
@@ -28,19 +28,19 @@ pub(crate) struct Cost {
     pub(crate) tree: f64,
     /// From its start to its end.
     pub(crate) wall: f64,
-    /// The most memory that it had; 0 for a program that was over before anybody looked.
+    /// The peak memory; 0 for a program that ended before the first look.
     pub(crate) peak: f64,
 }
 
 impl Cost {
-    /// That of one of so many equal parts; memory is not shared.
+    /// Returns the cost of one of `parts` equal parts; memory is not divided.
     pub(crate) fn each(self, parts: u32) -> Self {
         let part = |whole: f64| whole / f64::from(parts);
         Self { own: part(self.own), tree: part(self.tree), wall: part(self.wall), ..self }
     }
 }
 
-/// What a process has taken up to now.
+/// The resources that a process has used so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     /// User and system time, in milliseconds.
@@ -49,7 +49,7 @@ pub(crate) struct Taken {
     pub(crate) peak: f64,
 }
 
-/// What a process has taken up to now, also one that is over and not yet waited for.
+/// Returns the resources that a process has used so far. It may have ended, but not been waited for.
 pub(crate) fn taken(pid: u32) -> Result<Taken> {
     let clock = ClockId::pid_cpu_clock_id(nix::unistd::Pid::from_raw(i32::try_from(pid)?))?;
     let own = Duration::from(clock.now()?).as_secs_f64() * 1e3;
@@ -63,11 +63,11 @@ pub(crate) fn taken(pid: u32) -> Result<Taken> {
 pub(crate) struct Running {
     child: Child,
     begun: Instant,
-    /// What all children that were waited for had taken before.
+    /// The CPU time of all earlier children that were waited for.
     before: f64,
 }
 
-/// What a program came to.
+/// The cost and the output of a program.
 pub(crate) struct Came {
     pub(crate) cost: Cost,
     pub(crate) status: ExitStatus,

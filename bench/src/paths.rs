@@ -1,5 +1,5 @@
-//! The paths that every turn takes, each alone and again and again: whoever counts instructions runs one of them
-//! for different numbers of times, and takes the difference.
+//! The code paths of every turn, each alone and repeated. `cargo xtask instructions` runs a path with two
+//! different counts and takes the difference.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -11,9 +11,9 @@ use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::{Reading, Source};
-use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::start::Start;
-use raymond_core::run::{Input, Record, Run, Settings};
+use raymond_core::run::{Input, Program, Record, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::{Hash, Value};
 use raymond_core::view::asked;
@@ -21,15 +21,15 @@ use raymond_core::workflow::{Definition, SourceFile, Start as Entry, template};
 use raymond_store::Journal;
 use raymond_store::disk::Files;
 
-/// What an agent says at the end of a turn: some prose, some code, a tag.
+/// The last message of an agent: some prose, some code, a tag.
 const MESSAGE: &str = "The failing test was right: an index of version 4 shortens names, and the reader took the \
-length for that of the whole name. I read the prefix from the entry before, as the format says.\n\n\
+rest for the length of a whole name. I read the prefix from the entry before, as the format says.\n\n\
 ```rust\nlet shared = before.len() - usize::from(strip);\nname.truncate(shared);\n```\n\n\
 All tests pass now: `cargo test -p reader` ends with 42 passed. What is left is the page about it, which still \
 says `< 4`.\n\n<goto input=\"the page about versions\">STEP</goto>\n";
 
 const PROMPT: &str = "Look at {{input}}, which was found in round {{visit}}.\nWrite down what {{name}} should know, \
-and what it would take to mend it. Do not mend it.\n\nThe plan so far:\n\n{{result}}\n";
+and what it would take to fix it. Do not edit it.\n\nThe plan so far:\n\n{{result}}\n";
 
 /// Takes one of the paths so many times.
 pub(crate) fn take(name: &str, times: u32) -> Result<()> {
@@ -69,7 +69,7 @@ fn render() -> String {
 struct Play {
     run: Run,
     definition: Definition,
-    /// What its agent says again and again.
+    /// The message that its agent repeats.
     finished: Finished,
     seq: u64,
 }
@@ -94,12 +94,11 @@ impl Play {
             cwd: "/home".into(),
             input: None,
             backends: asked(&settings, &definition),
+            program: Program::States,
             settings,
         };
-        let finished = Finished {
-            reading: read(),
-            ..Finished::new(Value::from(MESSAGE), Cost::Reported(Micros(100)))
-        };
+        let reply = ReadReply { reading: read(), ..Value::from(MESSAGE).into() };
+        let finished = Finished::new(reply, Cost::Reported(Micros(100)));
         let mut play = Self { run: Run::default(), definition, finished, seq: 0 };
         play.feed(Input::Start(Box::new(start)));
         Ok(play)

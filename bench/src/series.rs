@@ -1,8 +1,8 @@
-//! What was measured again and again: a figure of each round, and what is told of them.
+//! Repeated measurements: one figure for each round, and their median and range.
 
 use crate::measure::Cost;
 
-/// What something took, round by round.
+/// The costs of something, round by round.
 #[derive(Debug, Default)]
 pub(crate) struct Costs(pub(crate) Vec<Cost>);
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_many_is_their_middle_and_their_ends() {
+    fn series_has_a_median_and_two_ends() {
         let odd = Series(vec![5.0, 1.0, 3.0]);
         assert_eq!((odd.median().to_string(), odd.ends()), ("3".to_owned(), (1.0, 5.0)));
         let even = Series(vec![4.0, 1.0, 3.0, 9.0]);

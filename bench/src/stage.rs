@@ -27,7 +27,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// What one of the others takes; nothing where they are not measured.
+    /// Returns the cost of another tool, or zero if other tools are not measured.
     pub(crate) fn peer(&self, attempt: impl FnOnce(&Path) -> Result<Cost>) -> Result<Cost> {
         self.peers.as_deref().map_or(Ok(Cost::default()), attempt)
     }
@@ -122,7 +122,7 @@ impl Place {
         Ok(events)
     }
 
-    /// It has done its work only if so many turns stand in its journals.
+    /// Checks that the journals contain this many settled turns: otherwise the work was not done.
     pub(crate) fn settled(&self, turns: u32) -> Result<()> {
         let events = self.events()?;
         let settled = events.iter().filter(|event| matches!(event, Event::TurnSettled { .. }));
@@ -139,7 +139,7 @@ impl Place {
     }
 }
 
-/// Somebody whose work is measured.
+/// A program whose work is measured, with its name.
 pub(crate) type Attempt<'a> = (&'a str, &'a dyn Fn() -> Result<Cost>);
 
 /// Measures all of them in turns.

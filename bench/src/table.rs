@@ -1,4 +1,4 @@
-//! What was measured, as a table for people and as JSON for programs.
+//! The figures as a table for people and as JSON for programs.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::series::Series;
 pub(crate) enum Goal {
     /// At most so many times the floor.
     Times(f64),
-    /// At most so much, whatever the floor is.
+    /// At most this much, independent of the floor.
     AtMost(f64),
     /// Nothing: it is shown beside the others.
     Shown,
@@ -26,7 +26,7 @@ pub(crate) struct Figure {
     pub(crate) ours: Series,
     /// The least that would do.
     pub(crate) floor: Option<Series>,
-    /// What others take.
+    /// The costs of other tools.
     pub(crate) peers: Vec<(&'static str, Series)>,
     pub(crate) goal: Goal,
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// A directory of programs, each of which is this script.
+/// Returns a directory of programs that all run this script.
 fn programs(script: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for name in ["raymond", "floor", "instant"] {
@@ -37,7 +37,7 @@ fn check(script: &str, found: &[(&str, &str)]) {
 }
 
 #[test]
-fn whoever_did_nothing_is_found_out() {
+fn program_without_work_is_detected() {
     check(
         "echo done",
         &[
@@ -58,13 +58,13 @@ fn whoever_did_nothing_is_found_out() {
 }
 
 #[test]
-fn whoever_said_nothing_is_found_out() {
+fn program_without_output_is_detected() {
     check("exit 0", &[("scripts", "it printed \"\""), ("C", "it did not help")]);
     check("echo oh no >&2; exit 3", &[("scripts", "oh no"), ("F", "oh no")]);
 }
 
 #[test]
-fn whoever_recorded_nothing_is_found_out() {
+fn program_without_records_is_detected() {
     let nothing = "nothing is recorded";
     let steps = "yes x | head -n 2000 | tee steps turns > /dev/null; echo done";
     check(steps, &[("scripts", nothing), ("turns", nothing)]);
@@ -80,7 +80,7 @@ fn whoever_recorded_nothing_is_found_out() {
 }
 
 #[test]
-fn whoever_recorded_something_else_is_found_out() {
+fn program_with_wrong_records_is_detected() {
     let few = "yes x | head -n 1999 > steps; echo done";
     check(few, &[("scripts", "steps has 1999 lines instead of 2000")]);
     let steps = "yes x | head -n 2000 > steps; echo done";
@@ -89,7 +89,7 @@ fn whoever_recorded_something_else_is_found_out() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn bad_arguments_are_refused() {
     let programs = programs("echo done");
     let refused = |words: &[&str], why: &str| refused(programs.path(), words, why);
     refused(&["--rounds", "4"], "a median of fewer than 5 says little");

@@ -1,4 +1,4 @@
-//! What the binary cannot know by itself: the examples that it ships, and what it was built from.
+//! Writes two facts into the binary: the examples that it ships, and the commit it was built from.
 
 #[path = "build/commit.rs"]
 mod commit;
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// What the binary is built from. Tests are no part of it: to edit one must not build it anew.
+/// Returns the sources of the binary. Tests are left out, so that editing one does not rebuild it.
 fn sources(top: &Path) -> io::Result<Vec<PathBuf>> {
     let mut sources = ["Cargo.toml", "Cargo.lock", "examples"].map(|name| top.join(name)).to_vec();
     for folder in fs::read_dir(top.join("crates"))? {

@@ -1,8 +1,8 @@
 //! A corpus, then inputs made of it: as many as a number says, and the same ones for a seed.
 //!
-//! Every input has its own dice, so that one of them can be played alone. They run on threads of the
-//! size that the product's threads have, so that whatever recurses too deep is seen here; such a thread
-//! is named after what it plays, because the end of the process leaves only that name.
+//! Every input has its own random numbers, so that it can be repeated alone. The threads have the stack
+//! size of the product's threads, so that a recursion that is too deep shows here. A thread is named
+//! after its input, because a stack overflow ends the process and leaves only that name.
 
 use std::any::Any;
 use std::env;
@@ -20,7 +20,7 @@ use crate::corpus::{self, Seed};
 use crate::mutate::{LARGEST, mutated};
 use crate::{Target, meter};
 
-/// What a thread of the product has; the main one has more.
+/// Stack bytes of a thread of the product; the main thread has more.
 const STACK: usize = 2 << 20;
 
 /// How long any input may take on the processor, and how long each of its bytes: many times what they
@@ -30,7 +30,7 @@ const PATIENCE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_m
 /// How many inputs one thread plays.
 const BATCH: u64 = 64;
 
-/// How many inputs are made, and out of which seed.
+/// The number of inputs, and their seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// `FUZZ_SEED`, or 1.
@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the environment asks for.
+    /// Returns the plan that the environment variables ask for.
     pub fn of(target: &Target) -> Self {
         let inputs = match number("FUZZ_ONLY") {
             Some(only) => only..only + 1,
@@ -118,8 +118,8 @@ pub fn play(target: &Target, input: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How long this thread has been on a processor: a busy machine makes no input slower. Elsewhere than on
-/// Linux nobody says, and nothing is too slow.
+/// Returns the CPU time of this thread, because a busy machine must not make an input look slow. On other
+/// systems than Linux it is unknown, and no input is too slow.
 fn worked() -> Duration {
     let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = counted.split(' ').next().and_then(|number| number.parse().ok());
@@ -131,7 +131,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref().copied()).unwrap_or("a panic without words").to_owned()
 }
 
-/// Keeps an input where whoever mends it finds it.
+/// Saves an input for the developer who fixes the fault.
 pub fn keep(target: &Target, input: &[u8]) -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("found").join(target.name);
     fs::create_dir_all(&directory).expect("a directory for what was found");

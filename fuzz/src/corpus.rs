@@ -1,7 +1,7 @@
 //! The inputs that a target begins with: `fuzz/corpus/TARGET/…`.
 //!
-//! A file is an input as it stands. One that ends in `.recipe` says how to make one, because a text of
-//! a hundred thousand brackets does not belong under version control: it is a JSON array of
+//! A file is an input. A file that ends in `.recipe` describes how to make one, because a text of a
+//! hundred thousand brackets does not belong under version control: it is a JSON array of
 //! `["text", times]`, and `{n}` in a text is the number of the time.
 
 use std::fs;

@@ -4,7 +4,7 @@
 //! of one byte into every branch and hands all of them over before `main`. The options are stable; no
 //! other toolchain and no library is needed. Any other build has no counters, and nothing is ever new.
 
-/// What has been reached so far.
+/// The places of the code that were reached so far.
 #[derive(Debug, Default)]
 pub struct Seen(Vec<u8>);
 

@@ -1,7 +1,7 @@
 //! How much memory a thread holds at most: an allocator that counts.
 //!
-//! What another thread gives back is not this one's, so the count may fall below zero; it is only
-//! compared with what it was at the start.
+//! Memory that another thread frees is counted there, so a count may fall below zero. It is only
+//! compared with its value at the start.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -29,7 +29,7 @@ pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
 
 fn count(bytes: usize, sign: isize) {
     let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
-    // While a thread ends there is nobody to count for.
+    // While a thread ends, its counter no longer exists.
     HELD.try_with(|held| {
         held.set(held.get().wrapping_add(bytes.wrapping_mul(sign)));
         MOST.try_with(|most| most.set(most.get().max(held.get()))).ok();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_at_once_is_measured() {
+    fn memory_in_use_is_measured() {
         let ((), most) = measured(|| {
             drop(vec![0_u8; 3 << 20]);
             drop(vec![0_u8; 5 << 20]);

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_dice_make_the_same_input_and_others_another() {
+    fn input_depends_only_on_the_dice() {
         let pool: [&[u8]; 2] = [b"one two\nthree 4", b""];
         let make = |seed| -> Vec<Vec<u8>> {
             let mut dice = Dice::new(seed);

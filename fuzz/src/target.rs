@@ -3,13 +3,13 @@
 /// What is thrown at, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: that of the directory of its corpus, and of its row in the table of torture.
+    /// Its name, which is also the name of its corpus directory and of its row in the torture table.
     pub name: &'static str,
-    /// How many inputs a test makes unless it is told another number: a few seconds' worth.
+    /// The default number of inputs of a test: a few seconds of work.
     pub inputs: u64,
     /// Words of its language, which mutations put in.
     pub words: &'static [&'static str],
-    /// What it may hold in memory beside a thousand bytes for each one of its input.
+    /// The bytes of memory that it may use, beside a thousand bytes for each byte of its input.
     pub memory: usize,
     /// Panics when these bytes break a rule.
     pub check: fn(&[u8]),

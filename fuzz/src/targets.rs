@@ -1,4 +1,4 @@
-//! What inputs are thrown at, one file each.
+//! The targets of the fuzzer, one file each.
 
 pub mod archive;
 pub mod claude;

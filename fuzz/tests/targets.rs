@@ -60,7 +60,7 @@ targets! {
 }
 
 #[test]
-fn every_directory_of_the_corpus_belongs_to_a_target() {
+fn every_corpus_directory_belongs_to_a_target() {
     let listed = fs::read_dir(corpus::home()).unwrap();
     let found: BTreeSet<String> =
         listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -6,7 +6,7 @@ use crate::commands::{built, cargo, program, run};
 use crate::npm::{Lock, Pins};
 use crate::pypi;
 
-/// What others would use instead.
+/// The other tools of the comparison.
 pub(crate) const PEERS: Pins = Pins { name: "peers", lock: Lock::Complete };
 
 /// Builds what is compared, and compares it.
@@ -19,7 +19,7 @@ pub(crate) fn bench(words: &[&str]) -> Result<()> {
     let mut bench = program(&bench.to_string_lossy());
     bench.arg(programs);
     for (number, word) in words.iter().enumerate() {
-        // It runs elsewhere than whoever names a file.
+        // The program runs in another directory, so relative paths are made absolute.
         match number.checked_sub(1).map(|before| words[before]) {
             Some("--json") => bench.arg(std::path::absolute(word)?),
             _ => bench.arg(word),

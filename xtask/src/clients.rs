@@ -1,7 +1,7 @@
 //! The real agent clients: pinned in `tests/clients`, installed from the npm registry.
 //!
-//! They lie under the build directory, and `bin/` names each by its own word, wherever its package
-//! keeps it. They are asked for their versions once, away from anybody's configuration.
+//! They are installed below the build directory, and `bin/` has a link to each of them. Each client
+//! prints its version once, without the configuration of the user.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -72,7 +72,7 @@ fn matching(folder: &Path, name: &str) -> Vec<PathBuf> {
     fits.map(|entry| entry.path()).collect()
 }
 
-/// What the client says of itself, which must be what is pinned.
+/// Returns the version that the client prints, which must be the pinned one.
 fn answering(client: &Pinned, path: &Path, home: &Path) -> Result<String> {
     let private = home.join("home");
     fs::create_dir_all(&private)?;
@@ -92,7 +92,7 @@ mod tests {
     use crate::npm::tests::{asked_for, pinned};
 
     #[test]
-    fn the_versions_that_are_checked_are_those_that_are_pinned() {
+    fn checked_versions_are_the_pinned_ones() {
         for (name, version) in asked_for(&pinned(PINS, "package.json")) {
             let client = CLIENTS.iter().find(|client| name.contains(client.name));
             assert_eq!(client.map(|client| client.version), Some(version.as_str()), "{name}");

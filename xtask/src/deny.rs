@@ -1,7 +1,7 @@
-//! What may be depended on: `deny.toml` says which crates, licences and sources.
+//! Checks the dependencies: `deny.toml` lists the allowed crates, licences and sources.
 //!
-//! Known holes of dependencies are looked for where their database can be reached; where it cannot, that
-//! is said, and is no failure: nothing of ours has changed.
+//! Known vulnerabilities are searched for if their database can be reached. Otherwise a line says so, and
+//! the check does not fail, because nothing in this repository has changed.
 
 use anyhow::Result;
 

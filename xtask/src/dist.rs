@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: the archive that people download.
 //!
-//! A static binary with the licence, the README, the changelog, what these link to, and, where the binary
-//! can write them, completions. What was packed is unpacked again and has to run in an empty environment before
-//! `SHA256SUMS` names it.
+//! It contains a static binary, the licence, the README, the changelog, the pages they link to and, if the
+//! binary can run here, shell completions. Each archive is unpacked again, and its binary must run in an empty
+//! environment, before `SHA256SUMS` names it.
 
 mod elf;
 mod platform;
@@ -21,7 +21,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const STATIC: &str = "-C target-feature=+crt-static";
 const PAGES: [&str; 5] =
     ["LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
-/// What the pages link to. Only what git knows of it is packed.
+/// Folders that the pages link to. Only files that git knows are packed.
 const FOLDERS: [&str; 2] = ["docs", "examples"];
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
@@ -46,7 +46,7 @@ fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The binary, of which nothing is linked at run time.
+/// Builds the binary, which links nothing at run time.
 fn build(platform: Platform) -> Result<PathBuf> {
     // Apart from other builds, whose flags differ, and from the archives.
     let folder = target_folder().join("dist-build");
@@ -73,7 +73,7 @@ fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
     let listed = program("git").args(["ls-files", "-z"]).args(FOLDERS).output()?;
     let listed = String::from_utf8(listed.stdout)?;
     if listed.is_empty() {
-        bail!("git does not know what lies in {}", FOLDERS.join(" and "));
+        bail!("git lists no file in {}", FOLDERS.join(" and "));
     }
     for file in PAGES.into_iter().chain(listed.split_terminator('\0')) {
         let to = folder.join(file);
@@ -102,7 +102,8 @@ fn completions(binary: &Path, shell: &str) -> Result<Option<Vec<u8>>> {
     Ok(written.status.success().then_some(written.stdout))
 }
 
-/// The same files make the same archive: names are sorted, and times are that of the commit.
+/// Packs a folder. The same files give the same archive: names are sorted, and all times are the time of
+/// the commit.
 fn pack(folder: &Path) -> Result<PathBuf> {
     let dated = program("git").args(["log", "-1", "--format=%ct"]).output()?;
     let time = String::from_utf8_lossy(&dated.stdout).trim().to_owned();

@@ -9,21 +9,21 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::commands::{built, cargo, program, root, run, succeeds};
 
-/// In percent: what differs by more is told.
+/// In percent: larger differences are reported.
 const TOLERANCE: u64 = 5;
 
-/// What every turn takes, each alone: parts of the program `bench`.
+/// The code paths of every turn, each alone: arguments of the program `bench`.
 const PATHS: [&str; 4] = ["scan", "render", "decide", "append"];
 
-/// What every start takes, as the tests build the program: to optimise all of it takes a quarter of an hour. A run
-/// ends with a look at all processes of the machine, and every machine has others: none is counted.
+/// Commands whose start is counted, in the build of the tests, because an optimised build takes a quarter
+/// of an hour. A run is not counted: it ends with a search of all processes, and every machine has others.
 const STARTS: [(&str, &str); 2] = [("help", "--help"), ("list", "list")];
 
 /// How often a path is taken; and how often more, so that the rest of the program does not count.
 const FEW: u64 = 100;
 const MORE: u64 = 1_000;
 
-/// Counts everything anew, and compares it with what is written down; or writes it down.
+/// Counts everything and compares it with the recorded counts, or records it.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn instructions(words: &[&str]) -> Result<()> {
     check_machine()?;
@@ -99,8 +99,8 @@ fn count() -> Result<Vec<(&'static str, u64)>> {
     Ok(counts)
 }
 
-/// The instructions of a program, without those of its children. Nothing of what surrounds this one is told it:
-/// even the length of a variable would count.
+/// Returns the instructions of a program, without those of its children. The program gets an empty
+/// environment, because even the length of a variable would count.
 fn counted(of: &Path, words: &str, place: &Path) -> Result<u64> {
     let mut valgrind = program("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(of);

@@ -1,7 +1,7 @@
 //! Programs of others that tests need: pinned in a folder of `tests`, installed from the npm registry.
 //!
-//! A lock file names every package and its sum, and no address: whatever registry the machine uses
-//! will do. Nothing that a package brings is run by the installation.
+//! A lock file contains every package and its checksum, but no address, so that any registry can be used.
+//! The installation runs no script of a package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,9 @@ impl Pins {
             Lock::ThisPlatform => &["install", "--no-save"],
         };
         let flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-        run_silently(program("npm").args(verb).args(flags).current_dir(home))
-            .with_context(|| format!("what tests/{} pins could not be installed", self.name))
+        run_silently(program("npm").args(verb).args(flags).current_dir(home)).with_context(|| {
+            format!("could not install the packages that tests/{} pins", self.name)
+        })
     }
 }
 
@@ -126,7 +127,7 @@ pub(crate) mod tests {
         serde_json::from_str(&text).expect("it is JSON")
     }
 
-    /// What a package asks for: name and version.
+    /// Returns the dependencies of a package: name and version.
     pub(crate) fn asked_for(package: &Value) -> Versions {
         let lists = [&package["dependencies"], &package["optionalDependencies"]];
         let each = lists.into_iter().filter_map(Value::as_object).flatten();
@@ -137,9 +138,9 @@ pub(crate) mod tests {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// A package that lies within another one is covered by the sum of that one.
+    /// A package inside another package is covered by the checksum of the outer one.
     #[test]
-    fn a_lock_file_holds_no_address_and_every_sum() {
+    fn lock_file_has_checksums_but_no_address() {
         for pins in ALL {
             let lock = pinned(pins, "package-lock.json");
             let packages = lock["packages"].as_object().expect("packages");
@@ -153,7 +154,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_lock_file_pins_exactly_what_is_asked_for() {
+    fn lock_file_pins_the_requested_versions() {
         for pins in ALL {
             let (package, lock) = (pinned(pins, "package.json"), pinned(pins, "package-lock.json"));
             let asked = asked_for(&package);

@@ -1,7 +1,7 @@
 //! The lane `openclaw`: the plugin, alone and in a real gateway.
 //!
 //! The gateway and a Node.js that it runs with are pinned in `tests/openclaw`. The tests are written in
-//! the language of the plugin; what they need of this checkout they are told by two variables.
+//! the language of the plugin; two variables name the files of this checkout that they need.
 
 use std::path::{Path, PathBuf};
 

@@ -22,7 +22,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn every_package_of_python_has_its_version_and_its_sums() {
+    fn every_python_package_has_version_and_checksums() {
         for pins in [crate::mcp::PINS, crate::bench::PEERS] {
             let text = fs::read_to_string(pins.folder().join("requirements.txt")).expect("a file");
             for requirement in text.replace("\\\n", "").lines() {

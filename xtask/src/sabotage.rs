@@ -130,7 +130,7 @@ fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
 fn apply(sabotage: &Sabotage, scratch: &Path) -> Command {
     let mut apply = program("git");
     apply.current_dir(scratch).args(["apply", "-p1"]).arg(&sabotage.patch);
-    // The scratch tree is no part of the repository around it.
+    // Without this, git would find the repository around the scratch tree.
     apply.env("GIT_CEILING_DIRECTORIES", root().join("target/sabotage"));
     apply
 }

@@ -13,7 +13,7 @@ use crate::{clients, deny, instructions, mcp, openclaw, words};
 struct Lane {
     name: &'static str,
     what: &'static str,
-    /// What it needs of a machine besides what all need.
+    /// Checks that the machine has what only this lane needs.
     check: Option<fn() -> Result<()>>,
     run: fn() -> Result<()>,
 }
@@ -125,8 +125,8 @@ fn mcp() -> Result<()> {
     run(ignored(&["--test", "mcp", "--test", "conformance"], "2").env("RAYMOND_TEST_MCP", clients))
 }
 
-/// The tests of these files that only a lane runs, so many at a time. They are chosen from the whole
-/// workspace: one package alone would be compiled anew, with other features of what all share.
+/// Returns the command for the ignored tests of these files, `at_once` at a time. It selects them from the
+/// whole workspace, because cargo would compile one package alone again with other features.
 fn ignored(files: &[&str], at_once: &str) -> Command {
     if has_nextest() {
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--run-ignored", "only"];

@@ -1,8 +1,8 @@
 //! `cargo xtask torture`: everything that must hold, for as long as is wanted, ending in one table.
 //!
 //! Without `--minutes` it is the short version, a lane of `cargo xtask test`. With it, the parts that
-//! have no end of their own (kills, fuzzing, simulation) go on with further seeds until their share of
-//! the time is used up. A part that fails is a violation: its output is shown, the others go on.
+//! have no end of their own (kills, fuzzing, simulation) continue with further seeds until their share of
+//! the time is used up. A part that fails is a violation: its output is shown, and the others continue.
 
 mod table;
 
@@ -32,7 +32,7 @@ pub(crate) enum Length {
 struct Part {
     name: &'static str,
     what: &'static str,
-    /// Of a hundred parts of the time; none where it ends by itself.
+    /// Its share of the time in percent; `None` if it ends by itself.
     share: Option<u32>,
     run: fn(&mut Torture) -> Result<()>,
 }
@@ -84,14 +84,14 @@ struct Torture {
     begun: Instant,
     /// When the part that is under way has had its share.
     until: Instant,
-    /// The first seed of everything, and the first that nobody has used yet.
+    /// The first seed, and the next unused seed.
     seed: u64,
     next: u64,
     counts: PathBuf,
     violations: Vec<String>,
 }
 
-/// What was typed: parts, and how long.
+/// Parses the arguments: the parts and the time.
 pub(crate) fn parse(words: &[&str]) -> Result<()> {
     let (mut length, mut seed, mut parts) = (Length::Short, 1, Vec::new());
     let mut words = words.iter();
@@ -274,7 +274,7 @@ fn simulation(torture: &mut Torture) -> Result<()> {
     let batch = if torture.is_long() { 50_000 } else { 10_000 };
     torture.repeat(batch, |torture, seed| {
         let words = |count: u64| [count.to_string(), seed.to_string()];
-        for (command, count) in [("runs", batch), ("steps", batch), ("storms", batch / 8)] {
+        for (command, count) in [("runs", batch), ("steps", batch), ("crashes", batch / 8)] {
             let [count, seed] = words(count);
             torture.simulate(&[command, &count, &seed])?;
         }

@@ -1,4 +1,4 @@
-//! A client that answers at once, in the words of `claude`: what is measured is whoever calls it.
+//! A client that answers at once, in the format of `claude`, so that only its caller is measured.
 //!
 //! The prompt is `turn N of M`; the answer goes to STEP again, and the last one is a result. That it was asked is
 //! a line of the file `turns`.

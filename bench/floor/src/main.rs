@@ -8,8 +8,8 @@
 //! floor calls N PROGRAM CALLEE CALLER      one after the other: what a callee says is in a file for its caller
 //! ```
 //!
-//! Everything is kept in the working directory. A program is told the number of its step in `RAYMOND_VISIT`, and
-//! what it prints is written down; the last one prints a result.
+//! Everything is kept in the working directory. A program gets the number of its step in `RAYMOND_VISIT`. Its
+//! output is written to a file; the last program prints a result.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};

@@ -40,7 +40,7 @@ pub(crate) fn execs(stage: &Stage) -> Result<Vec<Figure>> {
             place.run(place.ours("raymond", "run flow.json --json --quiet --budget none"))?;
         let said: Value = serde_json::from_str(&place.read("stdout")?)?;
         ensure!(said["status"] == "completed", "it ended so: {:.300}", said.to_string());
-        // The latest is told by the name of its step, too.
+        // The latest result also has the plain name of its step as a key.
         let results = said["results"].as_object().into_iter().flatten();
         let is_done = |(key, result): &(&String, &Value)| {
             key.ends_with("].one") && result["ok"] == true && result["attempts"] == 1
@@ -91,7 +91,7 @@ fn answer(items: u32) -> Value {
     (0..items).map(item).collect()
 }
 
-/// What such an answer has to be.
+/// Returns the schema of such an answer.
 fn schema() -> Value {
     json!({
         "type": "array",
@@ -150,7 +150,8 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
         stage.rounds,
         [("1 MB", &|| answered(10_000)), ("nothing", &|| answered(0)), ("its syntax", &syntax)],
     )?;
-    let what = "1 MB of answer read, checked, returned (floor: its syntax), CPU beyond that of an empty one";
+    let what =
+        "1 MB of answer read, checked, returned (floor: its syntax), CPU beyond an empty answer";
     Ok(vec![
         Figure::new(
             'E',

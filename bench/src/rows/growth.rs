@@ -114,7 +114,7 @@ fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
 /// Where the run `r` keeps them.
 const BLOBS: &str = ".raymond/runs/r/blobs";
 
-/// Scripts that print a text and go on, `TEXTS` of them.
+/// Runs `TEXTS` scripts that print a text and continue.
 fn printing(stage: &Stage, bytes: u32) -> Result<[Costs; 2]> {
     // No two texts are the same: what is known already is not kept again.
     let script = format!(
@@ -143,7 +143,7 @@ echo x >> steps
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
 }
 
-/// What texts take as they grow, and how much memory the largest.
+/// Measures the cost of growing texts, and the memory of the largest.
 fn growing(
     what: &str,
     goal: Goal,
@@ -166,7 +166,7 @@ fn growing(
     Ok(figures)
 }
 
-/// What a script prints.
+/// Measures the output of scripts.
 pub(crate) fn texts(stage: &Stage) -> Result<Vec<Figure>> {
     growing("script output", Goal::Times(1.5), |bytes| printing(stage, bytes))
 }
@@ -216,7 +216,7 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
 }
 
-/// What a callee returns.
+/// Measures the results of callees.
 pub(crate) fn payloads(stage: &Stage) -> Result<Vec<Figure>> {
     growing("result through a call", Goal::AtMost(20.0), |bytes| returning(stage, bytes))
 }
@@ -247,11 +247,11 @@ fn killed(stage: &Stage) -> Result<Place> {
     Ok(place)
 }
 
-/// What it takes until the last step of that run goes on; then it is stopped again.
+/// Measures a resume until the last step of that run continues; then the run is stopped again.
 fn resumed(place: &Place, lines: u32) -> Result<Cost> {
     let begun = Instant::now();
     let running = place.start(&mut place.ours("raymond", "resume r --quiet"))?;
-    let goes_on = running.until("it goes on", || place.counted("log", lines).is_ok());
+    let goes_on = running.until("it continues", || place.counted("log", lines).is_ok());
     goes_on.with_context(|| place.read("stderr").unwrap_or_default())?;
     let (wall, taken) = (begun.elapsed().as_secs_f64() * 1e3, running.taken()?);
     running.signal(Signal::INT)?;
@@ -260,7 +260,7 @@ fn resumed(place: &Place, lines: u32) -> Result<Cost> {
     Ok(Cost { own: taken.own, wall, peak: taken.peak, ..Cost::default() })
 }
 
-/// Going on with a long run.
+/// Measures the resume of a long run.
 pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
     let place = killed(stage)?;
     let snapshot = place.read(SNAPSHOT)?;

@@ -24,8 +24,7 @@ fn ending(text: String) -> String {
     text + "\n\n<goto>NEXT</goto>\n"
 }
 
-const PROSE: &str =
-    "The build passes now, and so do the tests; what was left of the plan is done. ";
+const PROSE: &str = "The build passes now, and so do the tests; the rest of the plan is now done. ";
 const HTML: &str =
     "<div class=\"note\"><p>The build <b>passes</b> now.</p><ul><li>one</li></ul></div>\n";
 const CODE: &str =
@@ -51,7 +50,7 @@ fn took(stage: &Stage, text: &str) -> Result<(Series, Series)> {
     Ok((Series(ours), Series(floor)))
 }
 
-/// Texts that look for a quadratic, or for whatever is slowest.
+/// Texts that would show quadratic time, and the slowest inputs that we know.
 fn hostile() -> Vec<(&'static str, String)> {
     let mut texts: Vec<(&str, String)> = [
         "<",

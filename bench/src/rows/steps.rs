@@ -10,10 +10,10 @@ use crate::table::{Figure, Goal};
 /// How many steps follow each other.
 const STEPS: u32 = 2_000;
 
-/// How a script is run that goes on with itself.
+/// The command for a script that leads to itself.
 pub(super) const STEPPING: &str = "run wf/STEP.sh --quiet --budget none --run-id r";
 
-/// Notes that it ran, and goes on until it is the last one.
+/// Returns a script that logs its run and leads to itself until it is the last one.
 pub(super) fn step(last: u32) -> String {
     format!(
         "echo x >> steps

@@ -9,6 +9,7 @@
 mod api_error;
 mod arguments;
 mod error_class;
+mod final_texts;
 mod line;
 mod outcome;
 pub mod preflight;

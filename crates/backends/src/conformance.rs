@@ -17,7 +17,8 @@ use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Backend, Capability, Reply, Request, StartedTurn, TurnObserver};
+use crate::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
+use raymond_core::run::outcome::Finished;
 
 /// A backend under test.
 pub trait Harness {
@@ -140,9 +141,9 @@ async fn replies(harness: &dyn Harness) -> Verdict {
     let found = ask(harness, request).await?;
     let prices = harness.backend().capabilities().contains(&Capability::Cost);
     let good = match &found {
-        Answer::Replied(reply) => {
-            let priced = matches!(reply.cost, Cost::Reported(_) | Cost::Estimated(_));
-            !reply.text.is_empty() && (priced || !prices)
+        Answer::Finished(finished) => {
+            let priced = matches!(finished.cost, Cost::Reported(_) | Cost::Estimated(_));
+            !finished.reply.text.is_empty() && (priced || !prices)
         }
         Answer::Capped { .. } | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
@@ -152,7 +153,7 @@ async fn replies(harness: &dyn Harness) -> Verdict {
 async fn names_its_sessions(harness: &dyn Harness) -> Verdict {
     let found = ask(harness, harness.request(Situation::Replies)).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
-    let good = matches!(&found, Answer::Replied(reply) if reply.session.is_none() == takes);
+    let good = matches!(&found, Answer::Finished(finished) if finished.session.is_none() == takes);
     check_rule("a session has the chosen id, or one that the client reports", good, &found)
 }
 
@@ -162,8 +163,8 @@ async fn comparable(harness: &dyn Harness, request: Request) -> Result<Answer, V
     let answer = ask(harness, request).await?;
     let takes = harness.backend().capabilities().contains(&Capability::ChosenIds);
     Ok(match answer {
-        Answer::Replied(reply) if !takes => {
-            Answer::Replied(Box::new(Reply { session: None, ..*reply }))
+        Answer::Finished(finished) if !takes => {
+            Answer::Finished(Box::new(Finished { session: None, ..*finished }))
         }
         answer => answer,
     })
@@ -261,7 +262,7 @@ async fn continues_by_the_original_plan(harness: &dyn Harness) -> Verdict {
     };
     let plan = SessionPlan::Continue { session, or_else: Box::new(request.started.plan.clone()) };
     let found = ask(harness, planned(request, plan)).await?;
-    let good = matches!(found, Answer::Replied(_));
+    let good = matches!(found, Answer::Finished(_));
     check_rule("a turn whose session was never opened starts by its original plan", good, &found)
 }
 
@@ -276,7 +277,7 @@ async fn names_failures(harness: &dyn Harness) -> Verdict {
         let found = ask(harness, harness.request(situation)).await?;
         let good = match &found {
             Answer::Failed { failure, .. } => is_named(situation, failure),
-            Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
+            Answer::Finished(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
         };
         check_rule("a failure has the right kind", good, &(situation, found))?;
     }

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use raymond_core::agent::SessionPlan;
+use raymond_core::agent::{Location, SessionPlan};
 use raymond_core::budget::{Cost, Micros};
 pub use raymond_core::capability::Capability;
-use raymond_core::failure::TurnFailure;
-use raymond_core::ids::{BackendName, Nonce, SessionId, StateName, TurnId};
+use raymond_core::ids::{BackendName, Nonce, SessionId, TurnId};
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
-use raymond_core::run::warning::Warning;
+use raymond_core::run::outcome::{Outcome, Reply};
+use raymond_core::run::stop::Interruption;
 use raymond_core::time::Span;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -37,14 +37,15 @@ pub trait Backend: Send + Sync {
     /// Looks for a turn that an earlier owner of the run started. The default finds nothing, which
     /// is right for clients that die with their owner.
     fn attach(&self, _: &StartedTurn) -> AttachResult {
-        AttachResult::Absent { cost: Cost::Unknown, progressed: false, session: None }
+        AttachResult::without_answer(Cost::Unknown, false, None)
     }
 
     /// Observes a turn that [`Backend::attach`] found running until it ends.
     fn follow(&self, _: StartedTurn, _: TurnObserver) -> AnswerFuture<'_> {
         // The default `attach` never reports a running turn, so this is not reached in practice.
         let (cost, progressed) = (Cost::Unknown, false);
-        let answer = Answer::Interrupted { cost, progressed, session: None };
+        let answer =
+            Answer::Interrupted { by: Interruption::Stop, cost, progressed, session: None };
         Box::pin(std::future::ready(answer))
     }
 }
@@ -103,17 +104,8 @@ pub struct StartedTurn {
 pub enum AttachResult {
     /// The client still runs: call [`Backend::follow`].
     Running,
-    /// The client finished with this answer.
-    Finished(Answer),
-    /// The client is not running and left no answer.
-    Absent {
-        /// The cost of the turn so far.
-        cost: Cost,
-        /// Whether the model had written anything.
-        progressed: bool,
-        /// The session, if it is not the planned one.
-        session: Option<SessionId>,
-    },
+    /// The client is not running. Without an answer, the turn was interrupted by a crash.
+    Ended(Answer),
     /// The transcript cannot be read, so an answer may be lost in it.
     Unreadable { why: String },
 }
@@ -122,8 +114,8 @@ pub enum AttachResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub started: StartedTurn,
-    /// The state that the turn belongs to.
-    pub state: StateName,
+    /// The state or step that the turn belongs to.
+    pub location: Location,
     /// How often the agent has entered the state, including this time. For a step: the number of
     /// the requested output.
     pub count: u32,
@@ -146,58 +138,14 @@ pub struct Request {
     pub environment: Option<Vec<String>>,
 }
 
-/// How a turn ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// The turn ended with a final message.
-    Replied(Box<Reply>),
-    /// The budget share was used up before a final message.
-    Capped {
-        cost: Cost,
-        /// Whether the model had written anything.
-        progressed: bool,
-        /// The denied tool calls, one entry per call.
-        denied: Vec<String>,
-        /// The session, if it is not the planned one.
-        session: Option<SessionId>,
-    },
-    Failed {
-        failure: TurnFailure,
-        /// The cost of the turn so far.
-        cost: Cost,
-        /// The denied tool calls, one entry per call.
-        denied: Vec<String>,
-        /// The session, if it is not the planned one.
-        session: Option<SessionId>,
-    },
-    /// The turn was cancelled.
-    Interrupted {
-        /// The cost of the turn so far.
-        cost: Cost,
-        /// Whether the model had written anything.
-        progressed: bool,
-        /// The session, if it is not the planned one.
-        session: Option<SessionId>,
-    },
-}
+/// How a turn ended. A final message is not read here: tags and values are read by the caller.
+pub type Answer = Outcome<Reply>;
 
-/// A final message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    pub text: String,
-    pub cost: Cost,
-    /// Whether the budget share was used up although the message is complete.
-    pub capped: bool,
-    /// The session, if it is not the planned one.
-    pub session: Option<SessionId>,
-    /// The JSON for the requested schema, from the client or from its message. Not every client
-    /// validates it, so the caller must.
-    pub structured: Option<Value>,
-    /// The model that answered, if the client named it.
-    pub model: Option<String>,
-    /// The denied tool calls, one entry per call.
-    pub denied: Vec<String>,
-    pub warnings: Vec<Warning>,
+impl AttachResult {
+    /// Returns the result for a client that is not running and left no answer.
+    pub fn without_answer(cost: Cost, progressed: bool, session: Option<SessionId>) -> Self {
+        Self::Ended(Answer::Interrupted { by: Interruption::Crash, cost, progressed, session })
+    }
 }
 
 impl TurnObserver {
@@ -220,34 +168,6 @@ impl Request {
         match &self.notice {
             Some(notice) => format!("{notice}\n\n{}", self.prompt),
             None => self.prompt.clone(),
-        }
-    }
-}
-
-impl Answer {
-    /// Returns the cost of the turn for changes.
-    pub fn cost_mut(&mut self) -> &mut Cost {
-        match self {
-            Self::Replied(reply) => &mut reply.cost,
-            Self::Capped { cost, .. }
-            | Self::Failed { cost, .. }
-            | Self::Interrupted { cost, .. } => cost,
-        }
-    }
-}
-
-impl Reply {
-    /// Creates a reply without anything but text and cost.
-    pub fn new(text: impl Into<String>, cost: Cost) -> Self {
-        Self {
-            text: text.into(),
-            cost,
-            capped: false,
-            session: None,
-            structured: None,
-            model: None,
-            denied: Vec::new(),
-            warnings: Vec::new(),
         }
     }
 }

@@ -30,6 +30,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
+use raymond_core::run::stop::Interruption;
 use tokio::time::Instant;
 
 pub use timeouts::ClientTimeouts;
@@ -45,7 +46,6 @@ pub(crate) use transcript_item::is_safe_id;
 pub(crate) use warnings::Warnings;
 
 use follow::ClientFollower;
-use recovered_turn::RecoveredTurn;
 use start_gate::{StartGate, StartPermit};
 use timeouts::TurnTimer;
 
@@ -179,7 +179,7 @@ impl<D: ClientProtocol> Headless<D> {
         let gate = tokio::select! {
             biased;
             () = observer.cancel.cancelled() => {
-                let answer = Answer::Interrupted { cost, progressed: false, session: None };
+                let answer = Answer::Interrupted { by: Interruption::Stop, cost, progressed: false, session: None };
                 return (answer, turn);
             }
             gate = self.turn_to_start(request) => gate,
@@ -233,11 +233,8 @@ impl<D: ClientProtocol> Headless<D> {
                 AttachResult::Running
             }
             Ok(None) => match recovered_turn::from_transcript(&self.protocol, started) {
-                RecoveredTurn::Answer(answer) => AttachResult::Finished(answer),
-                RecoveredTurn::Nothing { cost, progressed, session } => {
-                    AttachResult::Absent { cost, progressed, session }
-                }
-                RecoveredTurn::Unreadable { why } => AttachResult::Unreadable { why },
+                Ok(answer) => AttachResult::Ended(answer),
+                Err(why) => AttachResult::Unreadable { why },
             },
             Err(error) => AttachResult::Unreadable {
                 why: recovered_turn::unreadable_message(started, &error),
@@ -251,11 +248,12 @@ impl<D: ClientProtocol> Headless<D> {
             Ok(Some(client)) => client,
             // The client exited between `attach` and this call.
             Ok(None) => {
-                return recovered_turn::from_transcript(&self.protocol, started).into_answer();
+                let found = recovered_turn::from_transcript(&self.protocol, started);
+                return recovered_turn::answer_of(found);
             }
             Err(error) => {
                 let why = recovered_turn::unreadable_message(started, &error);
-                return RecoveredTurn::Unreadable { why }.into_answer();
+                return recovered_turn::answer_of(Err(why));
             }
         };
         let begun = self.protocol.begin(started);

@@ -16,6 +16,8 @@ mod abandoned;
 mod child;
 mod client;
 mod detach;
+mod files;
+mod followed;
 mod launch;
 pub mod leftovers;
 mod long_lines;
@@ -23,6 +25,7 @@ mod marker;
 mod orphans;
 mod output;
 mod running;
+mod stream_event;
 mod table;
 mod transcript;
 mod tree;
@@ -39,17 +42,20 @@ pub use abandoned::{end_abandoned, find_abandoned, is_abandoned_in, unrecorded_n
 use child::Child;
 pub use child::reap_orphans;
 pub use client::{
-    Client, DISK_SPACE_NEEDED, Files, StartError, StreamEvent, Unreadable, adopt, is_untouched,
-    release_reserved_space, restarted_since, start_client, was_started,
+    Client, DISK_SPACE_NEEDED, StartError, adopt, is_untouched, release_reserved_space,
+    restarted_since, start_client, was_started,
 };
-pub(crate) use client::{cause, read_regular};
 pub use detach::{Background, Detached, detach, own_session};
+pub use files::Files;
+pub(crate) use files::{cause, read_regular};
+pub use followed::Unreadable;
 pub(crate) use launch::launch;
 pub use leftovers::Leftover;
 pub use long_lines::shorten_long_lines;
 pub use marker::Marker;
 pub use orphans::{become_subreaper, end_orphans, end_own, find_escaped};
 pub use running::{FinishedProcess, Process, ProcessEnd};
+pub use stream_event::StreamEvent;
 pub use table::Identity;
 pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, last_errors, read_transcript};
 

@@ -20,6 +20,7 @@
 //! one.
 
 mod parse;
+mod reader;
 mod replies;
 mod reply;
 mod writes;
@@ -36,9 +37,12 @@ use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, AnswerFuture, Backend, Capability, Reply, Request, TurnObserver};
+use raymond_core::run::outcome::{Finished, Reply};
+use raymond_core::run::stop::Interruption;
+
+use crate::contract::{Answer, AnswerFuture, Backend, Capability, Request, TurnObserver};
 pub use replies::Replies;
-use replies::{Action, Reset, ScriptedFailure, ScriptedReply, is_step, key};
+use replies::{Action, Reset, ScriptedFailure, ScriptedReply, key};
 pub use reply::KEYS;
 
 /// The name in workflows and flags.
@@ -93,7 +97,7 @@ impl Scripted {
         // deterministic.
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Answer::Interrupted { cost: reply.cost, progressed, session: None },
+            () = cancel.cancelled() => interrupted(reply.cost, progressed),
             answer = answer => answer,
             failure = time_out(Clock::Idle, request.started.idle_timeout) => failed(failure, reply.cost),
             failure = time_out(Clock::Wall, request.started.timeout) => failed(failure, reply.cost),
@@ -115,11 +119,16 @@ impl Backend for Scripted {
     }
 }
 
+fn interrupted(cost: Cost, progressed: bool) -> Answer {
+    Answer::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
+}
+
 async fn perform(reply: &ScriptedReply, request: &Request) -> Answer {
     let cost = reply.cost;
     match &reply.action {
         Action::Say { last, denied, .. } => {
-            Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
+            let finished = Finished::new(Reply::new(last), cost);
+            Answer::Finished(Box::new(Finished { denied: denied.clone(), ..finished }))
         }
         Action::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
         Action::Hang => pending().await,
@@ -133,7 +142,7 @@ fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     let missing = reply.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
     // The message of a step begins with fixed rules. The part that differs starts at the JSON.
-    let own = message.find('{').filter(|_| is_step(request)).unwrap_or_default();
+    let own = message.find('{').filter(|_| request.location.step().is_some()).unwrap_or_default();
     let (missing, sent) = (shorten(&one_line(missing)), shorten(&one_line(&message[own..])));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }

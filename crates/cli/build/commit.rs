@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// `b0c1149 2026-11-15`, or `b0c1149-dirty 2026-11-15` when one of the sources differs from it.
 pub(crate) fn of(top: &Path, sources: &[PathBuf]) -> Option<String> {
-    // A tree that lies in the checkout of something else has no commit of its own.
+    // A source tree inside the checkout of another project has no commit of its own.
     let found = PathBuf::from(git(top, &["rev-parse", "--show-toplevel"])?);
     if found.canonicalize().ok()? != top {
         return None;
@@ -19,8 +19,8 @@ pub(crate) fn of(top: &Path, sources: &[PathBuf]) -> Option<String> {
     Some(format!("{hash}{dirty} {date}"))
 }
 
-/// The files that change when another commit is checked out. One that does not exist would make
-/// every build start anew.
+/// Returns the files that change when another commit is checked out. They must exist, because cargo
+/// would rebuild every time for a missing one.
 pub(crate) fn signs(top: &Path) -> Vec<PathBuf> {
     let paths = ["HEAD", "logs/HEAD"].into_iter().filter_map(|name| {
         let path = git(top, &["rev-parse", "--git-path", name])?;
@@ -29,7 +29,8 @@ pub(crate) fn signs(top: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
-/// What git prints, or nothing when it fails. It takes no locks: a build disturbs nobody's commit.
+/// Returns the output of git, or `None` if git fails. It takes no locks, so a build never blocks a
+/// commit.
 #[expect(clippy::disallowed_methods, reason = "a build script is not part of the product")]
 fn git(top: &Path, arguments: &[&str]) -> Option<String> {
     let mut git = Command::new("git");

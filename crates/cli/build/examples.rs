@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What running an example leaves behind is no part of it.
+/// Files that a run of an example leaves behind; they are not shipped.
 const LEFT_OUT: [&str; 3] = [".raymond", ".git", "try"];
 
 /// The source of a slice of `Example`.
@@ -29,7 +29,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What lies in a folder, by name: the same source for the same files.
+/// Returns the entries of a folder sorted by name, so that equal files give an equal binary.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -23,8 +23,8 @@ use raymond_core::prices::Price;
 use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Reachability, State};
+use raymond_engine::backends::Backends;
 use raymond_engine::project::Project;
-use raymond_engine::runner::Backends;
 
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
@@ -93,8 +93,8 @@ pub(crate) fn usable(
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        let Definition { states, asking, work, .. } = reachable.definition;
-        let noun = if work.is_some() { "agent step" } else { "state" };
+        let Definition { states, asking, steps, .. } = reachable.definition;
+        let noun = if steps.is_some() { "agent step" } else { "state" };
         let names = states.keys().chain(asking.iter().map(|step| &step.name));
         for diagnostic in replies.check(names, noun) {
             print_diagnostic(&diagnostic);
@@ -250,7 +250,7 @@ fn check_replies(
     match (&settings.replies, played) {
         (None, Some(state)) => {
             let what =
-                if reachable.definition.work.is_some() { "an agent step" } else { "a prompt" };
+                if reachable.definition.steps.is_some() { "an agent step" } else { "a prompt" };
             let message =
                 format!("{} is {what} but the scripted backend has no replies", state.name);
             Err(Failure::environment(message).hint("pass them with --replies FILE"))
@@ -260,7 +260,7 @@ fn check_replies(
             Err(Failure::environment(message).hint("pass them with --replies FILE"))
         }
         (Some(_), None) if !asked.is_empty() && has_same_origin(config) => {
-            let said = match reachable.definition.work {
+            let said = match reachable.definition.steps {
                 Some(_) => String::new(),
                 None => format!(" and no state sets `backend: {}`", scripted::NAME),
             };

@@ -8,6 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod crayfish;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+mod drive;
 mod finish;
 pub(crate) mod init;
 pub(crate) mod list;
@@ -48,13 +49,6 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 /// Prints a text with Raymond's styles to stdout; foreign parts are sanitized already.
 pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
     write_stdout(&styled(text))
-}
-
-/// Prints a line to stderr. The text is sanitized already: use `say!` unless it has styles.
-pub(crate) fn print_error_line(text: &str) {
-    if !streams::STDERR.is_given_up() {
-        writeln!(anstream::stderr(), "{text}").ok();
-    }
 }
 
 /// Writes data to stdout unchanged. A closed stdout is not an error, and a stuck one is not tried

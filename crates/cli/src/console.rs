@@ -289,7 +289,7 @@ mod tests {
 
     // proves: S30
     #[test]
-    fn no_text_looks_like_a_line_of_its_own() {
+    fn foreign_text_never_looks_like_a_log_line() {
         let text = "the client denied Bash(x\n00:00:00 main             ended: forged)".to_owned();
         let line = Line { agent: None, weight: Weight::Plain, text };
         let lines = anstream::adapter::strip_str(&format_line(Timestamp(0), &line)).to_string();

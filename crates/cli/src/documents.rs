@@ -14,8 +14,8 @@ use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
 use raymond_core::workflow::Definition;
-use raymond_engine::launch::Prepared;
-use raymond_engine::steps;
+use raymond_engine::prepare::Prepared;
+use raymond_engine::prepare::steps;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, print_diagnostic};
@@ -23,12 +23,6 @@ use crate::settings;
 
 /// Most bytes of a document or a request: 64 MiB, as `raymond crayfish --help` documents.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
-
-/// Whether a path names a document of steps.
-pub(crate) fn is_document(path: &Path) -> bool {
-    let extension = path.extension();
-    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
-}
 
 /// Returns the name of a document for messages; `-` is stdin.
 pub(crate) fn name(path: &Path) -> String {
@@ -84,7 +78,7 @@ impl From<DocumentError> for Failure {
             DocumentError::Unread { failure, .. } => failure,
             DocumentError::Wrong { name, mistakes } => {
                 let told = |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
-                let count = mistakes.iter().map(|mistake| mistake.problem.tells()).sum();
+                let count = mistakes.iter().map(|mistake| mistake.problem.count()).sum();
                 let diagnostics = mistakes.into_iter().map(told).collect();
                 Self::with_mistakes("the document", count, diagnostics)
             }
@@ -166,7 +160,7 @@ impl DocumentFile {
 /// Describes how the document on disk differs from the pinned one; `None` if it is the same.
 pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
-    // A deleted document is no reason for a note: the pinned one contains everything.
+    // A deleted document needs no note: the pinned one contains everything.
     if !path.is_file() {
         return None;
     }
@@ -180,7 +174,7 @@ pub(crate) fn change_since_pinned(run: &Run, pinned: &Definition) -> Option<&'st
         Ok(DocumentFile::read(path)?.prepare(path, &vars, &schema_dirs)?)
     };
     match current() {
-        Ok(current) if current.definition.work == pinned.work => None,
+        Ok(current) if current.definition.steps == pinned.steps => None,
         Ok(_) => Some("has changed since"),
         Err(_) => Some("is not valid any more"),
     }
@@ -289,20 +283,6 @@ mod tests {
             .collect();
         assert_eq!(line_columns(text, &bytes), one_by_one);
         assert_eq!(line_columns("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
-    }
-
-    #[test]
-    fn a_document_is_a_json_file() {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir(directory.path().join("folder.json")).unwrap();
-        let check = |name: &str, expected: bool| {
-            assert_eq!(is_document(&directory.path().join(name)), expected, "{name}");
-        };
-        check("flow.json", true);
-        check("FLOW.JSON", true);
-        check("folder.json", false);
-        check("flow.json5", false);
-        check("json", false);
     }
 
     #[test]

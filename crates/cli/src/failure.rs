@@ -81,6 +81,12 @@ impl Failure {
         Self { diagnostics, ..Self::usage(message) }
     }
 
+    /// The failure for a run whose creation stopped before its first record.
+    pub(crate) fn never_started(run: &RunId) -> Self {
+        Self::usage(format!("{run} never started: it has no records"))
+            .hint(format!("raymond run WORKFLOW --run-id {run}"))
+    }
+
     /// Names files of a workflow by the path that a person gave for it.
     #[must_use]
     pub(crate) fn within(self, workflow: &Path) -> Self {
@@ -135,6 +141,11 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
     let scope = if is_state { workflow.parent().unwrap_or(workflow) } else { workflow };
     let file = found.file.as_ref().map_or_else(|| scope.to_owned(), |file| scope.join(file));
     found.in_file(file.display().to_string())
+}
+
+/// Names the project without runs, because the user may be in the wrong directory.
+pub(crate) fn no_runs_in(project: &Path) -> String {
+    format!("the project {} has no runs", project.display())
 }
 
 /// Prints `START.md:3:7: error: … [wrong-type]` and the hint. Users look up the code in the book.

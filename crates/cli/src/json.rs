@@ -83,9 +83,9 @@ pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
         "agents": agents.into_iter().map(|one| agent(run, one)).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
     });
-    if let Program::Ralph(Ralph { max_iterations, until }) = &run.settings.program {
+    if let Program::Ralph(Ralph { until }) = &run.program {
         object["ralph"] = json!({
-            "max_iterations": max_iterations,
+            "max_iterations": run.settings.max_iterations,
             "until": until,
             "exhausted": ledger.exhausted.is_some(),
         });
@@ -156,7 +156,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     json!({
         "id": agent.id,
         "state": place(run, agent),
-        "visit": agent.visits.get(&agent.visit.state),
+        "visit": agent.visit_count(),
         "depth": agent.stack.len(),
         "backend": answering(run, agent),
         "cwd": agent.cwd,
@@ -167,7 +167,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
 
 /// Returns the results of all ended agents, or of all steps for a document.
 pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
-    if let Some(flow) = &head.run.flow {
+    if let Some(flow) = head.run.program.steps() {
         return steps(flow, blobs).into();
     }
     let results = head.ledger.results.iter();

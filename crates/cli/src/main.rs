@@ -11,25 +11,31 @@
 /// reader twice.
 macro_rules! say {
     ($($words:tt)*) => {
-        crate::commands::print_error_line(&crate::sanitize::sanitized(&format!($($words)*)))
+        crate::streams::print_error_line(&crate::sanitize::sanitized(&format!($($words)*)))
     };
 }
 pub(crate) use say;
 
 mod args;
 mod backends;
+mod command_line;
 mod commands;
 mod completion;
 mod config;
 mod console;
+mod denied;
 mod documents;
+mod examples;
 mod failure;
+mod health;
 mod interrupts;
 mod json;
+mod next_command;
 mod paths;
 mod probe;
 mod resource_limits;
 mod runs;
+mod runtime;
 mod sanitize;
 mod secrets;
 mod settings;
@@ -40,22 +46,23 @@ mod transcript_follower;
 mod workflows;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser as _;
 
 use args::{Arguments, Command};
+use commands::completions::{self, Completion};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    match completion::answer() {
-        Ok(completion::Completion::NotRequested) => {}
-        Ok(completion::Completion::Answered) => return ExitCode::SUCCESS,
-        Err(error) => return args::refuse(&error),
+    match completions::answer() {
+        Ok(Completion::NotRequested) => {}
+        Ok(Completion::Answered) => return ExitCode::SUCCESS,
+        Err(error) => return command_line::refuse(&error),
     }
-    let arguments = match Arguments::try_parse_from(args::with_run(std::env::args_os())) {
+    let words = command_line::with_run(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => return args::refuse(&error),
+        Err(error) => return command_line::refuse(&error),
     };
     match dispatch(arguments.command) {
         Ok(code) => ExitCode::from(code),
@@ -86,27 +93,9 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Prune(prune) => commands::prune::prune(&prune),
         Command::Init(init) => commands::init::init(&init),
-        Command::Completions(shell) => commands::completions::completions(&shell),
+        Command::Completions(shell) => completions::completions(&shell),
         Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
         Command::Mcp(mcp) => commands::mcp::mcp(&mcp),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
-}
-
-/// Builds the runtime of this process, which has a single thread.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    resource_limits::check()?;
-    let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    // The threads that `resource_limits::warm_up` started must not end: starting one later may
-    // fail, and tokio panics then.
-    let builder = builder.enable_all().thread_keep_alive(Duration::MAX);
-    let runtime = builder.build().map_err(failed)?;
-    let entered = runtime.enter();
-    // Other processes wake the owner of a run with SIGUSR1, whose default action would end this
-    // process. Registering a handler once replaces that action for good.
-    let poke = tokio::signal::unix::SignalKind::user_defined1();
-    drop(tokio::signal::unix::signal(poke).map_err(failed)?);
-    drop(entered);
-    Ok(runtime)
 }

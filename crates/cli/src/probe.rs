@@ -6,12 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::health::Program;
 use raymond_backends::headless::program;
 use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
 use raymond_backends::script::describe;
 use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
-use raymond_core::view::health::Program;
 use raymond_engine::clock;
 
 use crate::interrupts::ProbeGuard;

@@ -4,7 +4,7 @@
 //! `raymond_engine::inspect`; this module only tells apart runs that never started, lost their journal
 //! or cannot be read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::Record;
@@ -13,7 +13,7 @@ use raymond_engine::inspect::{self, InspectError, Inspection};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, no_runs_in};
 
 /// Finds the project of the current directory.
 pub(crate) fn project() -> Result<Project, Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<R
 pub(crate) fn look(project: &Project, run: &RunId) -> Result<Inspection, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
-        Examined::NeverStarted => Err(never_started(run)),
+        Examined::NeverStarted => Err(Failure::never_started(run)),
         Examined::Lost => Err(journal_missing(project, run)),
         Examined::Unreadable(error) => Err(Failure::from(error).naming_run(run)),
     }
@@ -66,7 +66,7 @@ pub(crate) fn report_damage(seen: &Inspection) {
 /// may discard it.
 pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
     match examine(project, run) {
-        Examined::NeverStarted => Err(never_started(run)),
+        Examined::NeverStarted => Err(Failure::never_started(run)),
         Examined::Lost => Err(journal_missing(project, run)),
         Examined::Readable(_) | Examined::Damaged(_) | Examined::Unreadable(_) => Ok(()),
     }
@@ -75,12 +75,6 @@ pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failur
 /// Whether a run has records, or had some, or is about to write its first one.
 pub(crate) fn is_started(project: &Project, run: &RunId) -> bool {
     !matches!(examine(project, run), Examined::NeverStarted)
-}
-
-/// The failure for a run whose creation stopped before its first record.
-pub(crate) fn never_started(run: &RunId) -> Failure {
-    Failure::usage(format!("{run} never started: it has no records"))
-        .hint(format!("raymond run WORKFLOW --run-id {run}"))
 }
 
 /// The failure for a run that has started but whose journal has no records any more.
@@ -181,13 +175,8 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     }
 }
 
-/// Names the project without runs, because the user may be in the wrong directory.
-pub(crate) fn none_in(project: &Path) -> String {
-    format!("the project {} has no runs", project.display())
-}
-
 fn no_runs(project: &Project) -> Failure {
-    Failure::usage(none_in(project.root.project()))
+    Failure::usage(no_runs_in(project.root.project()))
         .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a first workflow")
 }
 

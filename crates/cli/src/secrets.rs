@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_secret_by_the_words_of_its_name() {
+    fn variable_name_decides_whether_it_is_secret() {
         let check = |name: &str, expected| assert_eq!(names_a_secret(name), expected, "{name}");
         for name in [
             "ANTHROPIC_API_KEY",

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::health::{self, Finding};
 use raymond_core::capability::Capability;
 use raymond_core::crayfish::reading;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::permissions::joined;
-use raymond_core::view::health::{self, Finding};
 use raymond_core::workflow::environment;
 use serde_json::{Map, Value};
 

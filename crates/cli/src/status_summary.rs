@@ -1,15 +1,23 @@
 //! The status of a run in the words that all commands share.
 
+use std::io;
+
 use raymond_backends::contract::Progress;
+use raymond_backends::process::Transcript;
+use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Program, Run};
-use raymond_core::view::{self, States, Status};
+use raymond_core::text::quoted;
+use raymond_core::view::{self, NextCommand, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
-use raymond_engine::launch;
+use raymond_engine::prepare;
 use raymond_engine::project::Project;
+use raymond_engine::turn_files::transcript;
+use raymond_store::host::Process;
 use raymond_store::journal::Tail;
-use raymond_store::lock::{Owner, Process};
+use raymond_store::lock::Owner;
 
+use crate::next_command;
 use crate::sanitize::sanitized;
 use crate::transcript_follower::TranscriptFollower;
 
@@ -44,9 +52,9 @@ pub(crate) fn continuing(owner: &Owner) -> String {
 /// Returns whether the states of a run were edited. A document is pinned completely and never
 /// changes.
 fn states(project: &Project, run: &Run) -> States {
-    match run.settings.program {
-        Program::Crayfish { .. } => States::AsPinned,
-        Program::States | Program::Ralph(_) => launch::states(project, run),
+    match run.program {
+        Program::Steps(_) => States::AsPinned,
+        Program::States | Program::Ralph(_) => prepare::states(project, run),
     }
 }
 
@@ -58,7 +66,8 @@ impl StatusSummary {
 
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let next_command = sanitized(&view::next_command(status).line(run, ledger, states));
+        let next = view::next_command(run, status, states);
+        let next_command = sanitized(&next_command::line(&next, run, ledger));
         let why = sanitized(&view::why(run, ledger, status));
         Self { status, why, next_command, left_running: Vec::new() }
     }
@@ -68,7 +77,9 @@ impl StatusSummary {
         let run = &seen.head.run;
         match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, states(project, run)).with_owner(seen)
+                Self::with_states(&seen.head, seen.status, states(project, run))
+                    .with_owner(seen)
+                    .with_unreadable_transcript(project, seen)
             }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
@@ -87,8 +98,10 @@ impl StatusSummary {
     /// whether that host is alive.
     fn with_owner(mut self, seen: &Inspection) -> Self {
         let run = &seen.head.run;
+        // The kind of command does not depend on edits of the states.
+        let next = view::next_command(run, self.status, States::AsPinned);
         if let Some(owner) = seen.suspended_owner()
-            && view::next_command(self.status) == view::Command::Wait
+            && next == NextCommand::Wait
         {
             self.why = format!("{}; {}", self.why, suspended(owner));
             self.next_command = continuing(owner);
@@ -97,15 +110,46 @@ impl StatusSummary {
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
             return self;
         };
-        if view::next_command(self.status) == view::Command::Wait {
-            let Process { pid, host, .. } = &owner.process;
-            let unseen = format!("process {pid} on {host}, which cannot be seen from here");
-            self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
-            self.next_command = format!("raymond resume {} --takeover", run.id);
-        // Only a resume takes the lock, so other commands do not need the flag.
-        } else if self.next_command.starts_with("raymond resume ") {
-            self.next_command.push_str(" --takeover");
+        match next {
+            NextCommand::Wait => {
+                let Process { pid, host, .. } = &owner.process;
+                let unseen = format!("process {pid} on {host}, which cannot be seen from here");
+                self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
+                self.next_command = format!("raymond resume {} --takeover", run.id);
+            }
+            NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. } => {
+                self.next_command.push_str(" --takeover");
+            }
+            // Only a resume takes the lock, so other commands do not need the flag.
+            NextCommand::Show | NextCommand::Start | NextCommand::Call(_) => {}
         }
+        self
+    }
+
+    /// Replaces the next command if a resume would fail because it cannot read the transcript of a
+    /// turn in flight. The transcript may contain an answer that is already paid, so a resume refuses
+    /// to ask again.
+    fn with_unreadable_transcript(mut self, project: &Project, seen: &Inspection) -> Self {
+        let run = &seen.head.run;
+        if !self.next_command.starts_with("raymond resume ") {
+            return self;
+        }
+        let transcripts = project.paths(&run.id).transcripts;
+        let unreadable = in_flight(run).find_map(|turn| {
+            let path = transcript(&transcripts, &turn.id, turn.attempt);
+            // A missing file does not prevent a resume: the client of that turn has written nothing.
+            let error = Transcript::open(&path).err()?;
+            (error.kind() != io::ErrorKind::NotFound).then_some((path, error))
+        });
+        let Some((path, error)) = unreadable else { return self };
+        let path = path.display().to_string();
+        self.next_command = match error.kind() {
+            io::ErrorKind::PermissionDenied => format!("chmod u+r {}", quoted(&path)),
+            // Only the user can bring the content back; without it the run cannot continue.
+            _ => format!("raymond cancel {}", run.id),
+        };
+        let why = format!("{}; a resume needs {path}, which cannot be read: {error}", self.why);
+        self.why = sanitized(&why);
         self
     }
 

@@ -1,10 +1,10 @@
-//! Whether stdout and stderr of this process still have a reader.
+//! The output streams of this process, and whether they still have a reader.
 //!
 //! A writer that has waited for a reader in vain gives the stream up. From then on nothing more is
 //! written to the stream, because a write would block for ever and keep a process whose run is
 //! over.
 
-use std::io::{stderr, stdout};
+use std::io::{Write as _, stderr, stdout};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +25,13 @@ impl Stream {
 
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
+    }
+}
+
+/// Prints a line to stderr. The text is sanitized already: use `say!` unless it has styles.
+pub(crate) fn print_error_line(text: &str) {
+    if !STDERR.is_given_up() {
+        writeln!(anstream::stderr(), "{text}").ok();
     }
 }
 

@@ -12,7 +12,7 @@ use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
-use raymond_engine::runner::transcript;
+use raymond_engine::turn_files::transcript;
 
 /// A reader of the transcripts of all running turns.
 pub(crate) struct TranscriptFollower {

@@ -1,4 +1,4 @@
-//! Names of workflows in run ids, and the workflow that the user may have meant after a typo.
+//! Kinds of workflows by their names, their names in run ids, and the workflow that the user may have meant after a typo.
 //!
 //! This module only looks at names on disk. Finding the states of a workflow is in
 //! `raymond_engine::scope`.
@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::crayfish::reading;
 use raymond_core::extension::is_state;
-
-use crate::documents::is_document;
 
 /// Most names of a folder that are searched, so that a typo in a huge folder is reported quickly.
 const MOST_NAMES: usize = 1_000;
@@ -47,6 +45,12 @@ fn telling(folder: &Path) -> Option<&OsStr> {
     let parent = || folder.parent().and_then(Path::file_name);
     let own = folder.file_name();
     if own.is_some_and(|own| own == "workflow") { parent().or(own) } else { own }
+}
+
+/// Whether a path names a document of steps.
+pub(crate) fn is_document(path: &Path) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
 }
 
 /// Finds the workflow beside `path` with the most similar name.
@@ -142,6 +146,20 @@ mod tests {
         check("flows/review.zip", "review");
         check("flows/daily digest.json", "daily-digest");
         check("---/START.md", "run");
+    }
+
+    #[test]
+    fn a_document_is_a_json_file() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("folder.json")).unwrap();
+        let check = |name: &str, expected: bool| {
+            assert_eq!(is_document(&directory.path().join(name)), expected, "{name}");
+        };
+        check("flow.json", true);
+        check("FLOW.JSON", true);
+        check("folder.json", false);
+        check("flow.json5", false);
+        check("json", false);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The tour, played by the real binary.
+//! `raymond demo`, run by the real binary.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -28,7 +28,7 @@ fn kept(temporary: &Path) -> std::path::PathBuf {
     kept
 }
 
-/// Every line stands in the output, in this order.
+/// Checks that the output contains all lines in this order.
 fn check_order(output: &str, lines: &[&str]) {
     let mut rest = output;
     for line in lines {
@@ -71,7 +71,7 @@ fn demo_claims_are_true_and_nothing_remains() {
 }
 
 #[test]
-fn a_kept_demo_can_be_looked_at() {
+fn kept_demo_can_be_inspected() {
     let temporary = tempfile::tempdir().unwrap();
     let played = demo(temporary.path(), &["--keep"]);
     assert_eq!(played.status.code(), Some(0));
@@ -79,7 +79,7 @@ fn a_kept_demo_can_be_looked_at() {
     assert!(text(&played.stdout).contains(directory.to_str().unwrap()));
     let status = raymond(&directory).args(["status", "third", "--json"]).output().unwrap();
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-    // Six that settled, and the attempt that the kill cut off.
+    // Six settled turns, and the attempt that the kill interrupted.
     assert_eq!((&status["status"], &status["turns"]), (&"completed".into(), &7.into()));
 }
 

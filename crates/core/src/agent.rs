@@ -3,8 +3,10 @@
 //! This is data; transitions are decided in [`crate::machine`]. An agent that ended is removed from
 //! the run, and only the journal has its result.
 
+mod location;
 mod session;
 
+pub use location::Location;
 pub use session::{Session, SessionPlan};
 
 use std::collections::BTreeMap;
@@ -12,7 +14,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::crayfish::Key;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName};
@@ -41,7 +42,7 @@ pub struct Agent {
     pub model_of: Option<BackendName>,
     /// Fork attributes, which are template variables as long as the agent lives.
     pub attributes: Few<String, Value>,
-    /// How often the agent entered each state.
+    /// How often the agent entered each state; empty in a run of steps, where every visit is the first.
     pub visits: BTreeMap<StateName, u32>,
     /// How many workers the agent has forked. Numbers are never reused, because worker names
     /// contain them.
@@ -51,10 +52,10 @@ pub struct Agent {
     pub status: AgentStatus,
 }
 
-/// One execution of a state.
+/// One execution of a state or a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    pub state: StateName,
+    pub location: Location,
     /// The number of the visit, from 1, counted over all states of the agent.
     pub number: u32,
     /// The result or input that the visit started with.
@@ -114,9 +115,10 @@ pub struct PendingTransition {
 }
 
 impl Agent {
-    /// Returns the key of the step that this agent is at, in a run of steps.
-    pub fn step_key(&self) -> Option<Key> {
-        self.visit.state.as_str().parse().ok()
+    /// Returns how often the agent has entered the state that it is in, this visit included.
+    pub fn visit_count(&self) -> u32 {
+        let count = self.visit.location.state().and_then(|state| self.visits.get(state));
+        count.copied().unwrap_or(1)
     }
 
     /// Returns the model that a tag named, if it is meant for this backend: other backends do not

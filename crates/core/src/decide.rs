@@ -20,19 +20,20 @@ pub use advance::advance;
 pub use batch::{Batch, batch};
 pub use refusal::Refusal;
 
-use crate::agent::{Session, SessionPlan};
+use crate::agent::SessionPlan;
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, Nonce, TurnId};
+use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::Phase as TurnPhase;
-use crate::steps::decide;
+use crate::steps;
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::Definition;
 
-use crate::run::decision::{Decision, Entry};
+use crate::run::decision::Decision;
 use crate::run::event::{Ending, Event};
 use crate::run::input::Input;
 use crate::run::settings::Pinning;
@@ -75,7 +76,9 @@ pub fn decide(
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, by, key),
-        (_, Input::Call(call)) => Ok(decide::called(Decision::new(run, definition, at), call)),
+        (_, Input::Call(call)) => {
+            Ok(steps::decide::called(Decision::new(run, definition, at), call))
+        }
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
         (_, Input::Rewind { kept, nonce, discarded, again, governed }) => {
             let (kept, discarded, governed) = (*kept, discarded.clone(), governed.clone());
@@ -99,18 +102,7 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
         cwd: start.cwd.clone(),
         attributes: Few::default(),
     });
-    if definition.work.is_some() {
-        decide::begin(&mut decision, &main);
-        return decision.events;
-    }
-    decision.enter(Entry {
-        agent: &main,
-        state: &definition.entry,
-        visit: 1,
-        count: 1,
-        input: start.input.clone(),
-        session: &Session::Fresh,
-    });
+    program::begin(&mut decision, &main, start.input.clone());
     decision.events
 }
 
@@ -191,7 +183,8 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
 /// conversation stays with its backend.
 pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
     for agent in run.agents.values() {
-        let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
+        let needed =
+            agent.stack.iter().map(|frame| &frame.state).chain(agent.visit.location.state());
         for state in needed {
             if !definition.states.contains_key(state) {
                 let (agent, state) = (agent.id.clone(), state.clone());

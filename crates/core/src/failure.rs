@@ -199,33 +199,33 @@ impl fmt::Display for Failure {
             }
             Self::Visits { state, limit } => {
                 let visits = counted(*limit, "visit");
-                write!(f, "{state} has had its {visits}, and there is no way on")
+                write!(f, "{state} reached its limit of {visits} and has no `then`")
             }
             Self::OtherBackend { state, answers, holds, instead_of } => {
                 match instead_of {
                     Some(limited) => {
-                        write!(f, "{limited} has had its visits, and its `then`, {state}, ")?;
+                        write!(f, "{limited} reached its visit limit, but its `then`, {state}, ")?;
                     }
                     None => write!(f, "{state} ")?,
                 }
-                write!(f, "is answered by {answers}, and {holds} holds the conversation")
+                write!(f, "is answered by {answers}, and the conversation belongs to {holds}")
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {
                 write!(f, "one message asks for {asked} workers, and --max-agents is {limit}")
             }
             Self::HeldForGood { limit } => {
-                write!(f, "its fork found no room: --max-agents is {limit}, and nobody will end")
+                write!(f, "cannot fork: --max-agents is {limit} and no running agent can finish")
             }
             Self::TooDeep { parent } => write!(f, "the name of a worker of {parent} is too long"),
             Self::Crashes { count } => {
-                write!(f, "the turn was cut off {count} times in a row without any progress")
+                write!(f, "the turn was interrupted {count} times in a row without any progress")
             }
             Self::Stalled { count } => write!(
                 f,
                 "the turn used up its budget share {count} times in a row without any output"
             ),
-            Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
+            Self::InterruptedScript => write!(f, "the script was interrupted and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),
             Self::Step { code, message } => write!(f, "{code}: {message}"),

@@ -13,6 +13,7 @@ pub mod discarded_tail;
 pub mod effect;
 pub mod event;
 pub mod input;
+pub mod outcome;
 pub mod permissions;
 pub mod program;
 pub mod record;

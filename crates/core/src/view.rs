@@ -3,13 +3,12 @@
 //! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the next command
 //! - [`ledger`], [`path`], [`costs`], [`turns`]: history, visited states, money, attempts
 //! - [`narrate`], [`live`]: lines for events, rows for a live screen
-//! - [`plan`]: the effect of a resume; [`pruning`]: the runs to delete
-//! - [`backend_labels`], [`denied`], [`health`]: backend names, denied tools, checks of the machine
+//! - [`plan`]: the effect of a resume
+//! - [`backend_labels`], [`denied`]: backend names, denied tools
 
 pub mod backend_labels;
 pub mod costs;
 pub mod denied;
-pub mod health;
 pub mod ledger;
 pub mod live;
 pub mod narrate;
@@ -17,7 +16,6 @@ pub mod next_command;
 pub mod path;
 mod place;
 pub mod plan;
-pub mod pruning;
 pub mod status;
 pub mod turns;
 pub mod why;
@@ -28,7 +26,9 @@ pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
-pub use next_command::{Command, States, is_final, is_of_caller, next_command};
+pub use next_command::{
+    CallTarget, Change, NextCommand, States, is_final, is_of_caller, next_command,
+};
 pub use path::Path;
 pub use place::place;
 pub use plan::{Fate, Plan};

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LOCK: &str = include_str!("../../../Cargo.lock");
 const MANIFEST: &str = include_str!("../Cargo.toml");
 
-/// What the core and its dependencies may use, on any platform and with any feature of the
-/// workspace; builders such as `cc` and what only other platforms need included.
+/// The packages that the core and its dependencies may use, on any platform and with any feature of
+/// the workspace. Build tools such as `cc` and packages for other platforms are included.
 const KNOWN: &[&str] = &[
     "annotate-snippets",
     "anstyle",
@@ -58,7 +58,7 @@ fn direct() -> Vec<&'static str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// What every locked package depends on.
+/// Returns the dependencies of every locked package.
 fn locked() -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut packages: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in LOCK.split("[[package]]").skip(1) {

@@ -34,6 +34,11 @@ pub(crate) enum Unfinished {
 /// slow checks may occupy eight cores, but never more.
 static SLOTS: Semaphore = Semaphore::const_new(8);
 
+/// Returns the message for a value whose check took too long.
+pub(crate) fn too_slow_message() -> String {
+    format!("checking it against its schema takes more than {} s", TIME_LIMIT.as_secs())
+}
+
 /// Runs the work on a separate thread, until it is done, cancelled or too slow.
 pub(crate) async fn run_with_limit<T: Send + 'static>(
     cancel: &CancellationToken,

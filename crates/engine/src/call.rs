@@ -8,7 +8,7 @@
 
 mod inputs;
 mod progress;
-pub(crate) mod raw_request;
+mod raw_request;
 #[cfg(test)]
 mod tests;
 mod workspaces;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
-use raymond_core::crayfish::{ErrorCode, Problem, Reply, Request, StepsProgram, reading};
+use raymond_core::crayfish::{ErrorCode, Problem, Reply, Request, StepsDefinition, reading};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
@@ -29,14 +29,15 @@ use raymond_store::lock::{self, Takeover};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandoned;
+use crate::backends::Backends;
 use crate::blocking::{self, Unfinished, run_with_limit};
 use crate::clock;
-use crate::launch::{Launch, LaunchError, Prepared};
+use crate::launch::{Launch, LaunchError};
 use crate::owned::{LeftoverClients, OpenOptions, OwnError, OwnedRun};
+use crate::prepare::{Prepared, steps};
 use crate::project::Project;
-use crate::runner::{self, Backends};
-use crate::schemas::Schemas;
-use crate::steps;
+use crate::runner;
+use crate::schemas::{Schemas, compile_schemas};
 
 use inputs::{CallInputs, RunRecord};
 pub use progress::Progress;
@@ -157,7 +158,7 @@ impl Tool {
         follower: Follower,
     ) -> Result<Reply, Box<Reply>> {
         let (run, schemas) = (checked.run.clone(), Arc::clone(&checked.schemas));
-        let work = checked.prepared.definition.work.clone();
+        let work = checked.prepared.definition.steps.clone();
         let work = work.ok_or_else(|| internal("no document"))?;
         let OpenCall { mut owned, inputs, call_inputs } =
             match self.begin(checked, &work, directory).await? {
@@ -193,7 +194,7 @@ impl Tool {
     async fn begin(
         &self,
         checked: CheckedRequest,
-        work: &StepsProgram,
+        work: &StepsDefinition,
         directory: &Path,
     ) -> Result<CallRun, Box<Reply>> {
         let CheckedRequest { prepared, mut call_inputs, run, schemas: _, mut unasked_outputs } =
@@ -228,6 +229,7 @@ impl Tool {
             workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
             cwd: cwd.clone(),
             input: None,
+            program: Program::steps_of(Answers::Caller),
             settings: self.settings(),
         };
         let (owned, mut inputs, call) = match OwnedRun::create(&project, prepared, launch) {
@@ -259,7 +261,7 @@ impl Tool {
         &self,
         project: &Project,
         run: &RunId,
-        work: &StepsProgram,
+        work: &StepsDefinition,
         cwd: &str,
     ) -> Result<OwnedRun, Box<Reply>> {
         let how = OpenOptions {
@@ -276,9 +278,9 @@ impl Tool {
                 &owned.head.run,
             ))
         };
-        match owned.definition.work.as_deref() {
+        match owned.definition.steps.as_deref() {
             // The steps of such a run are answered by backends, not by the caller.
-            _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
+            _ if !owned.head.run.program.is_answered_by_caller() => {
                 other("`raymond run`, not by a call")
             }
             _ if owned
@@ -301,12 +303,7 @@ impl Tool {
     /// Returns the settings of the run of a call. Loops set their own parallelism, so the run only
     /// limits it to what the machine allows.
     fn settings(&self) -> Settings {
-        let program = Program::Crayfish { answers: Answers::Caller };
-        Settings {
-            program,
-            max_parallel: process::max_parallel_programs(),
-            ..self.settings.clone()
-        }
+        Settings { max_parallel: process::max_parallel_programs(), ..self.settings.clone() }
     }
 }
 
@@ -328,10 +325,10 @@ fn check_request(
     let prepared = steps::prepare(&request.workflow, &request.vars, directory, &library);
     let prepared = prepared
         .map_err(|problems| invalid(ErrorCode::InvalidWorkflow, "the workflow", problems))?;
-    let document = prepared.definition.work.as_deref().map(|work| &work.document);
+    let document = prepared.definition.steps.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked_outputs = request.unasked(document);
-    let schemas = Arc::new(runner::compile_schemas(Some(document)));
+    let schemas = Arc::new(compile_schemas(Some(document)));
     let run = request.run.clone();
     let call_inputs = CallInputs::check(request, document, &schemas);
     Ok(CheckedRequest { prepared, schemas, call_inputs, run, unasked_outputs })
@@ -360,7 +357,7 @@ fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) ->
 /// the message.
 fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
-    let message = match problems.iter().map(Problem::tells).sum() {
+    let message = match problems.iter().map(Problem::count).sum() {
         1_usize => format!("{what} has a mistake: {first}"),
         several => format!("{what} has {several} mistakes, first: {first}"),
     };

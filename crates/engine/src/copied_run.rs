@@ -11,7 +11,7 @@ use raymond_backends::process::leftovers::find_open_files;
 use raymond_core::ids::RunId;
 use raymond_core::run::Header;
 use raymond_store::Lock;
-use raymond_store::lock::{Life, ThisHost};
+use raymond_store::host::{Life, ThisHost};
 
 use crate::fold;
 use crate::project::Project;

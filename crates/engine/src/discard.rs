@@ -20,8 +20,8 @@ use crate::copied_run::ActiveCopy;
 use crate::fold;
 use crate::git_tracked::{self, GitTracked};
 use crate::inspect::{InspectError, inspect};
-use crate::owned::take_lock_to_delete;
 use crate::project::Project;
+use crate::run_lock::take_lock_to_delete;
 
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,10 @@ use raymond_core::workflow::Definition;
 
 /// The journal, as the driver uses it.
 pub trait Log {
+    type Error: std::error::Error + 'static;
+
     /// Appends one line and makes it durable. After an error the line does not count.
-    fn append(&mut self, body: &[u8]) -> Result<(), raymond_store::journal::Error>;
+    fn append(&mut self, body: &[u8]) -> Result<(), Self::Error>;
 }
 
 /// The outside world: runs effects, and reports records to watchers.
@@ -29,12 +31,12 @@ pub trait World {
     fn release(&mut self, run: &Run, definition: &Definition, effect: Effect);
 }
 
-/// Why the driver stopped.
+/// Why the driver stopped. `E` is the error of its [`Log`].
 #[derive(Debug, thiserror::Error)]
-pub enum DriverError {
+pub enum DriverError<E: std::error::Error + 'static = raymond_store::journal::Error> {
     /// A record could not be made durable.
     #[error("could not record what happened")]
-    Commit(#[source] raymond_store::journal::Error),
+    Commit(#[source] E),
     /// A record could not be made durable earlier.
     #[error("could not write an earlier record; resume the run")]
     Dead,
@@ -119,7 +121,7 @@ impl<L: Log, W: World> Driver<L, W> {
         &mut self,
         at: Timestamp,
         inputs: Vec<Input>,
-    ) -> Result<Vec<Result<(), Refusal>>, DriverError> {
+    ) -> Result<Vec<Result<(), Refusal>>, DriverError<L::Error>> {
         if self.dead {
             return Err(DriverError::Dead);
         }
@@ -146,7 +148,7 @@ impl<L: Log, W: World> Driver<L, W> {
         at: Timestamp,
         definition: Definition,
         manifest: Value,
-    ) -> Result<Result<(), Refusal>, DriverError> {
+    ) -> Result<Result<(), Refusal>, DriverError<L::Error>> {
         // The core decides with the new definition, so it is replaced first and restored on refusal.
         let earlier = std::mem::replace(&mut self.definition, definition);
         let mut verdicts = self.handle(at, vec![Input::Adopt { manifest }])?;
@@ -183,7 +185,9 @@ impl World for RecordOnly {
 }
 
 impl Log for raymond_store::Journal {
-    fn append(&mut self, body: &[u8]) -> Result<(), raymond_store::journal::Error> {
+    type Error = raymond_store::journal::Error;
+
+    fn append(&mut self, body: &[u8]) -> Result<(), Self::Error> {
         Self::append(self, body).map(drop)
     }
 }

@@ -10,8 +10,9 @@ use raymond_backends::process::{Leftover, Marker, find_escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
+use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::journal::{self, Read};
-use raymond_store::lock::{Host as _, Life, Owner, Takeover, ThisHost};
+use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Journal, Lock, lock};
 
 use crate::driver::Head;
@@ -186,6 +187,7 @@ mod tests {
             manifest: "".into(),
             cwd: "/".to_owned(),
             input: None,
+            program: raymond_core::run::Program::States,
             settings: Settings::default(),
             backends: BTreeSet::new(),
         };

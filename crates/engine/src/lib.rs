@@ -1,6 +1,7 @@
 //! Drives runs: it commits the decisions of the core and carries them out.
 //!
-//! - [`launch`] creates a run, [`owned`] opens one, and [`recovery`] continues its turns in flight.
+//! - [`prepare`] checks a workflow, [`launch`] creates a run, [`owned`] opens one, and [`recovery`]
+//!   continues its turns in flight.
 //! - [`runner`] is the asynchronous loop of an owner; [`driver`] inside it decides, commits, then acts.
 //! - [`inspect`], [`request`], [`replay`] and [`discard`] are for processes that do not own the run.
 //! - [`scope`] loads the states of a workflow, and [`pin`] keeps them as they were at the start.
@@ -10,6 +11,8 @@
 //! `raymond_backends`. ARCHITECTURE.md has the whole picture.
 
 pub mod abandoned;
+mod agent_step;
+pub mod backends;
 mod blocking;
 mod boot;
 pub mod call;
@@ -23,10 +26,12 @@ pub mod launch;
 pub mod observe;
 pub mod owned;
 pub mod pin;
+pub mod prepare;
 pub mod project;
 pub mod recovery;
 pub mod replay;
 pub mod request;
+mod run_lock;
 pub mod runner;
 pub mod schemas;
 pub mod scope;
@@ -36,5 +41,6 @@ mod test_runs;
 pub mod git_tracked;
 pub mod snapshot;
 pub mod statefile;
-pub mod steps;
+mod stop_key;
 pub mod suspension;
+pub mod turn_files;

@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
-use raymond_core::budget::Cost;
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
-use raymond_core::run::input::{Finished, Outcome};
-use raymond_core::run::stop::Interruption;
+use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::value::{Hash, Value};
 use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;
@@ -45,45 +43,22 @@ pub fn read_final_text(
     source: Source,
     cwd: &Path,
     blobs: &Blobs,
-) -> Result<Finished, blobs::Error> {
+) -> Result<ReadReply, blobs::Error> {
     let mut store = |bytes: &[u8]| put(blobs, bytes);
     let reading = Reading::of(text, source, &mut store)?;
     let text = Value::keep(text, &mut store)?;
     let directories = directories(&reading, cwd);
-    Ok(Finished { reading, directories, ..Finished::new(text, Cost::Free) })
+    Ok(ReadReply { reading, directories, ..text.into() })
 }
 
-/// Turns the answer of a client into an outcome. `by` is the reason of an interruption.
+/// Reads the reply of a client, if there is one.
 pub fn read_answer(
     answer: Answer,
     source: Source,
-    by: Interruption,
     cwd: &Path,
     blobs: &Blobs,
 ) -> Result<Outcome, blobs::Error> {
-    Ok(match answer {
-        Answer::Replied(reply) => {
-            let finished = read_final_text(&reply.text, source, cwd, blobs)?;
-            Outcome::Finished(Box::new(Finished {
-                cost: reply.cost,
-                capped: reply.capped,
-                session: reply.session,
-                model: reply.model,
-                denied: reply.denied,
-                warnings: reply.warnings,
-                ..finished
-            }))
-        }
-        Answer::Capped { cost, progressed, denied, session } => {
-            Outcome::Capped { cost, progressed, denied, session }
-        }
-        Answer::Failed { failure, cost, denied, session } => {
-            Outcome::Failed { failure, cost, denied, session }
-        }
-        Answer::Interrupted { cost, progressed, session } => {
-            Outcome::Interrupted { by, cost, progressed, session }
-        }
-    })
+    answer.try_map(|reply| read_final_text(&reply.text, source, cwd, blobs))
 }
 
 /// Returns the existing directories that tags name, as written and as absolute paths.

@@ -23,9 +23,10 @@ use raymond_core::run::{Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
-use raymond_store::lock::{self, Claim, Takeover, ThisHost};
+use raymond_store::lock::{self, Takeover};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
+use crate::backends::Backends;
 use crate::boot;
 use crate::clock;
 use crate::copied_run::{ActiveCopy, check_no_active_copy};
@@ -33,11 +34,11 @@ use crate::driver::{Driver, DriverError, Head, RecordOnly};
 use crate::fold::{self, FoldError};
 use crate::git_tracked::{self, GitTracked};
 use crate::inspect::Inspection;
-use crate::launch::Prepared;
 use crate::observe;
 use crate::pin::{Pin, PinError};
+use crate::prepare::Prepared;
 use crate::project::Project;
-use crate::runner::Backends;
+use crate::run_lock::take_lock;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
@@ -140,28 +141,6 @@ pub enum OwnError {
     Driver(#[from] DriverError),
 }
 
-/// Takes the lock of a run.
-pub(crate) fn take_lock(
-    project: &Project,
-    paths: &RunPaths,
-    takeover: Takeover,
-) -> Result<Lock, lock::Error> {
-    Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim(takeover))
-}
-
-/// Takes the lock of a run that is to be deleted. This works on a full disk.
-pub(crate) fn take_lock_to_delete(
-    project: &Project,
-    paths: &RunPaths,
-) -> Result<Lock, lock::Error> {
-    let claim = claim(Takeover::Never);
-    Lock::take_to_delete(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
-}
-
-fn claim(takeover: Takeover) -> Claim<'static> {
-    Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover }
-}
-
 impl OwnedRun {
     /// Opens a run that exists. A caller that has inspected the run passes the result as `seen`: if the
     /// journal has not changed since, its records are not verified and folded again.
@@ -261,15 +240,15 @@ impl OwnedRun {
 
 /// Loads the results of steps from blobs. The core needs them to decide, but it cannot read files.
 fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
-    let Some(flow) = &mut run.flow else { return Ok(()) };
+    let Some(steps) = run.program.steps_mut() else { return Ok(()) };
     let unread: Vec<(Key, Value)> =
-        flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
+        steps.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
     for (key, value) in unread {
         let text = observe::load(blobs, &value)?;
         let json = reading::read_as(Holds::Record, text.as_bytes()).map_err(|why| {
             OwnError::Pin(PinError::Unreadable(format!("the result of {key}: {why}")))
         })?;
-        flow.read(&key, json);
+        steps.read(&key, json);
     }
     Ok(())
 }

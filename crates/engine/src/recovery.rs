@@ -1,59 +1,44 @@
 //! Turns the findings about turns in flight into the first inputs of a new owner.
 //!
-//! The caller holds the lock and has looked for the client of each turn. A client that still runs
-//! reports later, a complete answer is the outcome, and everything else was interrupted. All outcomes
-//! and the resume itself are one batch, so a crash during recovery leaves nothing half done. This module
+//! The caller holds the lock and has looked for the client of each turn in flight. A client that still
+//! runs reports later; every other turn has an outcome. All outcomes and the resume itself are one batch, so a crash during recovery leaves nothing half done. This module
 //! does no IO, so that the simulator uses it too; the search is in `owned::recover_turns`.
 
-use raymond_core::budget::Cost;
-use raymond_core::ids::SessionId;
-use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::{Outcome, Resume};
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::run::input::Resume;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::{Interruption, StopMode};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::scheduler::Turn;
 
-/// The state of a turn in flight, as a new owner found it.
-#[derive(Debug)]
-pub enum FoundTurn {
-    /// Its client still runs and will report.
-    Running,
-    /// Its client had finished, with this outcome.
-    Finished(Outcome),
-    /// Its client is dead and left no complete answer.
-    Absent {
-        /// The cost until then.
-        cost: Cost,
-        /// Whether the client had written anything new.
-        progressed: bool,
-        /// The session, if the client chose another one than Raymond.
-        session: Option<SessionId>,
-    },
+/// The traces of a client that died together with its owner.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientTraces {
+    /// Whether the client was started, but its transcript is gone.
+    pub lost_transcript: bool,
+    /// Whether the machine has restarted since the client wrote.
+    pub restarted: bool,
 }
 
-/// Returns the outcome of each turn in flight that has ended.
-pub fn turn_reports<E>(
-    run: &Run,
-    mut attach: impl FnMut(&Turn) -> Result<FoundTurn, E>,
-) -> Result<Vec<Input>, E> {
-    let mut inputs = Vec::new();
-    for turn in in_flight(run) {
-        let outcome = match attach(turn)? {
-            FoundTurn::Running => continue,
-            FoundTurn::Finished(outcome) => outcome,
-            FoundTurn::Absent { cost, progressed, session } => {
-                Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session }
-            }
-        };
-        inputs.push(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome });
+/// Corrects the cost of a client that died together with its owner: its transcript may be incomplete.
+pub fn with_possible_cost<T>(outcome: Outcome<T>, traces: ClientTraces) -> Outcome<T> {
+    let Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session } = outcome
+    else {
+        return outcome;
+    };
+    let by = Interruption::Crash;
+    // A client that wrote nothing is free, but nothing is known of a client whose transcript is gone.
+    if traces.lost_transcript && cost == Cost::Reported(Micros::ZERO) {
+        return Outcome::Interrupted { by, cost: Cost::Unknown, progressed: true, session };
     }
-    Ok(inputs)
+    // Clients do not sync their transcripts, so a restart may lose the end.
+    let cost = if traces.restarted { cost.at_least() } else { cost };
+    Outcome::Interrupted { by, cost, progressed, session }
 }
 
-/// Returns the cost of a dead client after a restart of the machine. The end of its transcript may be
-/// lost, so the known amount is only a lower bound.
-pub fn after_restart(cost: Cost) -> Cost {
-    cost.at_least()
+/// Returns the input that reports the end of a turn.
+pub fn settled(turn: &Turn, outcome: Outcome) -> Input {
+    Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome }
 }
 
 /// Returns the first inputs of a new owner: the outcomes, and the resume.

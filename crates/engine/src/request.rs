@@ -13,10 +13,12 @@ use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::view;
 use raymond_store::disk::DiskErrorKind;
-use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
+use raymond_store::host::{Life, ThisHost};
+use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::backends::Backends;
 use crate::clock;
 use crate::driver::{Driver, DriverError, RecordOnly};
 use crate::fold::{self, FoldError};
@@ -24,8 +26,8 @@ use crate::inspect::{InspectError, check_here, inspect, owner, owner_and_life};
 use crate::owned::{LeftoverClients, OnUnreadable, OpenOptions, OwnError, OwnedRun};
 use crate::project::Project;
 use crate::recovery;
-use crate::runner::Backends;
 use crate::statefile;
+use crate::stop_key::stop_key;
 use crate::suspension::Suspension;
 
 /// The time between two reads of the journal: short enough that a user does not notice the wait.
@@ -79,7 +81,7 @@ pub async fn stop(
     mode: StopMode,
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
-    let key = key(mode);
+    let key = stop_key(mode);
     // 40 tries at 50 ms: two seconds for another process that is just becoming the owner.
     let (mut tries, never) = (40, Takeover::Never);
     loop {
@@ -127,7 +129,7 @@ pub async fn end_cancelled(
     takeover: Takeover,
     backends: Known<'_>,
 ) -> Result<StopOutcome, RequestError> {
-    let key = key(StopMode::Cancel);
+    let key = stop_key(StopMode::Cancel);
     stop_without_owner(
         project,
         run,
@@ -140,28 +142,6 @@ pub async fn end_cancelled(
 
 fn inbox(project: &Project, run: &RunId) -> Inbox {
     Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox)
-}
-
-/// Returns a new key. It contains the mode, because on a full disk the file of the request is empty and
-/// only its name arrives.
-fn key(mode: StopMode) -> String {
-    let word = match mode {
-        StopMode::AfterTurn => "after-turn",
-        StopMode::Now => "stop",
-        StopMode::Cancel => "cancel",
-    };
-    format!("{word}_{}", clock::nonce())
-}
-
-/// Returns the request that a key contains.
-pub(crate) fn request_of_key(key: &str) -> Option<Input> {
-    let mode = match key.split_once('_')?.0 {
-        "after-turn" => StopMode::AfterTurn,
-        "stop" => StopMode::Now,
-        "cancel" => StopMode::Cancel,
-        _ => return None,
-    };
-    Some(Input::Stop { mode, key: key.to_owned() })
 }
 
 fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(), RequestError> {

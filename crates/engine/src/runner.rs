@@ -6,7 +6,6 @@
 //! [`effect_runner`] starts the work that they ask for.
 
 mod active_runs;
-pub(crate) mod agent_step;
 mod edits;
 mod effect_runner;
 mod exec_step;
@@ -24,28 +23,24 @@ use std::time::Duration;
 
 use raymond_backends::contract::Progress;
 use raymond_backends::process::{self, Grace};
-use raymond_core::crayfish::Document;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::TurnId;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Input, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Ledger, Status};
-use raymond_schema::NoLibrary;
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 pub use signals::{Signal, Signals};
-pub(crate) use turn::config_home;
-pub use turn::transcript;
-pub use turn_context::Backends;
 
+use crate::backends::Backends;
 use crate::clock::{self, Clock};
 use crate::driver::{Driver, DriverError, Head};
 use crate::owned::{OwnError, OwnedRun};
-use crate::schemas::Schemas;
+use crate::schemas::compile_schemas;
 use active_runs::ActiveRun;
 use effect_runner::{EffectRunner, TurnProgress, TurnReport};
 use run_directory::{RunDirectory, SharedJournal, WrittenState, request_key};
@@ -121,13 +116,6 @@ pub async fn drive_until_cancelled(
     runner.shut_down(done, &active_run).await
 }
 
-/// Compiles the schemas of a pinned document. Pinning has already put everything that a schema
-/// refers to into it, so no library is needed.
-pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
-    let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
-    compiled.and_then(Result::ok).unwrap_or_default()
-}
-
 struct Runner<'w> {
     driver: Driver<SharedJournal, EffectRunner<'w>>,
     reports: UnboundedReceiver<TurnReport>,
@@ -176,11 +164,11 @@ impl<'w> Runner<'w> {
             run: run.id,
             nonce: run.nonce,
             scope: run.scope,
-            messages: run.settings.program.messages(),
+            messages: run.program.messages(),
             pinning: run.settings.definition,
             vars: run.settings.vars,
             schemas: schemas.unwrap_or_else(|| {
-                Arc::new(compile_schemas(definition.work.as_ref().map(|work| &work.document)))
+                Arc::new(compile_schemas(definition.steps.as_ref().map(|work| &work.document)))
             }),
             origin,
             blobs: Arc::clone(&blobs),

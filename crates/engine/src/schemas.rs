@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::{Document, Problem, ProblemCode};
-use raymond_schema::{Fault, Kind, Library, Schema};
+use raymond_core::crayfish::{Document, Problem, ProblemCode, reading};
+use raymond_schema::{Fault, Kind, Library, NoLibrary, Schema};
 use serde_json::Value;
 
 /// The schemas of a document, by step and JSON pointer inside the step.
@@ -105,4 +105,16 @@ fn problem_code(kind: Kind) -> ProblemCode {
         Kind::TooLarge => ProblemCode::TooLarge,
         Kind::Value => ProblemCode::InvalidOutput,
     }
+}
+
+/// Compiles the schemas of a pinned document. Pinning has already put everything that a schema
+/// refers to into it, so no library is needed.
+pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
+    let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
+    compiled.and_then(Result::ok).unwrap_or_default()
+}
+
+/// Returns the problem of an answer that is not JSON.
+pub(crate) fn unread(why: &reading::Unreadable) -> Problem {
+    Problem::of_value("", format!("it is not JSON: {why}"))
 }

@@ -23,8 +23,8 @@ use serde_json::{Map, json};
 
 use crate::driver::Head;
 use crate::git_tracked;
-use crate::owned::take_lock;
 use crate::project::Project;
+use crate::run_lock::take_lock;
 
 /// The largest result in bytes that the state file contains. A larger one is only referred to, so that
 /// the file stays readable.
@@ -81,7 +81,7 @@ struct State<'r> {
 
 #[derive(Serialize)]
 struct AgentRow<'r> {
-    current_state: &'r StateName,
+    current_state: String,
     cwd: &'r str,
     failure: Option<String>,
     fork_attributes: &'r Few<String, Value>,
@@ -150,7 +150,7 @@ fn agent_row(agent: &Agent) -> AgentRow<'_> {
         AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     AgentRow {
-        current_state: &agent.visit.state,
+        current_state: agent.visit.location.to_string(),
         cwd: &agent.cwd,
         failure,
         fork_attributes: &agent.attributes,

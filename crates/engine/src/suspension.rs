@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use raymond_store::lock::Life;
+use raymond_store::host::Life;
 
 /// How long an owner must be suspended before it is reported. `bg` after Ctrl-Z takes less than that.
 const SURE: Duration = Duration::from_secs(1);

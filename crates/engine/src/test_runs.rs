@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::contract::{
-    Answer, AnswerFuture, AttachResult, Backend, Reply, Request, StartedTurn, TurnObserver,
+    Answer, AnswerFuture, AttachResult, Backend, Request, StartedTurn, TurnObserver,
 };
 use raymond_core::budget::Cost;
 use raymond_core::capability::Capability;
 use raymond_core::ids::{BackendName, Nonce, RunId, TurnId};
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::{Finished, Outcome, Reply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Input, Record, Run, Settings};
 use raymond_core::view::Ledger;
@@ -25,14 +25,15 @@ use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
 use raymond_store::lock::Takeover;
 use tempfile::TempDir;
 
+use crate::backends::Backends;
 use crate::clock;
 use crate::driver::{Driver, RecordOnly};
-use crate::launch::{Launch, Prepared};
+use crate::launch::Launch;
 use crate::owned::{LeftoverClients, OpenOptions, OwnedRun};
 use crate::pin::PLATFORM;
+use crate::prepare::Prepared;
 use crate::project::Project;
 use crate::runner;
-use crate::runner::Backends;
 use crate::scope::{LoadedScope, Origin};
 
 /// The backend that answers the prompts of these runs.
@@ -107,6 +108,7 @@ impl TestRun {
             workflow: "/wf".to_owned(),
             cwd: self.cwd.path().to_str().unwrap().to_owned(),
             input: None,
+            program: raymond_core::run::Program::States,
             settings,
         };
         let prepared = Prepared { loaded, definition, warnings: Vec::new() };
@@ -171,7 +173,7 @@ impl Client {
     }
 
     fn says(&self) -> Answer {
-        Answer::Replied(Box::new(Reply::new(self.says, Cost::Free)))
+        Answer::Finished(Box::new(Finished::new(Reply::new(self.says), Cost::Free)))
     }
 
     fn follows(&self, started: StartedTurn, watch: TurnObserver) -> AnswerFuture<'_> {
@@ -179,7 +181,12 @@ impl Client {
         Box::pin(async move {
             if self.says.is_empty() {
                 watch.cancel.cancelled().await;
-                return Answer::Interrupted { cost: Cost::Free, progressed: true, session: None };
+                return Answer::Interrupted {
+                    by: Interruption::Stop,
+                    cost: Cost::Free,
+                    progressed: true,
+                    session: None,
+                };
             }
             self.says()
         })
@@ -209,7 +216,7 @@ impl Backend for Client {
     fn attach(&self, _: &StartedTurn) -> AttachResult {
         match self.attached {
             Found::Running => AttachResult::Running,
-            Found::Finished => AttachResult::Finished(self.says()),
+            Found::Finished => AttachResult::Ended(self.says()),
         }
     }
 

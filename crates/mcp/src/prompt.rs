@@ -11,9 +11,8 @@ const SKILL: &str = include_str!("../../../docs/skills/crayfish/SKILL.md");
 
 /// Returns the prompt for the list.
 pub(crate) fn definition() -> Prompt {
-    let task = PromptArgument::new(TASK)
-        .with_description("What the workflow should do")
-        .with_required(false);
+    let task =
+        PromptArgument::new(TASK).with_description("The task of the workflow").with_required(false);
     Prompt::new(NAME, Some("How to write and run a Crayfish workflow"), Some(vec![task]))
         .with_title("Write a Crayfish workflow")
 }

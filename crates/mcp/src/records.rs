@@ -53,7 +53,7 @@ pub(crate) fn unknown_cursor() -> ErrorData {
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{PREFIX}{{run}}"), "run")
         .with_title("The record of a run")
-        .with_description("How far the run is, the state and attempt of each step that was reached, and what steps left")
+        .with_description("How far the run is, the state and attempt of each step that was reached, and the results of steps")
         .with_mime_type(JSON)
 }
 

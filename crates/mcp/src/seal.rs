@@ -43,7 +43,7 @@ pub(crate) enum Refused {
     #[error("these inputResponses need the requestState that came with their inputRequests")]
     Missing,
     /// Its run was deleted.
-    #[error("this requestState is stale: its run {0} is gone; call without it to begin anew")]
+    #[error("this requestState is stale: its run {0} was deleted; call without it to start again")]
     Gone(RunId),
     #[error("could not use .raymond/mcp-key, the key of the records: {0}")]
     Key(#[from] io::Error),
@@ -172,7 +172,7 @@ mod tests {
         refused(open(&sealed, &other, &workflow, None), "integrity");
 
         fs::remove_dir(project.root.path().join("runs/one")).unwrap();
-        refused(open(&sealed, &project, &workflow, None), "is gone");
+        refused(open(&sealed, &project, &workflow, None), "was deleted");
     }
 
     // proves: S43

@@ -167,7 +167,7 @@ impl Reader<'_> {
             Ok(Some(dialect)) if at.is_empty() || dialect == self.dialect => return,
             Ok(Some(dialect)) => {
                 let (inner, outer) = (dialect.name(), self.dialect.name());
-                (Kind::Draft, format!("a schema of {inner} cannot stand inside one of {outer}"))
+                (Kind::Draft, format!("a schema of {inner} cannot be inside one of {outer}"))
             }
             Err(message) => (Kind::Invalid, message),
         };
@@ -179,7 +179,7 @@ impl Reader<'_> {
         let key = (resource.to_owned(), name.to_owned());
         let before = self.found.anchors.insert(key, at.to_owned());
         if before.is_some_and(|before| before != at) {
-            let message = format!("the anchor `{name}` stands twice");
+            let message = format!("the anchor `{name}` appears twice");
             self.flaws.push((at.to_owned(), Kind::Invalid, message));
         }
     }
@@ -244,7 +244,7 @@ impl Reader<'_> {
             let outer = self.around(&pointer);
             let (keyword, _) = split_first(&pointer[outer.len()..]).unwrap_or_default();
             if keywords::holds_data(keyword) {
-                return Err(format!("what is at {pointer} is no schema, but data"));
+                return Err(format!("the value at {pointer} is data, not a schema"));
             }
             let resource = self.found.schemas.get(outer).cloned().unwrap_or_default();
             self.walk(pointer.clone(), resource);

@@ -97,7 +97,7 @@ fn draft_is_2020_12_by_default() {
 }
 
 #[test]
-fn a_boolean_is_a_schema_and_nothing_else_is() {
+fn only_booleans_and_objects_are_schemas() {
     check(&json!(true), json!({}), &[json!(null)], &[]);
     check(&json!(false), json!({}), &[], &[json!(null)]);
     check(&json!({"$ref": "No"}), json!({"No": false}), &[], &[json!(1)]);
@@ -157,7 +157,7 @@ fn a_dangling_reference_is_a_fault() {
     check("#/$defs/a", "there is nothing at /$defs/a");
     check("#there", "there is no anchor `there`");
     check("#/title", "there is no schema at /title");
-    check("#/enum/0", "what is at /enum/0 is no schema, but data");
+    check("#/enum/0", "the value at /enum/0 is data, not a schema");
     check("Gone", "there is no schema named `Gone`");
     check("Broken", "cannot read the schema `Broken`: it is not JSON");
     check("a/b", "`a/b` is a path: a schema is named by its file name alone");
@@ -289,7 +289,7 @@ fn all_documents_are_of_one_draft() {
     let new = "https://json-schema.org/draft/2020-12/schema";
     refused(&json!({"$schema": new, "$ref": "A"}), json!({"A": old}), &[("/$ref", message)]);
     let inside = json!({"items": {"$schema": seven}});
-    let message = "a schema of draft-07 cannot stand inside one of 2020-12";
+    let message = "a schema of draft-07 cannot be inside one of 2020-12";
     refused(&inside, json!({}), &[("/items/$schema", message)]);
 }
 

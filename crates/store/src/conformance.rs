@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Disk, Metadata, Open};
-use crate::lock::Host;
+use crate::host::Host;
 
 mod journal;
 mod parts;
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
     use crate::disk::{Files, Memory};
-    use crate::lock::ThisHost;
+    use crate::host::ThisHost;
 
     #[test]
     fn files_conform() {

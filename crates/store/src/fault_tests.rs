@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::ballast::{Freed, SIZE};
 use crate::disk::memory::{Fault, Operation, PAGE};
 use crate::disk::{Disk as _, DiskErrorKind, Memory, Open};
+use crate::host::Life;
 use crate::journal::{Error, Lines};
-use crate::lock::{self, Claim, Life, Takeover};
+use crate::lock::{self, Claim, Takeover};
 use crate::{Ballast, Blobs, Inbox, Journal, Lock, atomic_file, blobs, inbox};
 
 const JOURNAL: &str = "/journal.jsonl";

@@ -2,7 +2,7 @@
 //!
 //! All code uses the small [`disk::Disk`] trait, so the same journal code runs on real files and on a
 //! simulated disk that loses everything that was not synced. This crate knows no events, reads no clock
-//! and no environment variable, and prints nothing. Platform code is only in [`lock`] and in
+//! and no environment variable, and prints nothing. Platform code is only in [`host`] and in
 //! [`disk::Files`], for file modes and owners. The meaning of records is in `raymond_core::run`.
 
 pub mod ballast;
@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod disk;
 #[cfg(test)]
 mod fault_tests;
+pub mod host;
 pub mod inbox;
 pub mod journal;
 pub mod lock;

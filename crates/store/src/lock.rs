@@ -12,10 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{self, Disk, DiskErrorKind, During as _, Handle, Open};
-
-mod host;
-
-pub use host::{Host, Life, Process, ThisHost};
+use crate::host::{Host, Life, Process};
 
 /// The most attempts at a lock that no living process is known to hold. With the pause of 10 ms in
 /// [`Host::pause`] this is five seconds.

@@ -1,10 +1,11 @@
-//! Random workflows through the simulator and through the reference: the same history, line by line.
+//! Runs random workflows in the simulator and in the reference interpreter, and compares their
+//! histories line by line.
 //!
-//! Odd seeds are also disturbed: crashes, kills, full disks, stops. What depends on timing is left
-//! out, because the reference knows no time: no cap, no bound on agents that is ever reached, and in
-//! disturbed runs no budget of a visit (an interrupted attempt is charged).
+//! Odd seeds also meet faults: crashes, kills, full disks, stop requests. The reference has no
+//! clock, so the workflows avoid everything that depends on timing: caps, agent limits that a run
+//! could reach, and (with faults) budgets of visits, because an interrupted attempt is charged.
 
-use crate::sim::disturber::Disturber;
+use crate::sim::random_faults::RandomFaults;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::BackendName;
@@ -12,51 +13,51 @@ use raymond_core::run::Settings;
 use raymond_core::time::Timestamp;
 
 use crate::dice::Dice;
-use crate::reference::{self, Answer, Attempt, Outcome, Trouble, interpret};
-use crate::sim::author::Workflow;
-use crate::sim::cast::{Cast, Repertoire};
+use crate::reference::{self, Answer, Attempt, FailureKind, Outcome, interpret};
+use crate::sim::drive::drive;
 use crate::sim::history::History;
-use crate::sim::host::{Host, Leftovers, Patience, Seeds};
-use crate::sim::passage::drive;
-use crate::sim::speech::{Place, Speech, Voice as _};
-use crate::sim::weather::Weather;
+use crate::sim::host::{HelpLimits, Host, Leftovers, Seeds};
+use crate::sim::outages::Outages;
+use crate::sim::random_agents::{Behavior, RandomAgents};
+use crate::sim::random_workflow::RandomWorkflow;
+use crate::sim::reply::{Reply, ReplySource as _, TurnRequest};
 use crate::violation::Violation;
 
-/// Compares the run of a seed; how many lines were compared.
+/// Compares the run of a seed, and returns the number of compared lines.
 pub fn compare(seed: u64) -> Result<usize, Violation> {
     Comparison::new(seed).run(false).1
 }
 
-/// Compares the run of a seed, and tells what happens in it.
-pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
+/// Compares the run of a seed, and also returns a trace of it.
+pub fn compare_with_trace(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     Comparison::new(seed).run(true)
 }
 
 struct Comparison {
     seed: u64,
-    workflow: Workflow,
-    cast: Cast,
+    workflow: RandomWorkflow,
+    random_agents: RandomAgents,
     settings: Settings,
-    disturber: Disturber,
+    faults: RandomFaults,
 }
 
 impl Comparison {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0xc0de);
         let disturbed = seed % 2 == 1;
-        let mut workflow = Workflow::random(&mut dice);
+        let mut workflow = RandomWorkflow::random(&mut dice);
         if disturbed {
             workflow.drop_budgets();
         }
         let alone = !disturbed && dice.percent(25);
-        let cast = Cast {
+        let random_agents = RandomAgents {
             seed,
             states: workflow.names(),
-            trouble: *dice.pick(&[0, 5, 15, 40]),
-            nonsense: *dice.pick(&[0, 10, 30, 50]),
-            repertoire: if alone { Repertoire::Alone } else { Repertoire::Plain },
-            weather: Weather::default(),
-            storm: 0,
+            failures: *dice.pick(&[0, 5, 15, 40]),
+            mistakes: *dice.pick(&[0, 10, 30, 50]),
+            behavior: if alone { Behavior::WithoutForks } else { Behavior::Comparable },
+            outages: Outages::default(),
+            first_forks: 0,
         };
         let settings = Settings {
             budget: None,
@@ -68,11 +69,11 @@ impl Comparison {
             ..Settings::default()
         };
         let chance = if disturbed { 6 } else { 0 };
-        let disturber = Disturber { dice, chance, stops: 0 };
-        Self { seed, workflow, cast, settings, disturber }
+        let faults = RandomFaults { dice, chance, stops: 0 };
+        Self { seed, workflow, random_agents, settings, faults }
     }
 
-    fn run(mut self, listen: bool) -> (Vec<String>, Result<usize, Violation>) {
+    fn run(mut self, traced: bool) -> (Vec<String>, Result<usize, Violation>) {
         let expected = match self.expected() {
             Ok(expected) => expected,
             Err(endless) => return (Vec::new(), Err(Violation(endless.to_string()))),
@@ -81,60 +82,66 @@ impl Comparison {
             Ok(host) => host,
             Err(violation) => return (Vec::new(), Err(violation)),
         };
-        if listen {
-            host.reality.borrow_mut().story.listen();
+        if traced {
+            host.world.borrow_mut().trace.enable();
         }
-        let compared =
-            drive(&mut host, &mut self.disturber).and_then(|()| same(&expected, &host.history()));
-        let lines = host.reality.borrow_mut().story.lines();
+        let compared = drive(&mut host, &mut self.faults)
+            .and_then(|()| compare_histories(&expected, &host.history()));
+        let lines = host.world.borrow_mut().trace.take_lines();
         (lines, compared)
     }
 
     fn host(&self) -> Result<Host, Violation> {
         let seeds = Seeds { world: self.seed, disk: self.seed };
-        let (definition, voice) = (self.workflow.definition()?, Box::new(self.cast.clone()));
-        let mut host = Host::new(seeds, definition, voice, self.settings.clone())?;
+        let (definition, replies) =
+            (self.workflow.definition()?, Box::new(self.random_agents.clone()));
+        let mut host = Host::new(seeds, definition, replies, self.settings.clone())?;
         host.leftovers = Leftovers::Progress;
-        host.patience = Patience::NONE;
+        host.help_limits = HelpLimits::NONE;
         Ok(host)
     }
 
-    fn expected(&self) -> Result<History, reference::Endless> {
+    fn expected(&self) -> Result<History, reference::AttemptLimit> {
         let settings = reference::Settings {
             model: self.settings.model.clone(),
             max_agents: self.settings.max_agents,
             reminders: self.settings.reminders,
             retries: self.settings.retries,
-            most_attempts: 20_000,
+            max_attempts: 20_000,
         };
-        let mut oracle = |attempt: Attempt<'_>| answer(&self.cast, attempt);
+        let mut oracle = |attempt: Attempt<'_>| answer(&self.random_agents, attempt);
         let history = interpret(&self.workflow.reference(), &settings, &mut oracle)?;
+        // Both histories are compared as text, so that a difference prints as a line.
         let lines = |lines: Vec<reference::Line>| lines.iter().map(ToString::to_string).collect();
-        Ok(history.agents.into_iter().map(|(agent, told)| (agent, lines(told))).collect())
+        Ok(history
+            .agents
+            .into_iter()
+            .map(|(agent, agent_lines)| (agent, lines(agent_lines)))
+            .collect())
     }
 }
 
-/// What the cast answers, in the words of the reference.
-fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
-    let place = Place {
+/// Converts a random agent's reply to an answer of the reference.
+fn answer(random_agents: &RandomAgents, attempt: Attempt<'_>) -> Answer {
+    let request = TurnRequest {
         agent: attempt.agent.as_str(),
         state: attempt.state.as_str(),
         count: attempt.count,
         turn: attempt.turn,
         attempt: attempt.attempt,
-        heard: 0,
+        finished: 0,
         backend: "",
         cap: None,
     };
-    let (outcome, cost) = match cast.speech(place, Timestamp(0)) {
-        Speech::Says(text, cost) => (Outcome::Text(text), cost),
-        Speech::Fails(failure, cost) => (Outcome::Failure(trouble(&failure)), cost),
-        Speech::Denied(..)
-        | Speech::Capped(_)
-        | Speech::SaysCapped(..)
-        | Speech::Hangs
-        | Speech::Ran(_)
-        | Speech::Answers(..) => {
+    let (outcome, cost) = match random_agents.reply(request, Timestamp(0)) {
+        Reply::Says(text, cost) => (Outcome::Text(text), cost),
+        Reply::Fails(failure, cost) => (Outcome::Failure(failure_kind(&failure)), cost),
+        Reply::Denied(..)
+        | Reply::Capped(_)
+        | Reply::SaysCapped(..)
+        | Reply::Hangs
+        | Reply::Ran(_)
+        | Reply::Answers(..) => {
             unreachable!("only the full repertoire has these")
         }
     };
@@ -145,27 +152,27 @@ fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
     Answer { cost, outcome }
 }
 
-fn trouble(failure: &TurnFailure) -> Trouble {
+fn failure_kind(failure: &TurnFailure) -> FailureKind {
     match failure {
-        TurnFailure::Transient { .. } => Trouble::Transient,
-        TurnFailure::Timeout { .. } => Trouble::Timeout,
-        TurnFailure::Quota { .. } => Trouble::Quota,
-        TurnFailure::Auth { .. } => Trouble::Auth,
-        TurnFailure::Environment { .. } => Trouble::Environment,
-        TurnFailure::LostSession { .. } => Trouble::LostSession,
-        TurnFailure::Script { .. } => Trouble::Script,
+        TurnFailure::Transient { .. } => FailureKind::Transient,
+        TurnFailure::Timeout { .. } => FailureKind::Timeout,
+        TurnFailure::Quota { .. } => FailureKind::Quota,
+        TurnFailure::Auth { .. } => FailureKind::Auth,
+        TurnFailure::Environment { .. } => FailureKind::Environment,
+        TurnFailure::LostSession { .. } => FailureKind::LostSession,
+        TurnFailure::Script { .. } => FailureKind::Script,
         TurnFailure::Task { .. }
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
-        | TurnFailure::NotStarted { .. } => Trouble::Task,
+        | TurnFailure::NotStarted { .. } => FailureKind::Task,
     }
 }
 
-/// Whether two histories are the same; how many lines they have.
+/// Compares two histories, and returns the number of lines.
 ///
-/// Whoever resumes a run after a crash also revives the agents that had failed: so `found` may go
-/// on with `revive` where `expected` ends with a failure, and whatever follows is not compared.
-pub fn same(expected: &History, found: &History) -> Result<usize, Violation> {
+/// A resume after a crash also revives failed agents. So `found` may continue with `revive` where
+/// `expected` ends with a failure; later lines are not compared.
+pub fn compare_histories(expected: &History, found: &History) -> Result<usize, Violation> {
     let mut revived = false;
     for (agent, lines) in expected {
         let others = found.get(agent).map(Vec::as_slice).unwrap_or_default();
@@ -178,18 +185,18 @@ pub fn same(expected: &History, found: &History) -> Result<usize, Violation> {
                 break;
             }
             if expected != found {
-                let (expected, found) = (shown(expected), shown(found));
+                let (expected, found) = (excerpt(expected), excerpt(found));
                 return Err(Violation(format!("expected `{expected}`, found `{found}`")));
             }
         }
     }
     match found.keys().find(|agent| !expected.contains_key(*agent)) {
-        Some(agent) if !revived => Err(Violation(format!("nobody expected {agent}"))),
+        Some(agent) if !revived => Err(Violation(format!("unexpected agent {agent}"))),
         Some(_) | None => Ok(expected.values().map(Vec::len).sum()),
     }
 }
 
-fn shown(line: Option<&String>) -> String {
+fn excerpt(line: Option<&String>) -> String {
     match line {
         Some(line) => line.chars().take(200).collect(),
         None => "nothing more".to_owned(),

@@ -1,18 +1,17 @@
-//! Seeded choices. The same seed throws the same dice on every machine.
+//! Seeded random choices: the same seed gives the same choices on every machine.
 
-/// A stream of choices.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Dice for a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Dice for one place in the program: the same key always throws the same, in whatever order
-    /// the places are visited.
+    /// Creates dice for one position in a program: the same key gives the same choices, in any
+    /// order of visits.
     pub fn keyed(seed: u64, key: &str) -> Self {
+        // FNV-1a, because the hashers of the standard library may change between releases.
         let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -21,7 +20,7 @@ impl Dice {
         dice
     }
 
-    /// The next number.
+    /// Returns the next number of the `SplitMix64` sequence.
     pub fn throw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -30,22 +29,21 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns a number below `n`, which must not be zero.
     pub fn below(&mut self, n: u64) -> u64 {
         self.throw() % n
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns an index below `n`, which must not be zero.
     pub fn index(&mut self, n: usize) -> usize {
         usize::try_from(self.below(n as u64)).unwrap_or(0)
     }
 
-    /// True this many times out of a hundred.
+    /// Returns true in `chance` of 100 cases.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of these.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.index(choices.len())]
     }

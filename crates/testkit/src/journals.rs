@@ -1,7 +1,8 @@
-//! Golden journals: one for every feature, made once, never changed, applied by every build.
+//! Golden journals: journals of every feature, written once, never changed, and applied by every
+//! build.
 //!
-//! Each lies in a directory of its own below `tests/journals/format-1`: the journal, the blobs that
-//! it names, and `run.json`, the run that it applies to. What exists is never written again.
+//! Each has its own directory below `tests/journals/format-1` with the journal, its blobs, and
+//! `run.json`, the expected run. An existing golden journal is never overwritten.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,35 +16,32 @@ use raymond_store::disk::Files;
 use raymond_store::{Blobs, Journal};
 use serde_json::Value as Json;
 
-/// A golden journal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Golden {
-    /// What it is about.
     pub name: String,
     directory: PathBuf,
 }
 
-/// What becomes a golden journal.
-pub struct Draft<'d> {
-    /// What it is about.
+/// The contents of a golden journal that may not exist yet.
+pub struct NewGolden<'d> {
     pub name: &'d str,
-    /// Its first line, without a sum.
+    /// The first line, without its checksum.
     pub header: Vec<u8>,
-    /// The others.
+    /// The other lines, without their checksums.
     pub bodies: Vec<Vec<u8>>,
-    /// The blobs that they name, by their hash.
+    /// Returns a blob by its hash.
     pub blob: &'d dyn Fn(&str) -> Result<Vec<u8>, String>,
 }
 
-/// Where they lie.
-pub fn shelf() -> PathBuf {
+/// Returns the directory of all golden journals.
+pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/journals/format-1")
 }
 
-/// All of them, by name.
+/// Lists all golden journals, sorted by name.
 pub fn all() -> io::Result<Vec<Golden>> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(shelf())? {
+    for entry in fs::read_dir(directory())? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             all.push(Golden::named(&entry.file_name().to_string_lossy()));
@@ -54,33 +52,30 @@ pub fn all() -> io::Result<Vec<Golden>> {
 }
 
 impl Golden {
-    /// The one of that name, whether it exists or not.
+    /// Returns the golden journal of this name, which may not exist.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), directory: shelf().join(name) }
+        Self { name: name.to_owned(), directory: directory().join(name) }
     }
 
-    /// Whether it has been made.
     pub fn exists(&self) -> bool {
         self.directory.is_dir()
     }
 
-    /// Its lines.
     pub fn journal(&self) -> PathBuf {
         self.directory.join("journal.jsonl")
     }
 
-    /// What its lines name.
     pub fn blobs(&self) -> Blobs {
         Blobs::new(Arc::new(Files), self.directory.join("blobs"))
     }
 
-    /// What it applies to.
+    /// Reads the expected run.
     pub fn expected(&self) -> Result<Json, String> {
         let text = fs::read(self.directory.join("run.json")).map_err(|error| error.to_string())?;
         serde_json::from_slice(&text).map_err(|error| error.to_string())
     }
 
-    /// What it applies to today.
+    /// Applies the journal, and returns the run.
     pub fn applied(&self) -> Result<Run, String> {
         let read = Journal::read(&Files, &self.journal()).map_err(|error| error.to_string())?;
         let mut head = Head::empty();
@@ -92,23 +87,23 @@ impl Golden {
     }
 }
 
-impl Draft<'_> {
-    /// Makes it, unless it exists already.
-    pub fn seal(&self) -> Result<(), String> {
+impl NewGolden<'_> {
+    /// Writes the golden journal, unless it exists.
+    pub fn write(&self) -> Result<(), String> {
         let golden = Golden::named(self.name);
         if golden.exists() {
             return Ok(());
         }
-        let unfinished = shelf().join(format!(".new-{}", self.name));
+        let unfinished = directory().join(format!(".new-{}", self.name));
         let new = Golden { name: self.name.to_owned(), directory: unfinished };
         let made = self.make(&new);
-        let made = made.and_then(|()| told(fs::rename(&new.directory, &golden.directory)));
+        let made = made.and_then(|()| error_text(fs::rename(&new.directory, &golden.directory)));
         fs::remove_dir_all(&new.directory).ok();
         made
     }
 
     fn make(&self, golden: &Golden) -> Result<(), String> {
-        told(fs::create_dir_all(&golden.directory))?;
+        error_text(fs::create_dir_all(&golden.directory))?;
         let journal = Journal::create(Arc::new(Files), &golden.journal(), &self.header);
         let mut journal = journal.map_err(|error| error.to_string())?;
         let mut named = BTreeSet::new();
@@ -118,7 +113,7 @@ impl Draft<'_> {
             blobs_of(&json, &mut named);
         }
         if !named.is_empty() {
-            told(fs::create_dir(golden.directory.join("blobs")))?;
+            error_text(fs::create_dir(golden.directory.join("blobs")))?;
         }
         for hash in named {
             let stored = golden.blobs().put(&(self.blob)(&hash)?);
@@ -128,15 +123,15 @@ impl Draft<'_> {
         }
         let run = serde_json::to_string_pretty(&golden.applied()?);
         let run = run.map_err(|error| error.to_string())? + "\n";
-        told(fs::write(golden.directory.join("run.json"), run))
+        error_text(fs::write(golden.directory.join("run.json"), run))
     }
 }
 
-fn told<T>(done: io::Result<T>) -> Result<T, String> {
+fn error_text<T>(done: io::Result<T>) -> Result<T, String> {
     done.map_err(|error| error.to_string())
 }
 
-/// The blobs that a record names.
+/// Collects the hashes of the blobs that a record names.
 pub fn blobs_of(record: &Json, named: &mut BTreeSet<String>) {
     match record {
         Json::Array(items) => items.iter().for_each(|item| blobs_of(item, named)),

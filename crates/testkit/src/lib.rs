@@ -1,19 +1,20 @@
-//! What proves Raymond: a simulator, a crash sweep, a second interpreter, a fake client,
-//! a scripted model for real clients, and journals that every build applies.
+//! Tools that test Raymond: a simulator, a crash sweep, two reference interpreters, a fake client,
+//! a scripted model for real clients, and golden journals.
 //!
-//! Nothing of the product depends on this crate.
+//! No product crate depends on this crate. ARCHITECTURE.md ("How we know it works") explains which
+//! tool checks which promise.
 
 pub mod compare;
 pub mod dice;
 pub mod fake_claude;
 pub mod journals;
 pub mod model;
+#[cfg(target_os = "linux")]
+pub mod ptrace;
 pub mod reference;
 pub mod sim;
 pub mod step_trace;
 pub mod steps;
-#[cfg(target_os = "linux")]
-pub mod strike;
 pub mod sweep;
 pub mod tally;
 pub mod violation;

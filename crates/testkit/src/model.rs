@@ -1,9 +1,9 @@
-//! A model that does what its prompts say, behind the APIs that real clients speak.
+//! A scripted model behind the APIs that real clients use.
 //!
-//! It listens on a port of this machine. What it answers depends on the request alone, so a client
-//! that was killed and resumed sees a consistent world: the script is in the prompt, as lines
-//! `model: …` of the last user text that has any, and the message that is due is told by how many
-//! assistant messages follow that text.
+//! It listens on a local port. The answer depends on the request alone, so a client that was killed
+//! and resumed sees a consistent model: the script is in the prompt, as lines `model: …` of the
+//! last user text that has any. The number of assistant messages after that text decides which
+//! message comes next.
 //!
 //! | line | what the model does |
 //! |---|---|
@@ -11,17 +11,18 @@
 //! | `tool NAME {…}` | calls a tool with this input: ends a message |
 //! | `text TEXT`, `think TEXT` | a text, a thought, before that in the same message |
 //! | `refuse` | refuses: ends a message |
-//! | `usage input=N output=N cache_read=N cache_write=N` | what the messages after this line cost (1000 in and 100 out, unless said) |
+//! | `usage input=N output=N cache_read=N cache_write=N` | token counts of the messages after this line (default: 1000 input, 100 output) |
 //! | `error STATUS [type=…] [retry-after=N] [header:NAME=VALUE …] [message=…]` | the API fails |
 //! | `drop`, `hang` | closes the connection without a byte; never answers |
-//! | `latency 300ms`, `wait FILE` | before the next message: so long; makes `FILE.waiting`, until FILE exists |
+//! | `latency 300ms`, `wait FILE` | before the next message: waits this long; creates `FILE.waiting` and waits for FILE |
 //! | `cut N` | the next message is cut after N events |
-//! | `then` | what follows answers the next user text without lines of its own, such as a reminder |
-//! | `again` | what follows is played instead when the conversation held the same lines before: a turn that is continued |
+//! | `then` | the following lines answer the next user text without lines of its own, such as a reminder |
+//! | `again` | the following lines apply if the conversation already contains the same script, as in a continued turn |
 //!
-//! The lines of an agent step stand in the `instructions` of its message. A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
-//! why. Every request is recorded ([`Seen`]); the [`Weather`] is not the model's, and may change at
-//! any time.
+//! An agent step has the lines in the `instructions` of its message. Without a script, and after
+//! its end, the model says `ok`. A line that cannot be parsed is answered with status 400 and the
+//! reason. Every request is recorded ([`RecordedRequest`]). Tests can add faults outside the script
+//! with [`NetworkState`].
 
 mod answer;
 mod api;
@@ -30,18 +31,18 @@ mod directive;
 mod event;
 mod http;
 mod messages;
+mod network;
 mod record;
 mod reply;
 mod responses;
 mod script;
 mod server;
-mod weather;
 
 pub use api::Api;
-pub use conversation::{Role, Said};
-pub use record::{Fate, Seen};
-pub use reply::{Failure, USUAL};
-pub use weather::{Span, Weather};
+pub use conversation::{ConversationItem, Role};
+pub use network::{FaultDuration, NetworkState};
+pub use record::{RecordedRequest, RequestOutcome};
+pub use reply::{DEFAULT_USAGE, Failure};
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -55,69 +56,67 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 use tokio::sync::mpsc;
 
-use record::Record;
+use record::RequestLog;
 use server::{Change, Shared};
 
-/// How a model is served.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// 0 is any port that is free.
+    /// 0 means any free port.
     pub port: u16,
-    /// Where the files of `model: wait` are.
+    /// The directory of the files of `model: wait`.
     pub gates: PathBuf,
-    /// Gets every request as a line of JSON once it is answered.
+    /// Receives every request as a line of JSON after its reply.
     pub log: Option<File>,
 }
 
-/// A model that is served until this is dropped.
+/// A server that runs until this value is dropped.
 pub struct Model {
     address: SocketAddr,
-    record: Record,
-    /// None while it is dropped.
+    record: RequestLog,
+    /// `None` during the drop.
     changes: Option<mpsc::UnboundedSender<Change>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Model {
-    /// Serves a model; it listens when this returns.
+    /// Starts a server, which accepts connections when this returns.
     pub fn start(settings: Settings) -> io::Result<Self> {
-        let record = Record::new(settings.log);
-        let weather = Mutex::new(Weather::Calm);
-        let shared = Arc::new(Shared { weather, record: record.clone(), gates: settings.gates });
+        let record = RequestLog::new(settings.log);
+        let network = Mutex::new(NetworkState::Normal);
+        let shared = Arc::new(Shared { network, record: record.clone(), gates: settings.gates });
         let (changes, received) = mpsc::unbounded_channel();
         let (address, thread) = server::start(settings.port, shared, received)?;
         Ok(Self { address, record, changes: Some(changes), thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a client takes as its base URL.
+    /// Returns the base URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Sets the weather; it holds for every request that arrives after this returns.
-    pub fn set_weather(&self, weather: Weather) -> io::Result<()> {
-        let gone = || io::Error::other("the model is not served any more");
-        let (told, set) = std::sync::mpsc::channel();
-        let changes = self.changes.as_ref().ok_or_else(gone)?;
-        changes.send((weather, told)).map_err(|_| gone())?;
-        set.recv().map_err(|_| gone())?
+    /// Sets the state of the network for every request that arrives after this returns.
+    pub fn set_network(&self, network: NetworkState) -> io::Result<()> {
+        let stopped = || io::Error::other("the server has stopped");
+        let (done, set) = std::sync::mpsc::channel();
+        let changes = self.changes.as_ref().ok_or_else(stopped)?;
+        changes.send((network, done)).map_err(|_| stopped())?;
+        set.recv().map_err(|_| stopped())?
     }
 
-    /// Every request so far, in the order in which they arrived.
-    pub fn requests(&self) -> Vec<Seen> {
+    /// Returns every request so far, in the order of arrival.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.record.all()
     }
 
-    /// What all replies cost that were delivered to their end, by model.
+    /// Sums the usage of all replies that were delivered completely, by model.
     pub fn usage(&self) -> BTreeMap<String, Usage> {
         let mut usage = BTreeMap::<String, Usage>::new();
-        for seen in self.requests().iter().filter(|seen| seen.is_answered()) {
-            let (sum, more) = (usage.entry(seen.model.clone()).or_default(), seen.usage());
+        for request in self.requests().iter().filter(|request| request.is_answered()) {
+            let (sum, more) = (usage.entry(request.model.clone()).or_default(), request.usage());
             *sum = Usage {
                 input: sum.input + more.input,
                 output: sum.output + more.output,
@@ -128,7 +127,7 @@ impl Model {
         usage
     }
 
-    /// What that is in money; none when a model has no price.
+    /// Returns the price of all complete replies; `None` if a model has no price.
     pub fn cost(&self, prices: &Prices) -> Option<Micros> {
         let each = self.usage().into_iter();
         let each = each.map(|(model, usage)| prices.estimate(&model, &usage).map(|cost| cost.0));

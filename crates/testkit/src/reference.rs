@@ -1,11 +1,13 @@
 //! A second implementation of the state language: slow, plain, and written from the specification
-//! alone. Random workflows go through the engine and through [`interpret`]; their histories must be
-//! the same text. Random texts go through core's scanner and through [`read`].
+//! alone.
 //!
-//! Only what does not depend on timing is modelled: there is no cap on money, no agent is held
-//! until others end, a quota only means that the same turn is asked again, an `auth` or
-//! `environment` failure leaves its own agent waiting (use it in workflows that do not fork), and a
-//! lost session fails its agent.
+//! Random workflows run in the engine and in [`interpret`]; their histories must be the same text.
+//! Random texts go through core's scanner and through [`read`].
+//!
+//! The reference leaves out everything that depends on timing. There is no cap on money, no agent
+//! waits for a free place, and a quota failure only repeats the turn. An `auth` or `environment`
+//! failure leaves its own agent waiting, so use it only in workflows without forks. A lost session
+//! fails its agent.
 //!
 //! # The lines of a history
 //!
@@ -30,7 +32,7 @@
 //! - `enter`: `count` is how often this agent has entered this state. `input` is what is bound as
 //!   result, or `-`. `model` is the effective one, or `-` for none and for scripts. `depth` is the
 //!   number of pending returns.
-//! - `turn`: once per turn, whatever the number of attempts. PLAN is that of the first attempt:
+//! - `turn`: once per turn, for any number of attempts. PLAN is the plan of the first attempt:
 //!   `fresh`, `resume(main#1.1)`, `branch(main#1.1)`, or `carry` for scripts.
 //! - `failed`: once per failed attempt (attempts count from 1 in each turn). KIND: `transient`,
 //!   `timeout`, `quota`, `auth`, `environment`, `task`, `lost_session`, `script`.
@@ -57,9 +59,9 @@ mod tests;
 mod workflow;
 
 pub use history::{Failure, Fault, History, Line, Plan, TurnName, VisitName};
-pub use interpret::{Endless, interpret};
+pub use interpret::{AttemptLimit, interpret};
 pub use raymond_core::protocol::Source;
 pub use read::{Reading, Tag, read};
 pub use workflow::{
-    Allowed, Answer, Attempt, Outcome, Policy, Prompt, Settings, State, Trouble, Workflow,
+    Allowed, Answer, Attempt, FailureKind, Outcome, Policy, Prompt, Settings, State, Workflow,
 };

@@ -1,27 +1,29 @@
-//! The simulator: the real core, driver and journal on a machine that goes wrong.
+//! The simulator: the real core, driver and journal on a simulated machine with faults.
 //!
-//! Everything outside is made up and seeded: a disk that forgets what was not synced, a clock that
-//! jumps, clients that say anything and go on when their owner dies. After every record an auditor
-//! compares the run with books of its own. A failing seed prints the one line that repeats it.
+//! Everything else is simulated and seeded: a disk that loses unsynced data, a clock that jumps,
+//! and clients that reply anything and outlive their owner. After every record an auditor compares
+//! the run with its own, independent state. A failing seed prints the command that reproduces it.
+//!
+//! Read [`scenario`] first: it runs one seed.
 
 pub mod auditor;
-pub mod author;
-pub mod bill;
-pub mod cast;
+pub mod client_cost;
 pub mod clients;
 pub mod coverage;
-pub mod disturber;
+pub mod drive;
+pub mod fault_plan;
 pub mod history;
 pub mod host;
 pub mod observer;
+pub mod outages;
 pub mod outcome;
-pub mod passage;
-pub mod plan;
-pub mod reality;
+pub mod random_agents;
+pub mod random_faults;
+pub mod random_workflow;
+pub mod reply;
 pub mod scenario;
-pub mod speech;
-pub mod story;
-pub mod weather;
+pub mod trace;
+pub mod world;
 
 pub use coverage::Coverage;
-pub use scenario::{machine, simulate, tell};
+pub use scenario::{machine, simulate, simulate_with_trace};

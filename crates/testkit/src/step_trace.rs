@@ -11,50 +11,49 @@ use serde_json::{Value as Json, json};
 
 use crate::violation::Violation;
 
-/// How a program ends.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ran {
-    /// Well.
-    Well(Json),
-    /// Badly, and another attempt may help.
-    Badly(Json),
-    /// Its inputs are not what they must be: nothing was run.
-    NotAtAll(Json),
+pub enum ProgramResult {
+    Succeeded(Json),
+    /// It failed, and another attempt may help.
+    Failed(Json),
+    /// Its inputs are invalid, so it was not started.
+    NotRun(Json),
 }
 
-/// What was done, by whichever interpreter.
+/// The actions and results of a run of steps, from any interpreter.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
-    /// Programs that ran: key, attempt and call.
+pub struct StepTrace {
+    /// The programs that ran: key, attempt and call.
     pub ran: BTreeSet<String>,
-    /// Questions that were asked: key, attempt, prompt and input.
+    /// The questions: key, attempt, prompt and input.
     pub asked: BTreeSet<String>,
-    /// What steps left, by key.
+    /// The results of steps, by key.
     pub results: BTreeMap<String, Json>,
-    /// The attempt that was asked for last, by key.
+    /// The last requested attempt, by key.
     pub attempts: BTreeMap<String, u32>,
-    /// What failed, in list order: the step and the code. Nothing when all is done.
+    /// The failed steps with their error codes, in list order.
     pub failures: Vec<(String, String)>,
-    /// Whether iterations at the same time failed inside an iteration whose failure is collected: how
-    /// far the others come, and what is seen of them afterwards, is not said.
-    pub vague: bool,
+    /// Whether parallel iterations failed inside an iteration that collects failures. Then the
+    /// rules do not define how far the other iterations get, so traces are not compared.
+    pub is_indeterminate: bool,
 }
 
-/// What a run came to, beside what was run and asked.
-pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
-    let (mut told, none) = (Told::default(), StepsState::default());
-    let flow = run.flow.as_deref().unwrap_or(&none);
+/// Returns the results of a run, without programs and questions.
+pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
+    let (mut trace, none) = (StepTrace::default(), StepsState::default());
+    let flow = run.program.steps().unwrap_or(&none);
     for (key, stored) in &flow.results {
         let mut json = stored.json().cloned().unwrap_or_default();
         if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
-            // The words of a failure are free.
+            // The wording of a failure is not specified.
             result.remove("message");
             result.remove("errors");
         }
-        told.results.insert(key.to_string(), json);
+        trace.results.insert(key.to_string(), json);
     }
     let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
-    told.attempts = attempts.collect();
+    trace.attempts = attempts.collect();
     let mut failures = BTreeMap::new();
     for agent in &run.failed {
         let status = run.agents.get(agent).map(|agent| &agent.status);
@@ -68,31 +67,31 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
         let step = key.step.to_string();
         failures.insert((place, step.clone()), (step, code.clone()));
     }
-    told.failures = failures.into_values().collect();
+    trace.failures = failures.into_values().collect();
     let completed = run.phase == Phase::Ended(Ending::Completed);
-    if completed != told.failures.is_empty() {
-        return Err(Violation(format!("{:?} with {:?}", run.phase, told.failures)));
+    if completed != trace.failures.is_empty() {
+        return Err(Violation(format!("{:?} with {:?}", run.phase, trace.failures)));
     }
-    Ok(told)
+    Ok(trace)
 }
 
-/// A program with everything that it is handed, in the words of the reference.
+/// Writes a call in the format of the reference.
 pub(crate) fn call_of(call: &Call) -> Json {
-    let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
+    let mut trace = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
     match &call.program {
-        Renders::Shell(text) => told["shell"] = json!(text),
+        Renders::Shell(text) => trace["shell"] = json!(text),
         Renders::Cmd { cmd, args } => {
-            told["cmd"] = json!(cmd);
-            told["args"] = json!(args);
+            trace["cmd"] = json!(cmd);
+            trace["args"] = json!(args);
         }
     }
     if let Some(stdin) = &call.input {
-        told["stdin"] = stdin.clone();
+        trace["stdin"] = stdin.clone();
     }
-    told
+    trace
 }
 
-/// The question in a message.
+/// Returns the question in a message, in the format of the reference.
 pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
     let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
     let Some(Ok(envelope)) = envelope else {
@@ -100,7 +99,7 @@ pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation
     };
     let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
     if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
-        return Err(Violation(format!("attempt {attempt} is told {envelope}")));
+        return Err(Violation(format!("attempt {attempt} gets the envelope {envelope}")));
     }
     let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
     Ok(json!([envelope["instructions"], input]))

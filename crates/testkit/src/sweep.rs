@@ -1,8 +1,9 @@
-//! The crash sweep: small workflows, and trouble at every single port call of each.
+//! The crash sweep: small workflows, with a fault at every single call of the disk and every
+//! effect.
 //!
-//! Every workflow runs undisturbed first. Then it runs again with every trouble at every call where
-//! that can happen; and for every such crash again, with another one at every call of the recovery
-//! that follows. Whatever happens, the agents' history must be that of the undisturbed run.
+//! Every workflow runs without faults first. Then it runs once for every fault at every call where
+//! the fault is possible. For each of these crashes it runs again, with a second fault at every
+//! call of the recovery. The agents' history must always be the history of the run without faults.
 
 mod case;
 mod corpus;
@@ -10,158 +11,165 @@ mod replies;
 
 use std::fmt;
 
-use crate::compare::same;
+use crate::compare::compare_histories;
+use crate::sim::drive::{FaultInjector, drive};
+use crate::sim::fault_plan::{MachineFault, Point};
 use crate::sim::history::History;
 use crate::sim::host::{Host, Seeds};
-use crate::sim::passage::{Guide, drive};
-use crate::sim::plan::{Point, Trouble};
 use crate::violation::Violation;
 
 pub use case::{Case, Strictness};
 pub use corpus::corpus;
 
-/// What a sweep of one workflow did.
+/// The numbers of a sweep of one workflow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Tally {
-    /// Port calls of the undisturbed run.
+pub struct Counts {
+    /// Calls of the run without faults.
     pub calls: usize,
-    /// Runs with one trouble.
+    /// Runs with one fault.
     pub crashes: usize,
-    /// Runs with another trouble in the recovery.
+    /// Runs with a second fault in the recovery.
     pub recoveries: usize,
 }
 
-/// A run that went wrong: what repeats it, and why.
+/// A failed run of a sweep.
 #[derive(Debug)]
-pub struct Failed {
-    /// Which one.
-    pub spot: Spot,
-    /// What must never happen.
+pub struct SweepFailure {
+    pub spec: RunSpec,
     pub violation: Violation,
 }
 
-/// One run of a sweep.
+/// One run of a sweep; prints as the arguments that reproduce it.
 #[derive(Debug, Clone, Copy)]
-pub struct Spot {
-    /// The workflow.
+pub struct RunSpec {
     pub case: &'static str,
-    /// The first trouble: at which call, and what.
-    pub first: Option<(usize, Trouble)>,
-    /// The call of the recovery that goes wrong, too.
+    /// The first fault, and the number of its call.
+    pub first: Option<(usize, MachineFault)>,
+    /// The call of the recovery that also fails.
     pub second: Option<usize>,
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for RunSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.case)?;
-        if let Some((call, trouble)) = self.first {
-            write!(f, " {call} {}", trouble.name())?;
+        if let Some((call, fault)) = self.first {
+            write!(f, " {call} {}", fault.name())?;
         }
         self.second.iter().try_for_each(|call| write!(f, " {call}"))
     }
 }
 
-/// Sweeps a workflow. Of the crashes, one in `stride` is crashed again while it recovers.
-pub fn sweep(case: &Case, stride: usize) -> Result<Tally, Box<Failed>> {
-    let calm = Spot { case: case.name, first: None, second: None };
-    let undisturbed = run(case, calm).map_err(|violation| Failed { spot: calm, violation })?;
+/// Sweeps a workflow. One crash in `stride` is repeated with crashes of its recovery.
+pub fn sweep(case: &Case, stride: usize) -> Result<Counts, Box<SweepFailure>> {
+    let plain = RunSpec { case: case.name, first: None, second: None };
+    let undisturbed =
+        run(case, plain).map_err(|violation| SweepFailure { spec: plain, violation })?;
     let expected = &undisturbed.history;
-    let mut tally = Tally { calls: undisturbed.points.len(), ..Tally::default() };
+    let mut counts = Counts { calls: undisturbed.points.len(), ..Counts::default() };
     for (call, point) in undisturbed.points.iter().enumerate() {
-        let troubles = Trouble::ALL.into_iter().filter(|trouble| trouble.applies_to(*point));
-        for trouble in troubles {
-            let spot = Spot { first: Some((call, trouble)), ..calm };
-            tally.crashes += 1;
-            let recovery = check(case, spot, expected)?;
-            if !tally.crashes.is_multiple_of(stride) {
+        let faults = MachineFault::ALL.into_iter().filter(|fault| fault.applies_to(*point));
+        for fault in faults {
+            let spec = RunSpec { first: Some((call, fault)), ..plain };
+            counts.crashes += 1;
+            let recovery = check(case, spec, expected)?;
+            if !counts.crashes.is_multiple_of(stride) {
                 continue;
             }
             for second in 0..recovery.len() {
-                tally.recoveries += 1;
-                check(case, Spot { second: Some(second), ..spot }, expected)?;
+                counts.recoveries += 1;
+                check(case, RunSpec { second: Some(second), ..spec }, expected)?;
             }
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
-/// Runs a workflow undisturbed; the machine that it ran on.
+/// Runs a workflow without faults, and returns the machine.
 pub fn undisturbed(case: &Case) -> Result<Host, Violation> {
-    let (mut host, mut sweeper) = begin(case, Spot { case: case.name, first: None, second: None })?;
-    drive(&mut host, &mut sweeper)?;
+    let (mut host, mut faults) =
+        begin(case, RunSpec { case: case.name, first: None, second: None })?;
+    drive(&mut host, &mut faults)?;
     Ok(host)
 }
 
-/// Runs with trouble, and compares; the calls of the recovery.
-fn check(case: &Case, spot: Spot, expected: &History) -> Result<Vec<Point>, Box<Failed>> {
-    let ran = run(case, spot).and_then(|ran| {
-        same(&case.view(expected), &case.view(&ran.history))?;
+/// Runs with faults, compares the history, and returns the calls of the recovery.
+fn check(case: &Case, spec: RunSpec, expected: &History) -> Result<Vec<Point>, Box<SweepFailure>> {
+    let ran = run(case, spec).and_then(|ran| {
+        compare_histories(&case.comparable(expected), &case.comparable(&ran.history))?;
         Ok(ran.recovery)
     });
-    ran.map_err(|violation| Box::new(Failed { spot, violation }))
+    ran.map_err(|violation| Box::new(SweepFailure { spec, violation }))
 }
 
-/// Runs one spot of a sweep, and tells what happens in it.
-pub fn tell(case: &Case, spot: Spot) -> (Vec<String>, Result<(), Violation>) {
-    let calm = match run(case, Spot { first: None, second: None, ..spot }) {
-        Ok(calm) => calm,
+/// Runs one run of a sweep, and also returns a trace of it.
+pub fn run_with_trace(case: &Case, spec: RunSpec) -> (Vec<String>, Result<(), Violation>) {
+    let plain = match run(case, RunSpec { first: None, second: None, ..spec }) {
+        Ok(plain) => plain,
         Err(violation) => return (Vec::new(), Err(violation)),
     };
-    let (mut host, mut sweeper) = match begin(case, spot) {
+    let (mut host, mut faults) = match begin(case, spec) {
         Ok(ready) => ready,
         Err(violation) => return (Vec::new(), Err(violation)),
     };
-    host.reality.borrow_mut().story.listen();
-    let driven = drive(&mut host, &mut sweeper);
-    let lines = host.reality.borrow_mut().story.lines();
-    let compared = driven
-        .and_then(|()| same(&case.view(&calm.history), &case.view(&host.history())).map(drop));
+    host.world.borrow_mut().trace.enable();
+    let driven = drive(&mut host, &mut faults);
+    let lines = host.world.borrow_mut().trace.take_lines();
+    let compared = driven.and_then(|()| {
+        compare_histories(&case.comparable(&plain.history), &case.comparable(&host.history()))
+            .map(drop)
+    });
     (lines, compared)
 }
 
-struct Ran {
+struct RunResult {
     history: History,
     points: Vec<Point>,
     recovery: Vec<Point>,
 }
 
-fn run(case: &Case, spot: Spot) -> Result<Ran, Violation> {
-    let (mut host, mut sweeper) = begin(case, spot)?;
-    drive(&mut host, &mut sweeper)?;
-    if spot.first.is_none() {
-        case.check_told(host.reality.borrow().turns_heard())?;
+fn run(case: &Case, spec: RunSpec) -> Result<RunResult, Violation> {
+    let (mut host, mut faults) = begin(case, spec)?;
+    drive(&mut host, &mut faults)?;
+    if spec.first.is_none() {
+        case.check_all_replies_used(host.world.borrow().finished_turns())?;
     }
-    let (history, points) = (host.history(), host.plan.points(0));
-    Ok(Ran { history, points, recovery: sweeper.recovery })
+    let (history, points) = (host.history(), host.faults.points(0));
+    Ok(RunResult { history, points, recovery: faults.recovery })
 }
 
-fn begin(case: &Case, spot: Spot) -> Result<(Host, Sweeper), Violation> {
-    let (call, trouble) = spot.first.unwrap_or((0, Trouble::Kill));
-    let mix = (call * 31 + trouble as usize * 7 + spot.second.unwrap_or(0)) as u64;
+fn begin(case: &Case, spec: RunSpec) -> Result<(Host, PlannedFaults), Violation> {
+    let (call, fault) = spec.first.unwrap_or((0, MachineFault::Kill));
+    // Each run has its own disk seed, so that power failures lose different data; the seed of the
+    // world stays the same, because the histories are compared.
+    let mix = (call * 31 + fault as usize * 7 + spec.second.unwrap_or(0)) as u64;
     let mut host = case.host(Seeds { world: 7, disk: mix })?;
-    if let Some((call, trouble)) = spot.first {
-        host.plan.arm(call as u64, trouble);
+    if let Some((call, fault)) = spec.first {
+        host.faults.arm(call as u64, fault);
     }
-    host.patience = case.patience;
-    let sweeper =
-        Sweeper { stop: case.stop, second: spot.second, begun: None, recovery: Vec::new() };
-    Ok((host, sweeper))
+    host.help_limits = case.help_limits;
+    let faults = PlannedFaults {
+        stop: case.stop,
+        second: spec.second,
+        recovery_start: None,
+        recovery: Vec::new(),
+    };
+    Ok((host, faults))
 }
 
-/// Stops the run where its case says so, and crashes its first recovery.
-struct Sweeper {
+/// Stops the run where its case requires it, and crashes its first recovery.
+struct PlannedFaults {
     stop: Option<usize>,
     second: Option<usize>,
-    /// The call at which the first recovery begins.
-    begun: Option<usize>,
+    /// The number of the recovery's first call.
+    recovery_start: Option<usize>,
     recovery: Vec<Point>,
 }
 
-impl Guide for Sweeper {
-    fn interferes(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        let heard = host.reality.borrow().turns_heard();
-        let known = host.reality.borrow().last.keys.contains("stop");
-        if known || self.stop.is_none_or(|after| heard < after) {
+impl FaultInjector for PlannedFaults {
+    fn inject(&mut self, host: &mut Host) -> Result<bool, Violation> {
+        let finished = host.world.borrow().finished_turns();
+        let known = host.world.borrow().last.keys.contains("stop");
+        if known || self.stop.is_none_or(|after| finished < after) {
             return Ok(false);
         }
         host.stop(raymond_core::run::stop::StopMode::Now, "stop")?;
@@ -169,20 +177,20 @@ impl Guide for Sweeper {
     }
 
     fn before_boot(&mut self, host: &mut Host) {
-        if host.downs != 1 || self.begun.is_some() {
+        if host.downs != 1 || self.recovery_start.is_some() {
             return;
         }
-        self.begun = Some(host.plan.calls());
+        self.recovery_start = Some(host.faults.calls());
         if let Some(second) = self.second {
-            // Power cuts and kills in turn: both can happen anywhere.
-            let trouble = if second % 2 == 0 { Trouble::PowerCut } else { Trouble::Kill };
-            host.plan.arm(second as u64, trouble);
+            // Power failures and kills alternate: both are possible at every call.
+            let fault = if second % 2 == 0 { MachineFault::PowerCut } else { MachineFault::Kill };
+            host.faults.arm(second as u64, fault);
         }
     }
 
     fn after_boot(&mut self, host: &mut Host) {
-        if let Some(begun) = self.begun.filter(|_| self.recovery.is_empty()) {
-            self.recovery = host.plan.points(begun);
+        if let Some(recovery_start) = self.recovery_start.filter(|_| self.recovery.is_empty()) {
+            self.recovery = host.faults.points(recovery_start);
         }
     }
 }
@@ -193,22 +201,24 @@ mod tests {
 
     // proves: P1, P4
     #[test]
-    fn trouble_at_any_call_changes_no_history() {
+    fn fault_at_any_call_changes_no_history() {
         for name in
             ["call", "many-forks", "large-payload", "failing-sibling", "stop", "held", "steps"]
         {
             let case = corpus().iter().find(|case| case.name == name).unwrap();
             match sweep(case, 97) {
-                Ok(tally) => assert!(tally.crashes > tally.calls && tally.recoveries > 0, "{name}"),
-                Err(failed) => panic!("simulate sweep {}: {}", failed.spot, failed.violation),
+                Ok(counts) => {
+                    assert!(counts.crashes > counts.calls && counts.recoveries > 0, "{name}");
+                }
+                Err(failed) => panic!("simulate sweep {}: {}", failed.spec, failed.violation),
             }
         }
     }
 
     #[test]
-    fn every_workflow_of_the_corpus_says_all_it_has_to_say() {
+    fn every_workflow_uses_all_its_replies() {
         for case in corpus() {
-            let ran = run(case, Spot { case: case.name, first: None, second: None });
+            let ran = run(case, RunSpec { case: case.name, first: None, second: None });
             assert!(ran.is_ok_and(|ran| !ran.history.is_empty()), "{}", case.name);
         }
     }

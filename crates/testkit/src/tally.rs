@@ -1,17 +1,17 @@
-//! What a test did, counted for the table of `cargo xtask torture`.
+//! Counts for the table of `cargo xtask torture`.
 //!
-//! A test that is run alone says nothing. Under torture the variable names a file; every line of it is
-//! a number of something, which the table adds up.
+//! A test that runs alone counts nothing. During torture an environment variable names a file, and
+//! every count is a line in it; the table adds them up.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use serde_json::json;
 
-/// The variable that names the file.
+/// The environment variable that names the file.
 pub const FILE: &str = "RAYMOND_TALLY";
 
-/// Counts so many of `what` in this part of the torture: `("kill", "after the sync of the journal", 3)`.
+/// Adds to a count of this part of the torture: `("kill", "after the sync of the journal", 3)`.
 pub fn count(part: &str, what: &str, number: u64) {
     let Some(file) = std::env::var_os(FILE) else {
         return;

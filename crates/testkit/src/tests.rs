@@ -1,4 +1,4 @@
-//! A little of everything, in the time that a test may take.
+//! Short versions of the simulation and the comparison, in the time that a test may take.
 
 use crate::compare::compare;
 use crate::sim::{Coverage, simulate};
@@ -13,7 +13,7 @@ fn random_runs_keep_every_promise() {
             Err(violation) => panic!("simulate seed {seed}: {violation}"),
         }
     }
-    // So few runs do not meet every cell, but they meet every row.
+    // So few runs do not reach every cell, but they reach every row.
     let missing = coverage.missing();
     let unseen: Vec<&String> = missing.iter().filter(|cell| cell.ends_with("× seen")).collect();
     assert!(unseen.is_empty(), "never met: {unseen:?}");

@@ -1,6 +1,6 @@
-//! A broken promise.
+//! Violations of a rule that must always hold.
 
-/// Something that must never happen, happened.
+/// A rule was broken, and how.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub String);

@@ -1,4 +1,4 @@
-//! The fake client by itself: it does what the real one was seen to do.
+//! Tests of the fake client: it behaves as the real one was observed to behave.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,12 +22,12 @@ const A: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 const B: &str = "bbbbbbbb-0000-4000-8000-000000000002";
 const PRINT: &str = "-p --output-format stream-json --verbose";
 
-/// A configuration directory, and the client with it.
+/// A configuration directory, and the client that uses it.
 struct Client {
     config: TempDir,
 }
 
-/// What an invocation left behind.
+/// The output and exit status of an invocation.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -49,7 +49,7 @@ impl Client {
         self.start_with(&flags.split_whitespace().collect::<Vec<_>>(), prompt)
     }
 
-    /// Starts the client; its output goes to a file, as that of a turn does.
+    /// Starts the client. Its output goes to a file, as in a real turn.
     fn start_with(&self, flags: &[&str], prompt: &str) -> Started {
         let number = fs::read_dir(self.config.path()).unwrap().count();
         let (stdout, stderr) =
@@ -76,7 +76,7 @@ impl Client {
         Invocation::all(self.config.path())
     }
 
-    /// The processes that signed as staying behind, and still live.
+    /// Returns the processes that were started to outlive the client and still run.
     fn offspring(&self) -> Vec<i32> {
         let signed = fs::read_dir(self.path("offspring")).into_iter().flatten().flatten();
         let pids = signed.filter_map(|file| fs::read_to_string(file.path()).ok()?.parse().ok());
@@ -105,7 +105,7 @@ impl Started {
 }
 
 impl Ended {
-    /// `type/subtype` of every line.
+    /// Returns `type/subtype` of every line.
     fn kinds(&self) -> Vec<String> {
         let kind = |line: &Value| match line["subtype"].as_str() {
             Some(subtype) => format!("{}/{subtype}", line["type"].as_str().unwrap()),
@@ -123,7 +123,7 @@ impl Ended {
         self.results().last().copied().unwrap_or_else(|| unreachable!("no result in {self:?}"))
     }
 
-    /// What this invocation cost, which no single field says.
+    /// Returns the cost of this invocation, which no single field contains.
     fn cost(&self) -> f64 {
         let since = |line: &&Value| {
             let models = line["model_usage_since_last_result"].as_object().unwrap().clone();
@@ -133,7 +133,7 @@ impl Ended {
     }
 }
 
-/// Whether a process runs: what only waits for its parent has no command line any more.
+/// Returns whether a process runs; a zombie has an empty command line.
 fn is_alive(pid: i32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
@@ -159,13 +159,13 @@ fn assistant(text: &str) -> Message {
 }
 
 #[test]
-fn it_says_which_version_it_stands_for() {
+fn version_flag_prints_the_version() {
     let output = Command::new(env!("CARGO_BIN_EXE_fake-claude")).arg("--version").output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{VERSION}\n"));
 }
 
 #[test]
-fn an_ordinary_turn_is_init_messages_and_a_result_whose_type_is_not_its_first_key() {
+fn ordinary_turn_has_init_messages_and_result() {
     let client = Client::new();
     let ended =
         client.run(&format!("--session-id {A} --model opus"), "fake: say one\nfake: say two");
@@ -181,7 +181,7 @@ fn an_ordinary_turn_is_init_messages_and_a_result_whose_type_is_not_its_first_ke
 }
 
 #[test]
-fn the_blocks_of_one_message_come_on_lines_of_their_own() {
+fn each_block_has_its_own_line() {
     let client = Client::new();
     let ended = client.run("", "fake: say <goto>\nfake: more A.md</goto>\\nend\nfake: pad 3");
     let ids: Vec<&Value> = ended.lines[1..4].iter().map(|line| &line["message"]["id"]).collect();
@@ -190,7 +190,7 @@ fn the_blocks_of_one_message_come_on_lines_of_their_own() {
 }
 
 #[test]
-fn what_is_refused_is_said_on_stderr_only() {
+fn refusals_go_to_stderr_only() {
     let client = Client::new();
     client.run(&format!("--session-id {A}"), "fake: say hello");
     let check = |flags: &str, prompt: &str, part: &str| {
@@ -213,7 +213,7 @@ fn what_is_refused_is_said_on_stderr_only() {
 }
 
 #[test]
-fn only_root_may_not_skip_permissions_unless_it_says_that_this_is_a_sandbox() {
+fn root_skips_permissions_only_in_a_sandbox() {
     let client = Client::new();
     let refused = client.run("--dangerously-skip-permissions", "fake: say hello");
     let expected = if rustix::process::getuid().is_root() { Some(1) } else { Some(0) };
@@ -221,7 +221,7 @@ fn only_root_may_not_skip_permissions_unless_it_says_that_this_is_a_sandbox() {
 }
 
 #[test]
-fn a_session_goes_on_where_it_was_and_a_fork_leaves_it_alone() {
+fn resumed_session_continues_and_fork_leaves_it() {
     let client = Client::new();
     client.run(&format!("--session-id {A}"), "fake: say one");
     client.run(&format!("--resume {A} --fork-session --session-id {B}"), "fake: say branch");
@@ -241,7 +241,7 @@ fn a_session_goes_on_where_it_was_and_a_fork_leaves_it_alone() {
 }
 
 #[test]
-fn an_unknown_session_is_an_error_in_the_result() {
+fn unknown_session_is_an_error_result() {
     let client = Client::new();
     let ended = client.run(&format!("--resume {A}"), "fake: say hello");
     assert_eq!(
@@ -254,7 +254,7 @@ fn an_unknown_session_is_an_error_in_the_result() {
 }
 
 #[test]
-fn a_session_that_was_never_kept_is_not_known_and_its_id_is_taken() {
+fn unstored_session_is_unknown_but_taken() {
     let client = Client::new();
     client.run(&format!("--session-id {A}"), "fake: forget\nfake: say one\nfake: kill");
     assert_eq!(client.run(&format!("--resume {A}"), "fake: say two").code, Some(1));
@@ -264,7 +264,7 @@ fn a_session_that_was_never_kept_is_not_known_and_its_id_is_taken() {
 }
 
 #[test]
-fn totals_are_cumulative_and_inherited_and_only_one_field_is_not() {
+fn totals_are_cumulative_and_inherited() {
     let client = Client::new();
     let check = |flags: String, prompt: &str, cost: f64, total: f64| {
         let ended = client.run(&flags, prompt);
@@ -279,7 +279,7 @@ fn totals_are_cumulative_and_inherited_and_only_one_field_is_not() {
 }
 
 #[test]
-fn its_own_cap_cuts_a_turn_after_the_spend() {
+fn cap_ends_a_turn_after_spending() {
     let client = Client::new();
     let check = |prompt: &str, messages: usize, cost: f64| {
         let ended = client.run("--max-budget-usd 0.25", prompt);
@@ -298,7 +298,7 @@ fn its_own_cap_cuts_a_turn_after_the_spend() {
 }
 
 #[test]
-fn an_api_error_is_a_success_that_is_an_error() {
+fn api_error_has_subtype_success() {
     let client = Client::new();
     let check = |line: &str, status: Value, kind: &str| {
         let ended = client.run("", line);
@@ -323,7 +323,7 @@ fn an_api_error_is_a_success_that_is_an_error() {
 }
 
 #[test]
-fn lines_before_the_end_tell_more_about_it() {
+fn retries_and_limits_print_extra_lines() {
     let client = Client::new();
     let check = |prompt: &str, kinds: &[&str]| {
         assert_eq!(client.run("", prompt).kinds(), kinds, "{prompt}");
@@ -342,7 +342,7 @@ fn lines_before_the_end_tell_more_about_it() {
 }
 
 #[test]
-fn a_tool_runs_only_when_the_flags_allow_it_and_a_denial_is_still_a_success() {
+fn tool_runs_only_if_flags_allow_it() {
     let client = Client::new();
     let check = |flags: &[&str], denied: usize| {
         let prompt = "fake: tool Bash cargo test --all\nfake: say done";
@@ -367,7 +367,7 @@ fn a_tool_runs_only_when_the_flags_allow_it_and_a_denial_is_still_a_success() {
 }
 
 #[test]
-fn a_background_task_adds_a_second_init_and_result() {
+fn background_task_adds_second_init_and_result() {
     let client = Client::new();
     let prompt = "fake: say working\nfake: cost 0.1\nfake: background\nfake: notify\n\
                   fake: say done\nfake: cost 0.2";
@@ -395,7 +395,7 @@ fn a_background_task_adds_a_second_init_and_result() {
 }
 
 #[test]
-fn a_signal_ends_it_with_a_result_or_without_and_its_prompt_stays_in_the_history() {
+fn signal_keeps_the_prompt_in_the_history() {
     let check = |signal: Signal, code: Option<i32>, results: usize| {
         let client = Client::new();
         let started = client.start(&format!("--session-id {A}"), "fake: cost 0.5\nfake: wait gate");
@@ -430,7 +430,7 @@ fn an_ignored_signal_does_nothing() {
 }
 
 #[test]
-fn what_it_starts_survives_sigkill_but_not_the_directory() {
+fn children_survive_sigkill_but_not_the_directory() {
     for line in ["grandchild", "daemon", "bare-daemon"] {
         let client = Client::new();
         let started = client.start("", &format!("fake: {line}\nfake: hang stall"));
@@ -447,7 +447,7 @@ fn what_it_starts_survives_sigkill_but_not_the_directory() {
 }
 
 #[test]
-fn sigterm_takes_the_tools_along_but_no_daemon() {
+fn sigterm_ends_tools_but_not_daemons() {
     let client = Client::new();
     let started = client.start("", "fake: grandchild\nfake: daemon\nfake: hang stall");
     until("it has both", || client.offspring().len() == 2);
@@ -457,7 +457,7 @@ fn sigterm_takes_the_tools_along_but_no_daemon() {
 }
 
 #[test]
-fn bad_output_of_every_kind() {
+fn every_kind_of_bad_output_is_printed() {
     let client = Client::new();
     let half = client.run("", "fake: say done\nfake: half");
     assert_eq!((half.code, half.results().len()), (Some(0), 0));
@@ -481,7 +481,7 @@ fn bad_output_of_every_kind() {
 }
 
 #[test]
-fn a_hang_is_silent_or_stalls_or_follows_the_result() {
+fn hang_is_silent_stalls_or_follows_result() {
     let check = |line: &str, kinds: &[&str]| {
         let client = Client::new();
         let started = client.start("", &format!("{line}\nfake: say done"));
@@ -499,7 +499,7 @@ fn a_hang_is_silent_or_stalls_or_follows_the_result() {
 }
 
 #[test]
-fn lines_hold_by_how_often_they_were_played_and_reminders_have_their_own() {
+fn lines_depend_on_repetition_and_reminders() {
     let client = Client::new();
     let prompt = "fake[1]: error 529\nfake[2]: say two\nfake[3-]: say more\n\
                   fake[reminder 1]: say first\nfake[reminder 2]: say second";
@@ -519,7 +519,7 @@ fn lines_hold_by_how_often_they_were_played_and_reminders_have_their_own() {
 }
 
 #[test]
-fn an_appended_system_prompt_is_ignored_on_resume_unless_the_snapshot_is_off() {
+fn resume_ignores_appended_system_prompt_with_snapshot() {
     let client = Client::new();
     let check = |flags: String, expected: &str| {
         client.run(&flags, "fake: say hello");
@@ -533,7 +533,7 @@ fn an_appended_system_prompt_is_ignored_on_resume_unless_the_snapshot_is_off() {
 }
 
 #[test]
-fn two_at_a_time_in_one_session_are_noticed() {
+fn two_clients_in_one_session_are_noticed() {
     let client = Client::new();
     client.run(&format!("--session-id {A}"), "fake: say one");
     let first = client.start(&format!("--resume {A}"), "fake: wait gate\nfake: say first");
@@ -546,7 +546,7 @@ fn two_at_a_time_in_one_session_are_noticed() {
 }
 
 #[test]
-fn an_invocation_remembers_its_arguments_its_prompt_and_its_environment() {
+fn invocation_records_arguments_prompt_and_environment() {
     let client = Client::new();
     client.run("--add-dir /a /b --effort high", "fake: say hello");
     let [only] = client.invocations().try_into().unwrap();

@@ -1,9 +1,9 @@
-//! Looks for inputs that reach something new, for as long as it is told:
+//! Looks for inputs that reach new code, for a given time:
 //! `hunt TARGET MINUTES [SEED]`.
 //!
-//! What breaks a rule is kept in `fuzz/found`, and ends the hunt. What reaches new code goes into the
-//! pool, and what of it reaches new places, the smallest first, into `fuzz/found/new-TARGET`: whoever thinks it
-//! worth keeping moves it into the corpus. Without a build that counts (see `CONTRIBUTING.md`) it is a
+//! An input that breaks a rule is kept in `fuzz/found` and ends the hunt. An input that reaches new code
+//! goes into the pool. The smallest inputs that reach new places go into `fuzz/found/new-TARGET`; move
+//! those worth keeping into the corpus. Without a build that counts (see `CONTRIBUTING.md`) it is a
 //! long campaign and nothing more.
 
 use std::env;

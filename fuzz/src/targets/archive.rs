@@ -1,5 +1,4 @@
-//! Archives as scopes: whatever is loaded is flat, bounded and of a name that leads nowhere; nothing is
-//! unpacked.
+//! Archives as scopes: all loaded files are flat, bounded and have plain names; nothing is unpacked.
 //!
 //! A changed byte of an archive mostly breaks one of its sums. So the bytes are also taken for dice that
 //! build an archive whose headers agree with each other, with hostile names, sizes and kinds in it.

@@ -95,13 +95,13 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// Strict reading takes nothing that is no JSON, loses nothing, and says where it stopped.
+/// Checks that strict reading accepts only JSON, loses nothing, and reports where it stopped.
 pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, Unreadable>) {
     let ordinary = serde_json::from_slice::<Value>(bytes);
     match (read, ordinary) {
         (Ok(value), Ok(other)) => assert_eq!(*value, other, "two readers read something else"),
         (Ok(_), Err(error)) => {
-            assert!(error.to_string().contains("recursion limit"), "this is no JSON: {error}");
+            assert!(error.to_string().contains("recursion limit"), "this is not JSON: {error}");
         }
         (Err(unread), other) => {
             let stricter = matches!(unread.reason, Reason::DuplicateKey(_) | Reason::TooDeep(_));
@@ -114,7 +114,7 @@ pub(super) fn check_reading(bytes: &[u8], read: &Result<Value, Unreadable>) {
     }
 }
 
-/// Whatever is wrong is said, bounded, and leads into the text.
+/// Checks that all problems are reported, that their texts are bounded, and that they point into the text.
 pub(super) fn check_problems(text: &str, problems: &[Problem]) {
     assert!(!problems.is_empty(), "it is refused, and nothing is said");
     assert!(problems.len() <= 1_001, "{} problems are told", problems.len());

@@ -73,7 +73,7 @@ fn check(bytes: &[u8]) {
     check_definition(bytes);
 }
 
-/// Every mistake stands in the text, at the line and column that it names.
+/// Checks that every mistake is in the text, at its reported line and column.
 pub(super) fn check_places(text: &str, diagnostics: &[Diagnostic]) {
     // To look at all of many would take longer than to find them.
     for found in diagnostics.iter().take(50).chain(diagnostics.last()) {

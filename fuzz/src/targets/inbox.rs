@@ -46,7 +46,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// Whoever posts chooses a key: a path is none.
+/// Checks a posted request. Its sender chooses the key, but a path is not a key.
 fn check_post(key: &str, content: &[u8]) {
     let disk = disk();
     let inbox = Inbox::new(Arc::clone(&disk), INBOX.into());
@@ -57,7 +57,7 @@ fn check_post(key: &str, content: &[u8]) {
     assert_eq!(names(&disk), [""; 0]);
 }
 
-/// Whoever writes into the directory itself may write anything.
+/// Checks a file that another program wrote into the inbox: it may contain anything.
 fn check_file(name: &str, content: &[u8]) {
     let disk = disk();
     let path = Path::new(INBOX).join(name);

@@ -1,5 +1,5 @@
-//! Journals: whatever a file holds, a valid prefix of it is read and nothing is invented; and whatever a
-//! record says whose sum is right, it can be applied, told about and kept.
+//! Journals. From any file, a valid prefix is read and nothing is invented. Any record with a correct
+//! checksum can be applied, shown and stored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn check(bytes: &[u8]) {
     check_records(bytes);
 }
 
-/// A journal as somebody left it: read, opened and read again.
+/// Reads any journal, opens it and reads it again.
 fn check_bytes(bytes: &[u8]) {
     let disk = holding(bytes);
     match Journal::read(disk.as_ref(), Path::new(PATH)) {
@@ -102,7 +102,7 @@ fn check_prefix(bytes: &[u8], read: &Read, disk: &Arc<dyn Disk>) {
     }
 }
 
-/// Each line as a record that somebody sealed: what cannot be read is refused, the rest is folded.
+/// Seals each line as a record: unreadable records are refused, the others are folded.
 fn check_records(bytes: &[u8]) {
     let bodies: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(body).collect();
     let Some((header, records)) = bodies.split_first() else { return };
@@ -120,7 +120,8 @@ fn check_records(bytes: &[u8]) {
     }
 }
 
-/// Folds records as far as they can be read, each as the next one whatever number it gives itself.
+/// Folds records up to the first unreadable one. Each counts as the next record, independent of its
+/// own number.
 fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
     let (mut head, mut narrator) = (Head::empty(), Narrator::live());
     for body in bodies {
@@ -136,14 +137,14 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
             narrator.line(event);
         }
     }
-    check_told(&head);
+    check_views(&head);
     let kept = serde_json::to_string(&head.run).expect("a run is plain data");
     let again = serde_json::from_str(&kept).expect("a run that was kept can be read");
     assert_eq!(head.run, again, "keeping changes the run");
 }
 
 /// Every command that only looks has an answer, however little sense the run makes.
-fn check_told(head: &Head) {
+fn check_views(head: &Head) {
     for owner in [Owner::Alive, Owner::Gone] {
         let status = view::status(&head.run, owner);
         assert!(!view::why(&head.run, &head.ledger, status).is_empty(), "nobody knows why");

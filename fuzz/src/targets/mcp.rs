@@ -1,5 +1,5 @@
-//! Messages of MCP clients: whatever lines arrive, every answer is a message of the protocol, and the end
-//! of the input is the end of the service.
+//! Messages of MCP clients: for any lines, every answer is a message of the protocol, and the end of
+//! the input ends the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub const TARGET: Target = Target {
     check,
 };
 
-/// What every client says first; the input follows it.
+/// The first messages of every client; the input follows them.
 const HELLO: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     "\n",

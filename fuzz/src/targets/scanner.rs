@@ -56,7 +56,7 @@ pub const TARGET: Target = Target {
     check,
 };
 
-/// The second reader is slow: it reads every opening anew.
+/// Longest text in bytes for the second reader, which is slow: it reads again from every opening.
 const COMPARED: usize = 2 << 10;
 
 fn check(bytes: &[u8]) {
@@ -101,8 +101,8 @@ fn check_against_the_reference(text: &str, source: Source, read: Reading) {
     assert_eq!(named(read.unknown_attributes), named(expected.unknown_attributes), "{text:?}");
 }
 
-/// Each once, in an order that is nobody's promise; how many are named at most, and how long, is core's
-/// own business.
+/// Returns each unknown tag once, sorted, because their order is not promised. How many are named, and how
+/// long, is up to the core.
 fn named(mut unknown: Vec<(TagName, String)>) -> Vec<(TagName, String)> {
     unknown.retain(|(_, name)| name.len() < 40);
     unknown.sort();

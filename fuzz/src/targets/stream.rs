@@ -1,5 +1,5 @@
-//! What the streams of all clients have in common: cut into pieces anywhere they say the same, and a
-//! transcript that was left says the same as often as it is read.
+//! Rules for the streams of all clients: pieces of any size give the same result, and a transcript gives
+//! the same result each time it is read.
 
 use std::cell::RefCell;
 use std::fs;
@@ -65,16 +65,15 @@ fn said(client: &dyn Backend, heard: &[StreamEvent]) -> Vec<TranscriptItem> {
     heard.iter().flat_map(|heard| recount.read_event(heard)).collect()
 }
 
-/// What a client left is read the same whenever it is read, and is about its own session.
+/// Checks that a transcript gives the same result each time, and names its own session.
 fn check_left(client: &dyn Backend, started: &StartedTurn) {
     let left = client.attach(started);
     assert_eq!(client.attach(started), left, "reading again finds something else");
     let session = match left {
         AttachResult::Running => panic!("nobody was started"),
         AttachResult::Unreadable { why } => panic!("could not read a file that is there: {why}"),
-        AttachResult::Finished(Answer::Replied(reply)) => reply.session,
-        AttachResult::Absent { session, .. }
-        | AttachResult::Finished(
+        AttachResult::Ended(Answer::Finished(reply)) => reply.session,
+        AttachResult::Ended(
             Answer::Capped { session, .. }
             | Answer::Failed { session, .. }
             | Answer::Interrupted { session, .. },
@@ -101,8 +100,10 @@ pub(super) fn check_never_free(client: &dyn Backend, bytes: &[u8]) {
     let is_free = |bytes: &[u8]| {
         fs::write(&transcript, bytes).expect("a transcript");
         match client.attach(&started) {
-            AttachResult::Absent { cost, .. } => cost == Cost::Reported(Micros::ZERO),
-            AttachResult::Running | AttachResult::Finished(_) | AttachResult::Unreadable { .. } => {
+            AttachResult::Ended(Answer::Interrupted { cost, .. }) => {
+                cost == Cost::Reported(Micros::ZERO)
+            }
+            AttachResult::Running | AttachResult::Ended(_) | AttachResult::Unreadable { .. } => {
                 false
             }
         }

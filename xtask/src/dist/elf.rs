@@ -1,4 +1,4 @@
-//! As much of an executable as tells whether it is static: its program headers.
+//! Reads the program headers of an executable, which show whether it is static.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -9,7 +9,7 @@ const PT_INTERP: u32 = 3;
 pub(super) fn loader(bytes: &[u8]) -> Result<Option<String>> {
     // Magic, 64 bits, little endian.
     if !bytes.starts_with(b"\x7fELF\x02\x01") {
-        bail!("this is no executable of 64 bits for Linux");
+        bail!("not a 64-bit executable for Linux");
     }
     let table = number(bytes, 0x20, 8)?;
     let (size, count) = (number(bytes, 0x36, 2)?, number(bytes, 0x38, 2)?);
@@ -17,7 +17,9 @@ pub(super) fn loader(bytes: &[u8]) -> Result<Option<String>> {
         let header = table + index * size;
         if number(bytes, header, 4)? == PT_INTERP as usize {
             let (start, length) = (number(bytes, header + 8, 8)?, number(bytes, header + 32, 8)?);
-            let name = bytes.get(start..start + length).context("its loader lies outside of it")?;
+            let name = bytes
+                .get(start..start + length)
+                .context("the name of its loader is outside of the file")?;
             let name = String::from_utf8_lossy(name);
             return Ok(Some(name.trim_end_matches('\0').to_owned()));
         }
@@ -27,7 +29,7 @@ pub(super) fn loader(bytes: &[u8]) -> Result<Option<String>> {
 
 /// The little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, width: usize) -> Result<usize> {
-    let bytes = bytes.get(at..at + width).context("the executable is cut off")?;
+    let bytes = bytes.get(at..at + width).context("the executable is truncated")?;
     Ok(bytes.iter().rev().fold(0, |number, byte| (number << 8) | usize::from(*byte)))
 }
 

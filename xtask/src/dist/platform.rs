@@ -1,4 +1,4 @@
-//! What a static binary is built for: musl where it is installed, else glibc linked statically.
+//! The target of a static binary: musl if it is installed, otherwise glibc linked statically.
 
 use std::env::consts::{ARCH, OS};
 use std::path::Path;

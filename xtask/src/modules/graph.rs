@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_modules_that_reach_each_other_are_a_cycle() {
+    fn modules_that_reach_each_other_are_a_cycle() {
         let mut graph = Graph::default();
         for (from, to) in [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("x", "y"), ("y", "x")] {
             graph.add(from, to);

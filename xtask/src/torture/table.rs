@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{PARTS, Torture};
 use crate::commands::program;
 
-/// What was done, added up.
+/// The sums of all counts.
 pub(super) struct Table {
     /// By part, and by what was counted in it.
     counts: BTreeMap<(usize, String), u64>,

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phrase_is_found_unless_its_context_is_allowed() {
+    fn phrase_in_an_allowed_context_is_ignored() {
         let list = "# a comment\n\n\\bis no [a-z]+\\b unless \\bthere is no\\b => is not a\n";
         let phrases = parse(list).unwrap();
         let check = |sentence: &str, expected: Option<&str>| {

@@ -111,8 +111,12 @@ pub(super) fn of_markdown(page: &str) -> Vec<Sentence> {
 /// The comments, string literals and function names of a Rust source.
 pub(super) fn of_rust(source: &str, strings: Strings) -> Vec<Sentence> {
     let (mut sentences, mut comment) = (Vec::new(), Block::default());
-    let mut open = None;
+    let (mut open, mut strings) = (None, strings);
     for (number, line) in (1..).zip(source.lines()) {
+        // The tests of a file come last, so the rest of the file is tests.
+        if line == "mod tests {" {
+            strings = Strings::LeftOut;
+        }
         let scanned = scan(line, &mut open);
         match scanned.comment {
             Some(text) => comment.push(number, text),
@@ -126,6 +130,8 @@ pub(super) fn of_rust(source: &str, strings: Strings) -> Vec<Sentence> {
             }
         }
         if let Some(name) = function_name(line) {
+            // A constructor such as `Plan::of_run` is read together with its type.
+            let name = name.strip_prefix("of_").unwrap_or(name);
             sentences.push(Sentence { line: number, text: name.replace('_', " ") });
         }
     }
@@ -243,6 +249,9 @@ mod tests {
             "    say(\"six \\\"seven\\\" // eight\", r#\"nine \"ten\"\"#);",
             "    \"eleven",
             "    twelve\" // thirteen",
+            "pub fn of_fourteen() {",
+            "mod tests {",
+            "    \"fifteen\"; // sixteen",
         ];
         let source = &source.join("\n");
         let sentences = [
@@ -255,6 +264,8 @@ mod tests {
             (6, "eleven"),
             (7, "twelve"),
             (7, "thirteen"),
+            (8, "fourteen"),
+            (10, "sixteen"),
         ];
         assert_eq!(found(of_rust(source, Strings::Read)), expected(&sentences));
         let without = of_rust(source, Strings::LeftOut);

@@ -5,11 +5,13 @@
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
+use raymond_core::run::outcome::{Finished, Reply};
+use raymond_core::run::stop::Interruption;
 
 use super::error_class::ErrorClass;
 use super::tools;
 use super::turn::{RoundResult, Turn};
-use crate::contract::{Answer, Reply};
+use crate::contract::Answer;
 use crate::headless::{
     ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
 };
@@ -31,7 +33,8 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
             Verdict::Answer(text) => {
                 let structured = ended.conclusion.structured_output.clone();
                 let capped = ended.conclusion.was_capped();
-                return replied(turn, Reply { capped, structured, ..Reply::new(text, cost) });
+                let reply = Reply { text, structured };
+                return replied(turn, Finished { capped, ..Finished::new(reply, cost) });
             }
             Verdict::Capped => {
                 let (progressed, denied) = (turn.has_progressed(), denied(&turn));
@@ -40,7 +43,12 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep, prices: &Pr
             Verdict::Failed(failure) => failure,
         },
         (None, ClientEnd::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
+            return Answer::Interrupted {
+                by: Interruption::Stop,
+                cost,
+                progressed: turn.has_progressed(),
+                session,
+            };
         }
         (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
         (None, ClientEnd::Aborted) => login_failure(turn.login().unwrap_or_default()),
@@ -110,14 +118,14 @@ fn api_failure(ended: &RoundResult, turn: &Turn) -> TurnFailure {
     }
 }
 
-fn replied(turn: Turn, reply: Reply) -> Answer {
+fn replied(turn: Turn, finished: Finished<Reply>) -> Answer {
     let (denied, session) = (denied(&turn), turn.session());
-    Answer::Replied(Box::new(Reply {
+    Answer::Finished(Box::new(Finished {
         session,
         model: turn.model,
         denied,
         warnings: turn.health.warnings.into_vec(),
-        ..reply
+        ..finished
     }))
 }
 

@@ -10,9 +10,11 @@ use std::time::Duration;
 use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::failure::{Clock, TurnFailure};
-use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
+use raymond_core::run::outcome::{Finished, Reply};
+use raymond_core::run::stop::Interruption;
 use raymond_core::time::Span;
 use rustix::fs::{CWD, FileType, Mode as FileMode, mknodat};
 use tempfile::TempDir;
@@ -27,7 +29,7 @@ mod starting;
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
 use crate::conformance::{self, Situation, planned};
-use crate::contract::{AttachResult, Progress, Reply, TurnObserver};
+use crate::contract::{AttachResult, Progress, TurnObserver};
 use crate::headless::{ClientTimeouts, not_started};
 use crate::process::{Files, Grace, leftovers, release_reserved_space};
 
@@ -90,7 +92,7 @@ impl Harness {
                 cap: None,
                 config_home: None,
             },
-            state: "START.md".into(),
+            location: StateName::new("START.md").into(),
             count: 1,
             prompt: prompt.to_owned(),
             notice: None,
@@ -153,14 +155,17 @@ fn unpaid(failure: TurnFailure) -> Answer {
 
 fn replied(text: &str, cost: u64) -> Answer {
     let model = Some("claude-opus-5-5".to_owned());
-    Answer::Replied(Box::new(Reply { model, ..Reply::new(text, Cost::Reported(Micros(cost))) }))
+    Answer::Finished(Box::new(Finished {
+        model,
+        ..Finished::new(Reply::new(text), Cost::Reported(Micros(cost)))
+    }))
 }
 
 /// Returns the answer with a session that is not the planned one.
 fn opened(answer: Answer, id: &SessionId) -> Answer {
     match answer {
-        Answer::Replied(reply) => {
-            Answer::Replied(Box::new(Reply { session: Some(id.clone()), ..*reply }))
+        Answer::Finished(reply) => {
+            Answer::Finished(Box::new(Finished { session: Some(id.clone()), ..*reply }))
         }
         other => panic!("it has no text: {other:?}"),
     }

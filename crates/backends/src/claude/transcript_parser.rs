@@ -1,21 +1,8 @@
 //! Readable items from a transcript of Claude Code.
 
 use super::turn::Turn;
-use super::wire::Conclusion;
-use crate::headless::{Speaker, TranscriptItem, TurnReader as _};
+use crate::headless::{TranscriptItem, TurnReader as _};
 use crate::process::StreamEvent;
-
-/// Returns the final texts of a client that were not among its messages.
-pub(super) fn unstreamed_items(conclusion: &Conclusion, last: &str) -> Vec<TranscriptItem> {
-    // The result normally repeats the last message, so it is shown only if it differs.
-    let by = if conclusion.is_error { Speaker::Client } else { Speaker::Agent };
-    let result = conclusion.result.iter().filter(|result| !last.ends_with(result.as_str()));
-    let result = result.map(|text| TranscriptItem::Final { by, text: text.clone() });
-    let errors = conclusion.errors.iter();
-    let errors =
-        errors.map(|text| TranscriptItem::Final { by: Speaker::Client, text: text.clone() });
-    result.chain(errors).collect()
-}
 
 /// A parser for a transcript, fed line by line.
 #[derive(Debug, Default)]
@@ -32,6 +19,7 @@ impl TranscriptParser {
 mod tests {
     use super::super::sample::{self, bash, init, success, text, user};
     use super::*;
+    use crate::headless::Speaker;
 
     fn said(lines: &[String]) -> Vec<TranscriptItem> {
         let mut parser = TranscriptParser::default();

@@ -11,10 +11,10 @@ use raymond_core::time::Timestamp;
 
 use super::api_error::ApiError;
 use super::error_class::ErrorClass;
+use super::final_texts::unstreamed_items;
 use super::line::{self, Line};
 use super::spending::Spending;
 use super::tools;
-use super::transcript_parser;
 use super::wire::{
     Assistant, Compaction, Conclusion, Denial, Init, Message, Retry, Task, Tokens, User,
 };
@@ -345,7 +345,7 @@ impl Turn {
             denials.filter_map(|denial| self.note_denial(denial)).collect();
         let last = std::mem::take(&mut self.last);
         if self.error.kind.is_none() {
-            said.extend(transcript_parser::unstreamed_items(&conclusion, &last.text));
+            said.extend(unstreamed_items(&conclusion, &last.text));
         }
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
         let api_error = std::mem::take(&mut self.error);

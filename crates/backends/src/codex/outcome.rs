@@ -10,11 +10,13 @@ use raymond_core::ids::SessionId;
 use super::error_class::ErrorClass;
 use super::preflight::PreflightProblem;
 use super::turn::{AbortReason, Conclusion, Form, Turn};
-use crate::contract::{Answer, Reply};
+use crate::contract::Answer;
 use crate::headless::{
     ClientEnd, SessionStep, TurnReader as _, death_message, output_too_large, shorten,
 };
 use crate::process::LINE_MAX;
+use raymond_core::run::outcome::{Finished, Reply};
+use raymond_core::run::stop::Interruption;
 
 /// Returns the answer of the turn; `step` is the step of the last client.
 pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
@@ -48,7 +50,12 @@ pub(super) fn answer(turn: Turn, end: ClientEnd, step: &SessionStep) -> Answer {
             }
         },
         (None, ClientEnd::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.has_progressed(), session };
+            return Answer::Interrupted {
+                by: Interruption::Stop,
+                cost,
+                progressed: turn.has_progressed(),
+                session,
+            };
         }
         (None, ClientEnd::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
         (None, end) => incomplete(&turn, &end, step),
@@ -106,8 +113,8 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
     };
     let warnings = turn.health.warnings.into_vec();
     let denied = turn.denied;
-    let reply = Reply::new(text, cost);
-    Answer::Replied(Box::new(Reply { session, structured, model, denied, warnings, ..reply }))
+    let finished = Finished::new(Reply { text, structured }, cost);
+    Answer::Finished(Box::new(Finished { session, model, denied, warnings, ..finished }))
 }
 
 fn capped(turn: Turn, session: Option<SessionId>) -> Answer {

@@ -8,16 +8,17 @@ use std::path::Path;
 use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
+use raymond_core::run::outcome::{Finished, Reply};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::sample::{self, THREAD, USED};
 use super::*;
-use crate::contract::{AttachResult, Reply, TurnObserver};
+use crate::contract::{AttachResult, TurnObserver};
 use crate::process::leftovers;
 
 const FORK: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
@@ -64,7 +65,7 @@ impl Harness {
                 cap: None,
                 config_home: Some(self.home()),
             },
-            state: "START.md".into(),
+            location: StateName::new("START.md").into(),
             count: 1,
             prompt: "hello".to_owned(),
             notice: Some("a notice".to_owned()),
@@ -122,8 +123,8 @@ async fn fresh_turn_reports_the_opened_thread() {
     let answer = harness.ask(harness.request(SessionPlan::Fresh(id(CHOSEN)))).await;
     let cost = Cost::Estimated(Micros(USED));
     let (session, model) = (Some(id(THREAD)), Some(sample::MODEL.to_owned()));
-    let expected = Reply { session, model, ..Reply::new("hi", cost) };
-    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+    let expected = Finished { session, model, ..Finished::new(Reply::new("hi"), cost) };
+    assert_eq!(answer, Answer::Finished(Box::new(expected)));
     assert_eq!(harness.asked(), ["-"]);
 }
 
@@ -136,7 +137,7 @@ async fn unknown_thread_falls_back_only_to_plan() {
     let harness = Harness::new(&script);
     let fresh = SessionPlan::Fresh(id(CHOSEN));
     let answer = harness.ask(harness.request(fresh.continued_in(&id(FORK)))).await;
-    assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
+    assert!(matches!(answer, Answer::Finished(_)), "{answer:?}");
     assert_eq!(harness.asked(), [format!("resume -- {FORK} -"), "-".to_owned()]);
     let lost = |session: &str| Answer::Failed {
         failure: TurnFailure::LostSession { session: id(session) },
@@ -220,7 +221,7 @@ async fn too_long_prompt_is_not_sent() {
     let answer = harness.ask(request(LONGEST + 1)).await;
     assert!(format!("{answer:?}").contains("limit of 1048576 characters"), "{answer:?}");
     assert_eq!(harness.asked(), Vec::<String>::new());
-    assert!(matches!(harness.ask(request(LONGEST)).await, Answer::Replied(_)));
+    assert!(matches!(harness.ask(request(LONGEST)).await, Answer::Finished(_)));
 }
 
 #[tokio::test]
@@ -245,15 +246,15 @@ fn finished_transcript_gives_thread_and_cost() {
         assert_eq!(harness.codex.attach(&request.started), expected);
     };
     let free = Cost::Reported(Micros::ZERO);
-    check(&[], AttachResult::Absent { cost: free, progressed: false, session: None });
+    check(&[], AttachResult::without_answer(free, false, None));
     let lines = [sample::thread(THREAD), sample::begins()];
     let (cost, session) = (Cost::Estimated(Micros(USED)), Some(id(THREAD)));
-    check(&lines, AttachResult::Absent { cost, progressed: true, session: session.clone() });
+    check(&lines, AttachResult::without_answer(cost, true, session.clone()));
     let [thread, begins] = lines;
     let model = Some(sample::MODEL.to_owned());
-    let reply = Reply { session, model, ..Reply::new("hi", cost) };
+    let reply = Finished { session, model, ..Finished::new(Reply::new("hi"), cost) };
     let lines = [thread, begins, sample::text("hi"), sample::completed()];
-    check(&lines, AttachResult::Finished(Answer::Replied(Box::new(reply))));
+    check(&lines, AttachResult::Ended(Answer::Finished(Box::new(reply))));
 }
 
 #[test]
@@ -271,7 +272,7 @@ fn earlier_attempt_is_not_charged_again() {
         fs::write(&request.started.transcript, lines).unwrap();
         let session = Some(id(THREAD));
         let progressed = cost != Cost::Unknown;
-        let expected = AttachResult::Absent { cost, progressed, session };
+        let expected = AttachResult::without_answer(cost, progressed, session);
         assert_eq!(harness.codex.attach(&request.started), expected);
         let mut adopted = harness.codex.protocol.begin(&request.started);
         adopted.read_event(&crate::process::StreamEvent::Line(sample::thread(THREAD).into_bytes()));

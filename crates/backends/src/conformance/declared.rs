@@ -32,7 +32,8 @@ pub(super) async fn answers_by_a_schema(harness: &dyn Harness) -> Verdict {
     for (situation, schema, expected) in rows {
         let request = Request { schema, ..harness.request(situation) };
         let found = ask(harness, request).await?;
-        let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
+        let good =
+            matches!(&found, Answer::Finished(finished) if finished.reply.structured == expected);
         let rule = "a reply has JSON exactly if it was requested and the model complied";
         check_rule(rule, good, &(situation, found))?;
     }
@@ -54,7 +55,7 @@ pub(super) async fn stops_at_its_cap(harness: &dyn Harness) -> Verdict {
             }
             Cost::Free | Cost::Unknown => false,
         },
-        Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
+        Answer::Finished(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
     check_rule("a turn that exceeds its cap is ended and has a cost", good, &found)
 }

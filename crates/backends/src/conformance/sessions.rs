@@ -70,10 +70,10 @@ async fn run_shown_turn(
     let request = planned(request, plan);
     let (prompt, chosen) = (request.prompt.clone(), request.started.plan.session().cloned());
     let found = ask(harness, request).await?;
-    let Answer::Replied(reply) = found else {
+    let Answer::Finished(finished) = found else {
         let rule = "an opened session can be continued";
         return Err(Violation { rule, found: format!("{found:?}") });
     };
-    let session = reply.session.or(chosen).unwrap_or_else(|| SessionId::new(""));
-    Ok(ShownTurn { session, said: [prompt, reply.text], shown: harness.shown() })
+    let session = finished.session.or(chosen).unwrap_or_else(|| SessionId::new(""));
+    Ok(ShownTurn { session, said: [prompt, finished.reply.text], shown: harness.shown() })
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::SessionId;
+use raymond_core::run::stop::Interruption;
 
 use super::client_end::reports_full_disk;
 use super::{
@@ -33,34 +33,15 @@ impl StepPosition {
     }
 }
 
-/// The remains of a client that has exited.
-pub(super) enum RecoveredTurn {
-    Answer(Answer),
-    /// The client left no answer.
-    Nothing {
-        /// The cost of the turn so far.
-        cost: Cost,
-        /// Whether the model had written anything.
-        progressed: bool,
-        /// The session that the client opened under its own id.
-        session: Option<SessionId>,
-    },
-    /// The transcript cannot be read, so an answer may be lost in it.
-    Unreadable {
-        why: String,
-    },
-}
-
-impl RecoveredTurn {
-    /// Returns the answer of a client that exited before Raymond could follow it.
-    pub(super) fn into_answer(self) -> Answer {
-        match self {
-            Self::Answer(answer) => answer,
-            Self::Nothing { cost, progressed, session } => {
-                Answer::Interrupted { cost, progressed, session }
-            }
-            Self::Unreadable { why } => failed(TurnFailure::Environment { why }, Cost::Unknown),
+/// Returns the answer of a client that exited before Raymond could follow it.
+pub(super) fn answer_of(found: Result<Answer, String>) -> Answer {
+    match found {
+        // This owner lives: the turn was not interrupted by a crash of its owner.
+        Ok(Answer::Interrupted { cost, progressed, session, .. }) => {
+            Answer::Interrupted { by: Interruption::Stop, cost, progressed, session }
         }
+        Ok(answer) => answer,
+        Err(why) => failed(TurnFailure::Environment { why }, Cost::Unknown),
     }
 }
 
@@ -78,11 +59,12 @@ pub(super) fn unreadable_message(
 ///
 /// Clients write before they ask the model, so a client that wrote nothing is free. If the
 /// transcript was removed or emptied, the cost is unknown. A client that met a full disk may have
-/// spent more than it could write.
+/// spent more than it could write. The error says why the transcript cannot be read: an answer may be
+/// lost in it.
 pub(super) fn from_transcript<D: ClientProtocol>(
     protocol: &D,
     started: &StartedTurn,
-) -> RecoveredTurn {
+) -> Result<Answer, String> {
     let mut turn = protocol.begin(started);
     let read = read_transcript(&started.transcript, &mut |event| {
         turn.read_event(&event);
@@ -92,7 +74,7 @@ pub(super) fn from_transcript<D: ClientProtocol>(
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(source) => {
             let error = Unreadable { path: started.transcript.clone(), source };
-            return RecoveredTurn::Unreadable { why: unreadable_message(started, &error) };
+            return Err(unreadable_message(started, &error));
         }
     };
     turn.poll();
@@ -109,16 +91,15 @@ pub(super) fn from_transcript<D: ClientProtocol>(
     let session = turn.session();
     let is_conclusive = protocol.is_conclusive(&turn);
     let exited = ClientEnd::Exited { status: None, stderr: String::new() };
-    match StepPosition::of(protocol, &turn, started).filter(|_| is_conclusive) {
+    let interrupted = Answer::Interrupted { by: Interruption::Crash, cost, progressed, session };
+    Ok(match StepPosition::of(protocol, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match protocol.answer(turn, exited, &place.step) {
             // The next step was never taken, so the turn must run again.
-            answer if has_lost_session(&answer) && place.next.is_some() => {
-                RecoveredTurn::Nothing { cost, progressed, session }
-            }
-            answer => RecoveredTurn::Answer(answer),
+            answer if has_lost_session(&answer) && place.next.is_some() => interrupted,
+            answer => answer,
         },
-        None => RecoveredTurn::Nothing { cost, progressed, session },
-    }
+        None => interrupted,
+    })
 }
 
 /// Returns the answer of a client that was adopted.

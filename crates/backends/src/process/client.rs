@@ -10,8 +10,7 @@
 mod adopted;
 mod disk_reservation;
 mod exit;
-mod followed;
-mod regular;
+mod identity_file;
 mod start;
 
 use std::collections::VecDeque;
@@ -22,20 +21,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::{adopt, restarted_since, was_started};
-pub(crate) use disk_reservation::cause;
 pub use disk_reservation::{DISK_SPACE_NEEDED, is_untouched, release_reserved_space};
-pub(super) use regular::open_to_read;
-pub(crate) use regular::read_regular;
-pub use start::{Files, StartError, start_client};
-pub(super) use start::{append, private};
+pub use start::{StartError, start_client};
 
 use disk_reservation::DiskReservations;
 use exit::Exit;
-pub(super) use followed::FollowedFile;
-pub use followed::Unreadable;
 
 use super::Grace;
+use super::followed::{FollowedFile, Unreadable};
 use super::output::Tail;
+use super::stream_event::StreamEvent;
 use super::table::Identity;
 use super::transcript::{CHUNK, Lines, TRANSCRIPT_MAX};
 use super::tree::Tree;
@@ -63,36 +58,6 @@ pub struct Client {
     pause: Duration,
     /// The deadline that has passed, and the length of the files at that time.
     passed: Option<(Instant, Extent)>,
-}
-
-/// An event in the output or the life of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StreamEvent {
-    /// A line of stdout without its newline. The last line may have had no newline.
-    Line(Vec<u8>),
-    /// A line that was too long to keep.
-    LongLine {
-        /// Its length in bytes.
-        length: u64,
-    },
-    /// It wrote to stderr.
-    Stderr,
-    /// The client exceeded the size limit. Reported once.
-    TooLarge {
-        /// The limit in bytes, for stdout and stderr each.
-        limit: u64,
-    },
-    /// Raymond did not run for this long and could not read, so deadlines must be moved. A
-    /// suspended machine does not cause this event, because its monotonic clock stops as well.
-    Suspended { gap: Duration },
-    /// The client has exited and all its lines were reported. The status is known only for own
-    /// children.
-    Exited(Option<ExitStatus>),
-    /// The deadline has passed, and everything that was written before it was reported.
-    Deadline,
-    /// The files cannot be read, or the disk has no space for more output. The client must be
-    /// ended.
-    Unreadable { why: String },
 }
 
 #[derive(Debug)]

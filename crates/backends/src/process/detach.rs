@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
 use super::child::{self, Child};
-use super::client::{Files, append};
+use super::files::{Files, append};
 use super::marker::MarkerList;
 use super::{Marker, command};
 

@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::client::{open_to_read, private};
+use super::files::{open_to_read, private};
 use super::transcript::{CHUNK, LINE_MAX};
 
 /// The kept beginning of a long line, in bytes: enough to recognise the line.

@@ -8,9 +8,10 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::StreamEvent;
-use super::client::{Files, FollowedFile, Unreadable, open_to_read};
+use super::files::{Files, open_to_read};
+use super::followed::{FollowedFile, Unreadable};
 use super::output::Tail;
+use super::stream_event::StreamEvent;
 
 /// The longest line that is kept: 16 MiB. Clients put whole tool results into one line.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;

@@ -4,113 +4,48 @@
 //! single replies.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::path::Path;
 
-use raymond_core::budget::{Cost, Micros};
-use raymond_core::diagnostic::{Diagnostic, LocationFinder};
+use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::StateName;
-use raymond_core::text::nearest;
 
+use super::reader::{Reader, Rejected};
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
 use super::reply;
 use super::yaml::{self, Node, Value};
 
-/// The parser of one file, with the mistakes found so far.
-pub(super) struct Reader<'a> {
-    file: &'a str,
-    places: LocationFinder<'a>,
-    mistakes: Vec<Diagnostic>,
-    /// The cost of replies that do not state one.
-    pub(super) cost: Cost,
+impl Replies {
+    /// Reads a file; the error lists all mistakes.
+    pub fn load(path: &Path) -> Result<Self, Vec<Diagnostic>> {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = name.to_string_lossy();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read {}: {error}", path.display());
+            vec![Diagnostic::error("unreadable", message).in_file(&*name)]
+        })?;
+        Self::parse(&name, &text)
+    }
+
+    /// Parses the text of a file; the error lists all mistakes.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        parse_file(name, text)
+    }
 }
 
-/// A mistake was recorded, so the value cannot be used.
-pub(super) struct Rejected;
-
-pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
-    let mut reader = Reader {
-        file,
-        places: LocationFinder::new(text),
-        mistakes: Vec::new(),
-        cost: Cost::Reported(Micros::ZERO),
-    };
+fn parse_file(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
+    let mut reader = Reader::new(file, text);
     let root = yaml::read(text).map_err(|mistake| vec![mistake.in_file(file)])?;
     let found = reader.root(root);
-    if reader.mistakes.is_empty() {
-        return Ok(found);
-    }
-    let start = |mistake: &Diagnostic| mistake.place.as_ref().map(|place| place.span.start);
-    // Sections are parsed out of order, but an author reads from top to bottom.
-    reader.mistakes.sort_by_key(start);
-    Err(reader.mistakes)
+    reader.finish().map(|()| found)
 }
 
 impl Reader<'_> {
-    /// Records a mistake.
-    pub(super) fn reject(
-        &mut self,
-        code: &'static str,
-        span: Range<usize>,
-        message: String,
-    ) -> Rejected {
-        self.record(Diagnostic::error(code, message), span)
-    }
-
-    /// Records an unknown key or an unknown kind of failure.
-    pub(super) fn unknown(
-        &mut self,
-        what: &str,
-        name: &str,
-        span: Range<usize>,
-        known: &[&str],
-    ) -> Rejected {
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("known {what}s: {}", known.join(", ")),
-        };
-        self.no_such(what, name, span, hint)
-    }
-
-    fn no_such(&mut self, what: &str, name: &str, span: Range<usize>, hint: String) -> Rejected {
-        let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"));
-        self.record(mistake.hint(hint), span)
-    }
-
-    fn record(&mut self, mistake: Diagnostic, span: Range<usize>) -> Rejected {
-        let place = Some(self.places.of(span));
-        self.mistakes.push(Diagnostic { place, ..mistake.in_file(self.file) });
-        Rejected
-    }
-
-    /// Records an unknown key of a reply. The author may have meant an answer in JSON.
-    pub(super) fn unquoted(&mut self, name: &str, span: Range<usize>) -> Rejected {
-        let known = reply::KEYS.join(", ");
-        let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
-        self.no_such("key", name, span, format!("known keys: {known}; {answer}"))
-    }
-
-    /// Records a value of the wrong type.
-    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Rejected {
-        let message = format!("expected {expected}, found {}", node.value.kind());
-        self.reject("wrong-type", node.span.clone(), message)
-    }
-
-    /// Returns the name in a key, which must be text.
-    pub(super) fn name(&mut self, key: &Node) -> Result<String, Rejected> {
-        match &key.value {
-            Value::Text(name) => Ok(name.clone()),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Whole(_)
-            | Value::Number(_)
-            | Value::List(_)
-            | Value::Map(_) => Err(self.mistyped(key, "a name")),
-        }
-    }
-
     fn root(&mut self, root: Node) -> Replies {
-        let mut replies =
-            Replies { file: self.file.to_owned(), states: Section::new(), agents: BTreeMap::new() };
+        let mut replies = Replies {
+            file: self.file().to_owned(),
+            states: Section::new(),
+            agents: BTreeMap::new(),
+        };
         let (reserved, states): (Vec<_>, Vec<_>) = match root.value {
             Value::Map(entries) => {
                 entries.into_iter().partition(|(key, _)| is_reserved(&key.value))
@@ -186,7 +121,7 @@ impl Reader<'_> {
                 self.reject("duplicate-state", key.span.clone(), message);
             }
             if let Ok(visits) = self.numbered(node, "visit", &mut Self::turns) {
-                let place = self.places.of(key.span);
+                let place = self.place(key.span);
                 section.insert(name, Entry { place, visits });
             }
         }

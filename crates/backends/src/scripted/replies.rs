@@ -4,17 +4,15 @@
 //! Resuming a run or running agents in parallel therefore changes no reply.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::{Key, StepId};
 use raymond_core::diagnostic::{Diagnostic, Place};
-use raymond_core::extension::Extension;
 use raymond_core::ids::StateName;
 use raymond_core::text::nearest;
 use raymond_core::time::{Span, Timestamp};
 
-use super::parse;
 use super::writes::Write;
 use crate::contract::Request;
 
@@ -100,22 +98,6 @@ pub(super) enum Reset {
 }
 
 impl Replies {
-    /// Reads a file; the error lists all mistakes.
-    pub fn load(path: &Path) -> Result<Self, Vec<Diagnostic>> {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        let name = name.to_string_lossy();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let message = format!("cannot read {}: {error}", path.display());
-            vec![Diagnostic::error("unreadable", message).in_file(&*name)]
-        })?;
-        Self::parse(&name, &text)
-    }
-
-    /// Parses the text of a file; the error lists all mistakes.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        parse::replies(name, text)
-    }
-
     /// Returns a warning for every entry whose state does not exist; `noun` names the kind of
     /// state.
     pub fn check<'a>(
@@ -146,7 +128,7 @@ impl Replies {
         // An agent's own replies come before those for all agents.
         let mut sections = own.into_iter().chain([&self.states]);
         sections
-            .find_map(|section| entry(section, &request.state))
+            .find_map(|section| entry(section, &request.location))
             .and_then(|entry| entry.attempts(request))
             .map(|attempts| attempts.at(request.started.attempt))
             .ok_or_else(|| {
@@ -157,11 +139,10 @@ impl Replies {
 
     /// Returns where a reply is searched first.
     fn locate(&self, request: &Request) -> String {
-        let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
-        let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
-        // A key in loops contains dots, which are not a file extension.
-        let name = step_in_loops(state.as_str()).map_or_else(|| state.stem(), |_| state.as_str());
-        if own { format!("{name} of agent {agent}") } else { name.to_owned() }
+        let (agent, location) = (request.started.turn.agent.as_str(), &request.location);
+        let own = self.agents.get(agent).is_some_and(|section| entry(section, location).is_some());
+        let name = location.stem();
+        if own { format!("{name} of agent {agent}") } else { name }
     }
 
     /// Returns one warning for all prompts that no entry answers.
@@ -186,16 +167,11 @@ impl Replies {
 /// attempt 2 of verify`.
 pub(super) fn key(request: &Request) -> String {
     let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
-    let (state, visit) = (&request.state, request.count);
-    if is_step(request) {
-        return format!("{agent} / attempt {visit} of {state}");
+    let count = request.count;
+    match &request.location {
+        Location::Step(key) => format!("{agent} / attempt {count} of {key}"),
+        Location::State(state) => format!("{agent} / {state} / visit {count} / turn {turn}"),
     }
-    format!("{agent} / {state} / visit {visit} / turn {turn}")
-}
-
-/// Whether the request belongs to a step of a document, which has no file extension.
-pub(super) fn is_step(request: &Request) -> bool {
-    Extension::of(request.state.as_str()).is_none()
 }
 
 /// Whether an entry of this name may answer a state, or a step that has keys of its own in loops.
@@ -211,12 +187,14 @@ fn step_in_loops(key: &str) -> Option<StepId> {
     (!key.iterations.is_empty()).then_some(key.step)
 }
 
-fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
-    let step = step_in_loops(state.as_str());
-    let less = step.as_ref().map_or_else(|| state.stem(), StepId::as_str);
+fn entry<'a>(section: &'a Section, location: &Location) -> Option<&'a Entry> {
+    let general = match location {
+        Location::State(state) => state.stem(),
+        Location::Step(key) => key.step.as_str(),
+    };
     // The most specific key wins.
-    let keys = [state.as_str(), less, ANY];
-    keys.into_iter().find_map(|key| section.get(key))
+    let keys = [location.to_string().as_str(), general, ANY].map(|key| section.get(key));
+    keys.into_iter().flatten().next()
 }
 
 impl Entry {
@@ -224,7 +202,7 @@ impl Entry {
     fn attempts(&self, request: &Request) -> Option<&Attempts> {
         // A step is entered once under its key but may be asked repeatedly, so its list counts the
         // questions instead of the visits.
-        if !is_step(request) {
+        if let Location::State(_) = request.location {
             return self.visits.at(request.count)?.at(request.started.turn.turn);
         }
         match self.visits.at(1) {

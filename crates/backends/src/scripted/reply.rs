@@ -1,10 +1,12 @@
 //! Parsing one reply: a text, or a mapping with more keys.
 
+use std::ops::Range;
+
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::text::nearest;
 use raymond_core::time::{BadSpan, Span, Timestamp};
 
-use super::parse::{Reader, Rejected};
+use super::reader::{Reader, Rejected};
 use super::replies::{Action, Attempts, Reset, ScriptedFailure, ScriptedReply};
 use super::writes::{Write, writes};
 use super::yaml::{Node, Value};
@@ -100,7 +102,7 @@ impl ReplyBuilder {
                 }
                 // A key that resembles no known key is probably part of a JSON answer without
                 // quotes.
-                other if nearest(other, KEYS).is_none() => Err(reader.unquoted(other, key.span)),
+                other if nearest(other, KEYS).is_none() => Err(unquoted(reader, other, key.span)),
                 other => Err(reader.unknown("key", other, key.span, &KEYS)),
             });
             builder.is_invalid |= taken.is_err();
@@ -116,7 +118,7 @@ impl ReplyBuilder {
     fn finish(
         mut self,
         reader: &mut Reader<'_>,
-        span: std::ops::Range<usize>,
+        span: Range<usize>,
     ) -> Result<ScriptedReply, Rejected> {
         // The mistakes are already recorded; checks of the whole would only repeat them.
         if self.is_invalid {
@@ -142,6 +144,13 @@ impl ReplyBuilder {
             action,
         })
     }
+}
+
+/// Records an unknown key of a reply. The author may have meant an answer in JSON.
+fn unquoted(reader: &mut Reader<'_>, name: &str, span: Range<usize>) -> Rejected {
+    let known = KEYS.join(", ");
+    let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
+    reader.no_such("key", name, span, format!("known keys: {known}; {answer}"))
 }
 
 fn text(reader: &mut Reader<'_>, node: Node) -> Result<String, Rejected> {

@@ -4,6 +4,8 @@ mod writes;
 
 use std::io::Write as _;
 
+use raymond_core::agent::Location;
+use raymond_core::extension::Extension;
 use raymond_core::ids::{StateName, TurnId};
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
@@ -24,9 +26,14 @@ fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
         cap: None,
         config_home: None,
     };
+    // A state has an extension, a key has none.
+    let location = match Extension::of(state) {
+        Some(_) => StateName::new(state).into(),
+        None => Location::Step(state.parse().unwrap()),
+    };
     Request {
         started,
-        state: state.into(),
+        location,
         count: visit,
         prompt: "Look at the diff.".into(),
         notice: None,
@@ -49,7 +56,7 @@ async fn ask(client: &Scripted, request: Request) -> Answer {
 }
 
 fn replied(text: &str, micros: u64) -> Answer {
-    Answer::Replied(Box::new(Reply::new(text, Cost::Reported(Micros(micros)))))
+    Answer::Finished(Box::new(Finished::new(Reply::new(text), Cost::Reported(Micros(micros)))))
 }
 
 fn task(why: &str, micros: u64) -> Answer {
@@ -182,15 +189,15 @@ async fn reply_text_is_unchanged() {
     check("{ text: x, cost: 3 }", replied("x", 3_000_000)).await;
     check("{ messages: [one, two], delay: 1ms }", replied("two", 10_000)).await;
     check("{ text: x, expect: [diff, Look] }", replied("x", 10_000)).await;
-    let unpriced = Reply::new("x", Cost::Unknown);
-    check("{ text: x, cost: unknown }", Answer::Replied(Box::new(unpriced))).await;
-    let partly = Reply::new("x", Cost::AtLeast(Micros(200_000)));
-    check("{ text: x, cost: at least 0.20 }", Answer::Replied(Box::new(partly))).await;
-    let denied = Reply {
+    let unpriced = Finished::new(Reply::new("x"), Cost::Unknown);
+    check("{ text: x, cost: unknown }", Answer::Finished(Box::new(unpriced))).await;
+    let partly = Finished::new(Reply::new("x"), Cost::AtLeast(Micros(200_000)));
+    check("{ text: x, cost: at least 0.20 }", Answer::Finished(Box::new(partly))).await;
+    let denied = Finished {
         denied: vec!["Bash(ls)".into(), "Edit".into()],
-        ..Reply::new("x", Cost::Reported(Micros(10_000)))
+        ..Finished::new(Reply::new("x"), Cost::Reported(Micros(10_000)))
     };
-    check("{ text: x, denied: [Bash(ls), Edit] }", Answer::Replied(Box::new(denied))).await;
+    check("{ text: x, denied: [Bash(ls), Edit] }", Answer::Finished(Box::new(denied))).await;
     let key = "main / A.md / visit 1 / turn 1";
     let why = format!("{key} expects \"patch\" in the prompt, which is \"Look at the diff.\"");
     check("{ text: x, expect: patch }", not_started(&why, 10_000)).await;
@@ -251,7 +258,11 @@ async fn a_cancelled_turn_says_whether_it_had_spoken() {
         let found =
             client.answer(request("main", "A.md", 1, 1), TurnObserver::silent(cancel)).await;
         let cost = Cost::Reported(Micros(50_000));
-        assert_eq!(found, Answer::Interrupted { cost, progressed, session: None }, "{yaml}");
+        assert_eq!(
+            found,
+            Answer::Interrupted { by: Interruption::Stop, cost, progressed, session: None },
+            "{yaml}"
+        );
     };
     check("A: { hang: true, cost: 0.05 }", false).await;
     check("A: { text: x, delay: 10m, cost: 0.05 }", false).await;

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::parse::{Reader, Rejected};
+use super::reader::{Reader, Rejected};
 use super::yaml::{Node, Value};
 
 /// A file in the working directory to write or remove.

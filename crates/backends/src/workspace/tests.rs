@@ -116,7 +116,7 @@ fn only_regular_files_are_read_without_blocking() {
 }
 
 #[test]
-fn what_is_not_there_is_missing() {
+fn absent_file_is_missing() {
     let fixture = fixture();
     for path in ["gone", "data/gone/deeper", "data/a.json/inner", "", "a\0b"] {
         fixture.check(path, Err(WorkspaceErrorKind::Missing));

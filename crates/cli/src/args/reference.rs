@@ -121,7 +121,7 @@ fn the_command_reference_is_true() {
 }
 
 #[test]
-fn run_help_lists_the_exit_codes_of_the_book() {
+fn run_help_lists_all_exit_codes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/running.md");
     let page = std::fs::read_to_string(path).unwrap().replace('`', "");
     let (_, table) = page.split_once("\n### Exit codes\n").unwrap();

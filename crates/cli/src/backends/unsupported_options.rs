@@ -35,7 +35,7 @@ pub(crate) fn unsupported_options(
             RequestedOptions::of_run(settings, states).unsupported_options(backend, &prices)
         {
             shared = shared.filter(|_| option.key != "model");
-            found.push(answered.told(option.diagnostic, backend, Some(option.key)));
+            found.push(answered.with_states(option.diagnostic, backend, Some(option.key)));
         }
     }
     found.extend(shared);

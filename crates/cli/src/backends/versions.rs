@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::health::Program;
 use raymond_core::ids::BackendName;
-use raymond_core::view::health::Program;
 use raymond_core::workflow::State;
 
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::probe;
 
 /// Returns the version of the client that a state needs.
 pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, Failure> {
-    let (path, why) = match crate::runtime()?.block_on(probe::client_version(
+    let (path, why) = match crate::runtime::runtime()?.block_on(probe::client_version(
         name,
         command,
         probe::CLIENT_TIMEOUT,

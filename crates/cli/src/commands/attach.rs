@@ -31,7 +31,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     let mut interrupt = interrupt(&runtime)?;
     // The summary of an ended run contains the status already.
     if !flags.output.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {

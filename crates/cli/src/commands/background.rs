@@ -23,7 +23,8 @@ use raymond_store::journal::Cursor;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::{self, OutputFlags};
+use crate::args::{BackgroundFlags, OutputFlags};
+use crate::command_line;
 use crate::failure::{ENVIRONMENT, Failure};
 use crate::interrupts::{self, SignalOwner};
 use crate::runs;
@@ -45,7 +46,7 @@ pub(crate) enum DriveMode {
 }
 
 impl DriveMode {
-    pub(crate) fn of(flags: &args::BackgroundFlags) -> Self {
+    pub(crate) fn of(flags: &BackgroundFlags) -> Self {
         match (&flags.detached_as, flags.detach) {
             (Some(_), _) => Self::Detached,
             (None, true) => Self::StartBackground,
@@ -66,7 +67,7 @@ pub(crate) fn start(project: &Project, run: &RunId, output: OutputFlags) -> Resu
     // Decides below whether a failed start may remove the directory: the directory of an older run
     // must stay.
     let is_new = !paths.exists(disk)?;
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     // A Ctrl-C during the start must not hide the id of a run that has already started.
     let mut interrupt = {
         let entered = runtime.enter();
@@ -121,7 +122,7 @@ fn print_id(run: &RunId, output: OutputFlags) -> Result<(), Failure> {
 fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     // The hidden flag goes directly behind the command, before positional arguments and a possible
     // `--`.
-    let mut words = args::with_run(std::env::args_os()).into_iter().skip(1);
+    let mut words = command_line::with_run(std::env::args_os()).into_iter().skip(1);
     let command = words.next().into_iter();
     let run_flag = ["--detached-as", run.as_str()].map(OsString::from);
     Ok(Background {

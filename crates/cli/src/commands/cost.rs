@@ -114,9 +114,13 @@ fn below(workflow: &str, root: &Path) -> String {
 fn text(title: &str, costs: &Costs) -> String {
     let Costs { total, .. } = costs;
     let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
-    for (row, tally) in costs.dearest_first() {
+    for (row, tally) in costs.most_expensive_first() {
         let row = sanitized(&row.title(costs.naming()));
-        let turns = counted(tally.turns, "turn");
+        // Discarded turns have a cost, but no record that could be counted.
+        let turns = match tally.turns {
+            0 => String::new(),
+            turns => counted(turns, "turn"),
+        };
         let percent = tally.percent_of(total.amount);
         let reserves = reserves(&tally, "  ");
         let amount = tally.amount.to_string();
@@ -154,7 +158,7 @@ fn object(costs: &Costs, query: &CostQuery, run: Option<&str>) -> serde_json::Va
             "unpriced_turns": tally.unpriced,
         })
     };
-    let rows = costs.dearest_first().into_iter().map(|(row, spent)| {
+    let rows = costs.most_expensive_first().into_iter().map(|(row, spent)| {
         let mut object = tally(&spent);
         object["name"] = json!(row.name);
         object["backend"] = json!(row.backend);

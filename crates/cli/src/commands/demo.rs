@@ -28,7 +28,7 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
     let binary = Binary::this(demo.directory())?;
     // Ctrl-C must remove the directory of the demo, so it is handled here and not by its default
     // action.
-    let played = crate::runtime()?.block_on(async {
+    let played = crate::runtime::runtime()?.block_on(async {
         tokio::select! {
             played = play(&demo, &binary) => Some(played),
             _ = tokio::signal::ctrl_c() => None,
@@ -136,7 +136,11 @@ async fn kill_and_resume(
     running.kill_when(|line| line.contains("→ JUDGE.md")).await?;
     let cut = demo.inspect("third")?;
     expect("the status of the killed run", &cut.status, &Status::Interrupted)?;
-    expect("the turns in flight when it was killed", &in_flight(&cut.head.run), &vec!["JUDGE.md"])?;
+    expect(
+        "the turns in flight when it was killed",
+        &in_flight(&cut.head.run),
+        &vec!["JUDGE.md".to_owned()],
+    )?;
     directory::say("The journal records which turns finished and which did not:");
     binary.run(&["status", "third"]).await?;
     directory::say(
@@ -156,9 +160,9 @@ async fn kill_and_resume(
 }
 
 /// Returns the states of the running turns.
-fn in_flight(run: &Run) -> Vec<&str> {
+fn in_flight(run: &Run) -> Vec<String> {
     let agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
-    agents.map(|agent| agent.visit.state.as_str()).collect()
+    agents.map(|agent| agent.visit.location.to_string()).collect()
 }
 
 /// Counts turns, charges and published lines in the journals, and prints them.

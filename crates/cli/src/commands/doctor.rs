@@ -10,8 +10,8 @@ mod runs;
 
 use std::fmt::Write as _;
 
+use crate::health::{Finding, Mark, worst};
 use anstyle::{AnsiColor, Style};
-use raymond_core::view::health::{Finding, Mark, worst};
 use raymond_engine::project::Project;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ use super::{print_json, print_styled};
 
 pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
     let project = crate::runs::project()?;
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     let fixed = if flags.fix { runtime.block_on(fix::fix(&project)) } else { Vec::new() };
     let findings = runtime.block_on(examine(&project));
     if flags.json {

@@ -7,7 +7,6 @@
 mod client;
 mod detect;
 mod directory;
-mod examples;
 mod files;
 mod listing;
 mod scaffold;
@@ -20,6 +19,7 @@ use serde_json::json;
 
 use crate::args::Init;
 use crate::console::{self, LineLayout, wrapped};
+use crate::examples::{self, EXAMPLES, Example};
 use crate::failure::Failure;
 use crate::runs;
 use crate::sanitize::sanitized;
@@ -28,13 +28,8 @@ use super::{print_json, print_text};
 use client::Client;
 use detect::{Detected, Git, Offer, Tool};
 use directory::Directory;
-use examples::{EXAMPLES, Example};
+use files::example_files;
 use scaffold::Scaffold;
-
-/// Returns the names of the examples.
-pub(crate) fn examples() -> impl Iterator<Item = &'static str> {
-    EXAMPLES.iter().map(|example| example.name)
-}
 
 pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
     match &flags.from {
@@ -48,7 +43,8 @@ pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
 fn list(flags: &Init) -> Result<(), Failure> {
     if flags.json {
         let example = |example: &Example| {
-            let files: Vec<String> = example.files().into_iter().map(|file| file.name).collect();
+            let files: Vec<String> =
+                example_files(example).into_iter().map(|file| file.name).collect();
             json!({ "name": example.name, "about": example.about(), "files": files })
         };
         let examples: Vec<_> = EXAMPLES.iter().map(example).collect();
@@ -119,7 +115,7 @@ fn next_steps(found: &Detected, here: &Path, scaffold: &Scaffold<'_>) {
 
 fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
     let directory = Directory::named(flags, example.name)?;
-    let files = example.files();
+    let files = example_files(example);
     directory.check_free(&files, flags)?;
     directory.write(&files, flags)?;
     let commands = example.try_it();

@@ -6,7 +6,7 @@ use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
 use crate::args::List;
-use crate::failure::Failure;
+use crate::failure::{Failure, no_runs_in};
 use crate::runs::AllRuns;
 use crate::status_summary::StatusSummary;
 use crate::{json, runs};
@@ -23,7 +23,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         print_text(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
     }
     if looks.is_empty() && unreadable.is_empty() && never_started.is_empty() {
-        let none = runs::none_in(project.root.project());
+        let none = no_runs_in(project.root.project());
         crate::say!("{none}; raymond run WORKFLOW starts one");
     }
     for run in &unreadable {

@@ -5,15 +5,16 @@
 //! `follow`).
 
 mod follow;
+mod item;
 mod items;
 mod page;
 
 use std::collections::BTreeMap;
 
+use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::Key;
 use raymond_core::ids::RunId;
-use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::outcome::{Finished, Outcome};
 use raymond_core::run::{Input, Record};
 use raymond_core::text::nearest;
 use raymond_core::view::Turns;
@@ -122,8 +123,8 @@ fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)>
                 Some(change @ Change::Ended(_)) => all.push((change, outcome.cloned())),
                 Some(change @ Change::Started(_)) => all.push((change, None)),
                 Some(Change::Answered(attempt, value)) => {
-                    let said =
-                        Outcome::Finished(Box::new(Finished::new(value.clone(), Cost::Free)));
+                    let finished = Finished::new(value.clone().into(), Cost::Free);
+                    let said = Outcome::Finished(Box::new(finished));
                     all.push((Change::Answered(attempt, value), Some(said)));
                 }
                 None => {}
@@ -150,12 +151,9 @@ impl Wanted<'_> {
     fn takes(self, attempt: &Attempt) -> bool {
         let is_of = |agent: &str| attempt.turn.agent.as_str() == agent;
         // The id of a step in a loop selects all its iterations.
-        let is_step = |step: &str| {
-            let key: Option<Key> = attempt.state.as_str().parse().ok();
-            key.is_some_and(|key| key.step.as_str() == step)
-        };
-        let is_in = |state: &str| {
-            attempt.state.as_str() == state || attempt.state.stem() == state || is_step(state)
+        let is_in = |name: &str| match &attempt.location {
+            Location::State(state) => state.as_str() == name || state.stem() == name,
+            Location::Step(key) => key.to_string() == name || key.step.as_str() == name,
         };
         self.agent.is_none_or(is_of) && self.state.is_none_or(is_in)
     }
@@ -174,11 +172,11 @@ impl Wanted<'_> {
             && !attempts().any(|attempt| Self { agent: None, ..self }.takes(attempt))
         {
             let failure = Failure::usage(format!("{run} has no turn in a state {state:?}"));
-            let known = attempts().map(|attempt| attempt.state.as_str());
-            let stems = attempts().map(|attempt| attempt.state.stem());
-            let hint = match nearest(state, stems) {
+            let known: Vec<_> = attempts().map(|attempt| attempt.location.to_string()).collect();
+            let stems: Vec<_> = attempts().map(|attempt| attempt.location.stem()).collect();
+            let hint = match nearest(state, stems.iter().map(String::as_str)) {
                 Some(stem) => format!("did you mean {stem}?"),
-                None => offer(state, known),
+                None => offer(state, known.iter().map(String::as_str)),
             };
             return Err(failure.hint(hint));
         }

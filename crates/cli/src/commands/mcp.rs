@@ -29,7 +29,7 @@ struct CrayfishHost {
 
 impl Host for CrayfishHost {
     fn call(&self, sent: RawRequest, follower: Follower) -> Reply {
-        let runtime = match crate::runtime() {
+        let runtime = match crate::runtime::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => {
                 return Reply::failed(
@@ -61,7 +61,7 @@ impl Host for CrayfishHost {
 
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
     let host = Arc::new(CrayfishHost { tool: tool(flags)? });
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     // Calls run on threads for blocking work. They start now, because tokio panics if it cannot
     // start the first one during a call.
     resource_limits::warm_up(&runtime);

@@ -4,11 +4,11 @@
 //! stays if it has an owner or leftover processes, or belongs to another user.
 
 mod plan;
+mod rule;
 
 use std::fmt::Write as _;
 
 use raymond_core::text::{bytes, counted};
-use raymond_core::view::pruning;
 use raymond_engine::clock;
 use raymond_engine::discard::{DiscardError, discard};
 use raymond_engine::project::Project;
@@ -32,7 +32,7 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     if !flags.dry_run {
         // `discard` takes the lock of a run, and the holder of a lock may receive SIGUSR1: the
         // runtime handles it.
-        let _runtime = crate::runtime()?;
+        let _runtime = crate::runtime::runtime()?;
         trouble = carry_out(&project, &mut plan);
         // Also removes the rest of an interrupted prune. Files that remain do not bring a run back.
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {
@@ -117,7 +117,7 @@ fn report(plan: &Plan, flags: &Prune) {
     if let Some(youngest) = plan.youngest {
         let mut text = format!("{} younger than {}", runs_are(plan.young, "finished"), flags.age());
         let them = if plan.young == 1 { "it" } else { "them" };
-        write!(text, "; --older-than {} takes {them}", pruning::reach(youngest)).ok();
+        write!(text, "; --older-than {} takes {them}", rule::reach(youngest)).ok();
         crate::say!("{text}");
     }
     if plan.unfinished > 0 {

@@ -19,8 +19,7 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
             "for example --until 'cargo test'; without --until, Raymond accepts every result",
         ));
     }
-    let max_iterations = flags.max_iterations.unwrap_or(Loop::USUAL);
-    let program = Loop { max_iterations, until: flags.until };
+    let program = Loop { until: flags.until };
     let flags = Run {
         workflow: flags.prompt,
         creation: flags.creation,

@@ -14,6 +14,7 @@ use crate::console::{self, AlreadyShown};
 use crate::failure::Failure;
 use crate::sanitize::styled;
 use crate::status_summary::StatusSummary;
+use crate::streams;
 
 use super::result;
 use summary::Summary;
@@ -29,7 +30,7 @@ pub(super) fn report(
     let (columns, edge) = (console::width(), console::edge(&stderr()));
     let output = said.output;
     for line in (Summary { head, place: &place, said, columns, edge }).lines() {
-        super::print_error_line(&styled(&line));
+        streams::print_error_line(&styled(&line));
     }
     match (output.json, output.events) {
         (true, _) => result::print_run(head, &place, blobs),

@@ -49,7 +49,7 @@ pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
 /// object for a document.
 pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
     let result = head.ledger.results.get(&AgentId::main());
-    if let (Some(flow), Some(_)) = (&head.run.flow, result) {
+    if let (Some(flow), Some(_)) = (head.run.program.steps(), result) {
         return Ok(Some(json::text(&json::steps(flow, blobs).into(), Layout::Indented)));
     }
     let result = result.filter(|_| head.ledger.exhausted.is_none());

@@ -12,16 +12,18 @@ use raymond_backends::contract::AttachResult;
 use raymond_backends::process::{Identity, Leftover};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::settings::Pinning;
+use raymond_core::run::stop::Interruption;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
+use raymond_engine::backends::Backends;
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::owned::{self, LeftoverClients, OpenOptions, OpenReport, OwnError, OwnedRun};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
-use raymond_engine::runner::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
@@ -32,7 +34,7 @@ use crate::failure::{Failure, print_diagnostic};
 use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, DriveMode};
-use super::run::drive;
+use super::drive::drive;
 use super::{print_json, print_text};
 use already_ended::{after_rewind, end_cancelled, is_done, report_if_over};
 use edits::{EditDecision, Edits, decide_edits};
@@ -78,10 +80,10 @@ impl ResumeOptions<'_> {
         let replayed_backend = settings.replayed_backend.take().unwrap_or(usual);
         settings.replayed_backend =
             backends::uses_only_replies(&settings).then_some(replayed_backend);
-        match (&mut settings.program, self.max_iterations) {
+        match (&run.program, self.max_iterations) {
             (_, None) => {}
-            (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
-            (Program::States | Program::Crayfish { .. }, Some(_)) => {
+            (Program::Ralph(_), Some(most)) => settings.max_iterations = most,
+            (Program::States | Program::Steps(_), Some(_)) => {
                 let message =
                     format!("{} is not a loop; --max-iterations is for `raymond ralph`", run.id);
                 return Err(Failure::usage(message)
@@ -170,7 +172,7 @@ pub(super) fn resume_run(
         DriveMode::StartBackground => return background::start(project, run, options.output),
         DriveMode::Detached => background::own_session()?,
     }
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     // A recovery reads transcripts of every client, even of one that cannot be started any more.
     let known = |settings: &Settings| backends::known(project, settings);
     let opened =
@@ -179,7 +181,7 @@ pub(super) fn resume_run(
     report_opening(&owned.found);
     // The journal exists but its first record was torn: there is no run to continue.
     if owned.head.seq == 0 {
-        return Err(runs::never_started(run));
+        return Err(Failure::never_started(run));
     }
     if is_done(&owned.head.run) {
         drop(owned);
@@ -333,9 +335,9 @@ fn only_plan(
     for turn in in_flight(run) {
         let found = owned::find_turn(run, &paths, turn, &backends);
         match &found {
-            AttachResult::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
             AttachResult::Running => fates.push((turn.id.clone(), Fate::Adopted)),
-            AttachResult::Absent { .. } => {}
+            AttachResult::Ended(Outcome::Interrupted { by: Interruption::Crash, .. }) => {}
+            AttachResult::Ended(_) => fates.push((turn.id.clone(), Fate::Finished)),
             AttachResult::Unreadable { why } => {
                 return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
@@ -376,7 +378,7 @@ pub(super) fn end_leftover_processes(project: &Project, seen: &Inspection) -> Re
         return Ok(());
     }
     let run = &seen.header.run;
-    match crate::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
+    match crate::runtime::runtime()?.block_on(owned::end_leftover_processes(project, run)) {
         Ok((left, survivors)) => report_leftovers(&left, &survivors),
         Err(error) => crate::say!("raymond: could not end the processes of {run}: {error}"),
     }

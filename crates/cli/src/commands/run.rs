@@ -1,51 +1,49 @@
 //! `raymond run`: starts a run, drives it and reports its end.
 //!
 //! Everything is checked before the run is created, so that a mistake leaves nothing behind. The
-//! engine drives the run (`raymond_engine::runner`); `resume` shares `drive`.
+//! engine drives the run (`raymond_engine::runner`).
+
+mod first_line;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::{BackendName, RunId};
-use raymond_core::run::permissions::Checks;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::start_flags::StartFlags;
-use raymond_core::run::{Input, Permissions, Program, Ralph, Requirements, Settings};
-use raymond_core::text::{counted, quoted};
+use raymond_core::run::{Program, Ralph, Requirements, Settings};
+use raymond_core::text::quoted;
 use raymond_core::workflow::{Definition, Reachability, template};
 use raymond_engine::clock;
-use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
+use raymond_engine::launch::{Launch, LaunchError};
 use raymond_engine::observe;
 use raymond_engine::owned::OwnedRun;
+use raymond_engine::prepare::{PrepareError, Prepared, prepare_with};
 use raymond_engine::project::Project;
-use raymond_engine::runner::{self, Backends, DriveOutcome};
 use raymond_engine::scope::ScopeError;
 
 use serde_json::{Map, Value};
-use tokio::runtime::Runtime;
 
 use crate::args::{Run, Steps};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
-use crate::documents::{DocumentFile, SchemaDirs, is_document};
+use crate::documents::{DocumentFile, SchemaDirs};
 use crate::failure::{Failure, located, print_diagnostic};
-use crate::interrupts::{self, SignalOwner};
 use crate::paths::absolute;
 use crate::sanitize::sanitized;
 use crate::{config, runs, settings, strict_budget, workflows};
 
 use super::background::{self, DriveMode};
-use super::finish::finish;
-use super::report::{exit_code, report};
+use super::drive::drive;
 use super::resume;
+use first_line::first_line;
 
 pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
-    if is_document(&flags.workflow) {
+    if workflows::is_document(&flags.workflow) {
         check_document(flags)?;
-        return start(flags, &Program::Crayfish { answers: Answers::Backend });
+        return start(flags, &Program::steps_of(Answers::Backend));
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
         let message = "--workspace and --schema-path are for documents of steps (.json)";
@@ -109,7 +107,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         start_flags: start_flags(flags)?,
-        program: program.clone(),
+        max_iterations: flags.max_iterations.unwrap_or(Settings::USUAL_ITERATIONS),
         prices: Some(backends::own_prices(&asked)),
         ..settings::apply_config(Settings::default(), &asked)?
     };
@@ -127,14 +125,14 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     // All checks of the workflow happen in one pass, so that the user sees every mistake at once.
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &check_more)?,
-        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &check_more)
-            .map_err(|error| prepare_failure(error, &settings.program, &flags.workflow))?,
+        Vars::OfStates(_) => prepare_with(&flags.workflow, program, &check_more)
+            .map_err(|error| prepare_failure(error, program, &flags.workflow))?,
     };
     let UsableBackends { backends, clients } =
         backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.output.quiet {
-        warn(flags, &settings, &prepared);
+        warn(flags, program, &settings, &prepared);
     }
     // The checks above also run in the starter of a background run, because its user still sees the
     // terminal. The background process checks everything again.
@@ -145,18 +143,19 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     }
     // Formatted now, because `OwnedRun::create` consumes the definition, but printed only if the run
     // was created.
-    let line = first_line(&run, &settings, &prepared);
+    let line = first_line(&run, program, &settings, &prepared);
     let launch = Launch {
         run,
         nonce: clock::nonce(),
         workflow: absolute(&flags.workflow)?,
         cwd: absolute(flags.steps.workspace())?,
         input: flags.input.clone(),
+        program: program.clone(),
         settings,
     };
     // The runtime must exist before this process owns a run: other processes wake an owner with
     // SIGUSR1, which would end a process without a handler.
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     let (owned, start) = match OwnedRun::create(project, prepared, launch) {
         // Another process created the run between the check and now.
         Err(LaunchError::Exists(run)) => return resume_existing(project, run, flags, program),
@@ -170,12 +169,12 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
 }
 
 /// Prints warnings before the run starts.
-fn warn(flags: &Run, settings: &Settings, prepared: &Prepared) {
+fn warn(flags: &Run, program: &Program, settings: &Settings, prepared: &Prepared) {
     for warning in &prepared.warnings {
         print_diagnostic(&located(warning.clone(), &flags.workflow));
     }
     if flags.input.is_none()
-        && settings.program == Program::States
+        && program.is_states()
         && let Some(line) = missing_input(&prepared.definition)
     {
         crate::say!("warning: {line}");
@@ -204,7 +203,7 @@ impl Vars {
     fn of(flags: &Run, program: &Program) -> Result<Self, Failure> {
         let pairs = &flags.creation.vars;
         Ok(match program {
-            Program::Crayfish { .. } => Self::OfDocument(settings::document_vars(pairs)?),
+            Program::Steps(_) => Self::OfDocument(settings::document_vars(pairs)?),
             Program::States | Program::Ralph(_) => Self::OfStates(settings::vars(pairs)?),
         })
     }
@@ -262,7 +261,7 @@ fn prepare_failure(error: PrepareError, program: &Program, workflow: &Path) -> F
             }
             None => error.into(),
         },
-        (Program::States | Program::Ralph(_) | Program::Crayfish { .. }, _) => error.into(),
+        (Program::States | Program::Ralph(_) | Program::Steps(_), _) => error.into(),
     };
     failure.within(workflow)
 }
@@ -285,7 +284,7 @@ fn check_same(
         return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
             .hint("pass that workflow, or choose another --run-id"));
     }
-    check_program(run, &begun.settings.program, program)?;
+    check_program(run, &begun.program, program)?;
     let vars = Vars::of(flags, program)?;
     let other_vars = !vars.typed().is_empty() && *vars.typed() != begun.settings.vars;
     let other_input = match &flags.input {
@@ -317,7 +316,7 @@ fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Fa
         return Ok(());
     }
     let what = match begun {
-        Program::States | Program::Crayfish { .. } => "was started by `raymond run`".to_owned(),
+        Program::States | Program::Steps(_) => "was started by `raymond run`".to_owned(),
         Program::Ralph(Ralph { until: None, .. }) => "is a loop without --until".to_owned(),
         Program::Ralph(Ralph { until: Some(command), .. }) => {
             format!("is a loop with --until {}", sanitized(&quoted(command)))
@@ -331,101 +330,6 @@ fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
     Ok(project.runs()?.contains(run) && runs::is_started(project, run))
 }
 
-/// Drives an owned run to its end and reports how it ended.
-pub(super) fn drive(
-    runtime: &Runtime,
-    owned: OwnedRun,
-    backends: Backends,
-    inputs: Vec<Input>,
-    mut console: Console,
-) -> Result<u8, Failure> {
-    let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
-    interrupts::hand_over_to(SignalOwner::Owner);
-    // The shell handles signals from here on, so the early signal thread must ignore them.
-    let driven = runtime.block_on(runner::drive(owned, backends, inputs, &mut console));
-    finish(runtime, move || {
-        let said = console.end();
-        // The console ends first: live rows must be gone before an error is printed.
-        let driven = driven.map_err(|error| with_resume_hint(error.into(), &run))?;
-        let DriveOutcome { head, status, signal } = driven;
-        report(&head, status, &blobs, &said)?;
-        Ok(exit_code(status, signal))
-    })
-}
-
-/// Adds that the run can be resumed after an error of the machine.
-fn with_resume_hint(failure: Failure, directory: &Path) -> Failure {
-    let run = directory.file_name().unwrap_or_default().to_string_lossy();
-    failure.then(format!("the records are safe; to continue: raymond resume {run}"))
-}
-
-/// Returns the first line, with the limits and permissions of the run.
-fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
-    let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
-    let Prepared { definition, .. } = prepared;
-    let clients = clients(settings, &asked_backends(settings, definition));
-    if let Some(ralph) = settings.program.ralph() {
-        let parts = [vec![cap], clients, vec![loop_summary(ralph, settings, definition)]];
-        return sanitized(&format!("{run}: {}", parts.concat().join(" · ")));
-    }
-    let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
-    let states = &definition.states;
-    parts.extend(clients);
-    if let Some(work) = &definition.work {
-        let steps = counted(work.document.steps().len() as u64, "step");
-        parts.push(format!("{steps} pinned"));
-        return format!("{run}: {}", parts.join(" · "));
-    }
-    let s = if states.len() == 1 { "state" } else { "states" };
-    let pinned = match settings.definition {
-        Pinning::Pinned => "pinned",
-        Pinning::Unpinned => "read at every visit",
-    };
-    parts.push(format!("{} {s} {pinned}", states.len()));
-    format!("{run}: {}", parts.join(" · "))
-}
-
-/// Formats `PROMPT.md up to 50 times, until `cargo test` passes`.
-fn loop_summary(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String {
-    let pinned = match settings.definition {
-        Pinning::Pinned => ", pinned",
-        Pinning::Unpinned => "",
-    };
-    format!("{}{pinned}", ralph.describe(&definition.entry))
-}
-
-/// Returns the names of the backends for the first line.
-fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
-    let asked = backends::reachable_backends(settings, &Reachability::of(definition));
-    if backends::uses_only_replies(settings) && !asked.is_empty() {
-        return vec![settings.backend.as_str()];
-    }
-    asked.into_keys().map(BackendName::as_str).collect()
-}
-
-/// Returns the backends, unless it is only Claude, and their permissions: `acceptEdits + 3
-/// allowed`.
-fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
-    let Permissions { mode, allow, deny, checks } = &settings.permissions;
-    let counted = |count: usize, word: &str| match count {
-        0 => String::new(),
-        count => format!(" + {count} {word}"),
-    };
-    let mode = mode.as_deref().unwrap_or(DEFAULT_MODE);
-    let may = match checks {
-        Checks::Kept => {
-            format!("{mode}{}{}", counted(allow.len(), "allowed"), counted(deny.len(), "denied"))
-        }
-        Checks::Skipped => "no permission checks".to_owned(),
-    };
-    match backends {
-        [] => Vec::new(),
-        ["scripted"] => vec!["scripted".to_owned()],
-        ["claude"] => vec![may],
-        several => vec![several.join(" + "), may],
-    }
-}
-
 /// Returns `<workflow name>-<date>-<short random>`, unless an id is given; a loop has the name of
 /// its prompt.
 fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<RunId, Failure> {
@@ -434,42 +338,10 @@ fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<Run
     }
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
     let name = match program {
-        Program::States | Program::Crayfish { .. } => workflows::name(&absolute),
+        Program::States | Program::Steps(_) => workflows::name(&absolute),
         Program::Ralph(_) => workflows::loop_name(&absolute),
     };
     let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn first_line_shows_permissions() {
-        let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
-            let mut settings = Settings::default();
-            change(&mut settings);
-            assert_eq!(clients(&settings, &["claude"]), expected);
-        };
-        let tools = |count: usize| vec!["Edit".to_owned(); count];
-        check(&|_| {}, &["acceptEdits"]);
-        check(&|s| s.permissions.allow = tools(3), &["acceptEdits + 3 allowed"]);
-        check(&|s| s.permissions.deny = tools(1), &["acceptEdits + 1 denied"]);
-        check(&|s| s.permissions.mode = Some("plan".into()), &["plan"]);
-        check(&|s| s.permissions.checks = Checks::Skipped, &["no permission checks"]);
-    }
-
-    #[test]
-    fn first_line_names_backends_other_than_claude() {
-        let check = |backends: &[&str], expected: &[&str]| {
-            assert_eq!(clients(&Settings::default(), backends), expected);
-        };
-        check(&[], &[]);
-        check(&["claude"], &["acceptEdits"]);
-        check(&["scripted"], &["scripted"]);
-        check(&["codex"], &["codex", "acceptEdits"]);
-        check(&["claude", "codex"], &["claude + codex", "acceptEdits"]);
-    }
 }

@@ -1,7 +1,7 @@
 //! `raymond show`: prints the history of a run as the console printed it live.
 
 use raymond_core::run::Input;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::view::{Narrator, Weight};
 use raymond_engine::observe;
 use raymond_store::Blobs;
@@ -61,7 +61,7 @@ fn said(cause: &Input, blobs: &Blobs) -> String {
     let Input::Settled { outcome: Outcome::Finished(finished), .. } = cause else {
         return String::new();
     };
-    let Ok(text) = observe::load(blobs, &finished.text) else { return String::new() };
+    let Ok(text) = observe::load(blobs, &finished.reply.text) else { return String::new() };
     let cut = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
     let mut lines: Vec<String> =
         sanitized(text[..cut].trim_end()).lines().map(|line| format!("    | {line}\n")).collect();

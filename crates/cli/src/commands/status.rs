@@ -93,7 +93,7 @@ fn backends(ledger: &Ledger) -> Option<String> {
 /// Returns the start of a few results, `main` first.
 fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     // Outputs of steps are data: `wait` and `--json` print them.
-    if head.ledger.exhausted.is_some() || head.run.flow.is_some() {
+    if head.ledger.exhausted.is_some() || head.run.program.steps().is_some() {
         return Vec::new();
     }
     let results = &head.ledger.results;
@@ -121,9 +121,9 @@ fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
             format!("  failed: {}", sanitized(&failure.to_string()))
         }
     };
-    let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
+    let visit = agent.visit_count();
     // A step is visited once, and its key contains the iteration, so the visit is omitted.
-    let visit = if run.flow.is_some() { String::new() } else { format!(" #{visit}") };
+    let visit = if run.program.steps().is_some() { String::new() } else { format!(" #{visit}") };
     let depth = match agent.stack.len() {
         0 => String::new(),
         n => format!("  depth {n}"),

@@ -36,7 +36,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             StopOutcome::Ended(before)
         }
         _ => {
-            let runtime = crate::runtime()?;
+            let runtime = crate::runtime::runtime()?;
             let stopped = runtime.block_on(request::stop(&project, &run, mode, &|settings| {
                 backends::known(&project, settings)
             }));

@@ -16,7 +16,7 @@ pub(crate) fn wait(flags: &RunArgument) -> Result<u8, Failure> {
     runs::check_started(&project, &run)?;
     let mut report =
         |owner: &_| crate::say!("{run}: {}", status_summary::suspended_with_hint(owner));
-    let waited = crate::runtime()?.block_on(request::wait(&project, &run, &mut report));
+    let waited = crate::runtime::runtime()?.block_on(request::wait(&project, &run, &mut report));
     waited.map_err(|error| Failure::from(error).naming_run(&run))?;
     let seen = runs::look(&project, &run)?;
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);

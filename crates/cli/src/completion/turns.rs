@@ -21,7 +21,7 @@ pub(super) fn agents(current: &OsStr) -> Vec<CompletionCandidate> {
 
 pub(super) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
     entered(current, |event| match event {
-        Event::VisitEntered { state, .. } => Some(state.stem().to_owned()),
+        Event::VisitEntered { location, .. } => Some(location.stem()),
         _ => None,
     })
 }

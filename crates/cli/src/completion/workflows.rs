@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::extension::is_state;
 
-use crate::documents::is_document;
-use crate::workflows::is_prompt;
+use crate::workflows::{is_document, is_prompt};
 
 /// Most names of a folder that are searched, so that completion stays fast in huge folders.
 const MOST_NAMES: usize = 1_000;

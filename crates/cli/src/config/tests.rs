@@ -119,7 +119,7 @@ fn every_key_is_read_with_its_line() {
 }
 
 #[test]
-fn a_path_in_a_file_is_relative_to_the_file() {
+fn path_is_relative_to_its_file() {
     let (layer, _) = file("replies = 'r.yaml'\nclaude = 'bin/claude'");
     let replies = layer.replies.unwrap().value;
     let directory = replies.parent().unwrap();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_as_wide_as_the_terminal_keeps_its_last_character() {
+    fn full_width_line_keeps_its_last_character() {
         let mut region = Region::default();
         let wide = "x".repeat(20);
         let frames = [

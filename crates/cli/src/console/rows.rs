@@ -102,7 +102,7 @@ impl Cells {
     fn of(agent: &AgentId, row: &Row, doing: &Doing, scene: &Scene) -> Self {
         let state = match &row.place {
             None => String::new(),
-            Some((state, 1)) => state.stem().to_owned(),
+            Some((state, 1)) => state.stem(),
             Some((state, visit)) => format!("{} #{visit}", state.stem()),
         };
         let (mark, style) = match doing {

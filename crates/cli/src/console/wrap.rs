@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn without_an_edge_a_line_stays_as_it_is(text in "[a-z ]{0,80}[a-z]") {
+        fn line_without_an_edge_is_unchanged(text in "[a-z ]{0,80}[a-z]") {
             let room = LineLayout { edge: usize::MAX, taken: 0, indent: 4 };
             prop_assert_eq!(wrapped(&text, room), text);
         }

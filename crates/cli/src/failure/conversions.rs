@@ -8,19 +8,20 @@ use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
 use raymond_engine::git_tracked::GitTracked;
 use raymond_engine::inspect::InspectError;
-use raymond_engine::launch::{LaunchError, PrepareError};
+use raymond_engine::launch::LaunchError;
 use raymond_engine::owned::OwnError;
 use raymond_engine::pin::PinError;
+use raymond_engine::prepare::PrepareError;
 use raymond_engine::project::FindError;
 use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
 use raymond_engine::runner::RunnerError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
-use raymond_store::lock::{Host as _, Life, ThisHost};
+use raymond_store::host::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
-use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
-use crate::{runs, status_summary, workflows};
+use super::{ENVIRONMENT, Failure, LOCKED, USAGE, no_runs_in};
+use crate::{status_summary, workflows};
 
 /// Without record 1, which starts the run, nothing can be continued.
 const NO_RECORD_HINT: &str =
@@ -63,9 +64,7 @@ impl From<FindError> for Failure {
             FindError::Unknown { nearest: Some(nearest), .. } => {
                 failure.hint(format!("did you mean {nearest}?"))
             }
-            FindError::Unknown { none_in: Some(project), .. } => {
-                failure.hint(runs::none_in(&project))
-            }
+            FindError::Unknown { none_in: Some(project), .. } => failure.hint(no_runs_in(&project)),
             FindError::Unknown { .. } => failure.hint("see `raymond list`"),
             FindError::Ambiguous { candidates, .. } => {
                 // Ten names fit on a screen; a short prefix may match hundreds of runs.
@@ -219,7 +218,7 @@ impl From<OwnError> for Failure {
             error @ OwnError::ActiveCopy(_) => Self::from_error(LOCKED, &error)
                 .hint("Raymond cannot distinguish its processes from those of this copy: end it there first"),
             OwnError::GitTracked(error) => error.into(),
-            OwnError::NeverStarted(run) => runs::never_started(&run),
+            OwnError::NeverStarted(run) => Self::never_started(&run),
             error @ OwnError::Unreadable { .. } => Self::from_error(ENVIRONMENT, &error).hint(UNREADABLE_HINT),
         }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A turn that waits at a gate, and would spend $8 behind it.
+/// A turn that waits at a gate, and then spends $8.
 fn stage() -> Stage {
     Stage::prompts(&[(
         "START",
@@ -19,7 +19,7 @@ fn stage() -> Stage {
     )])
 }
 
-/// The owner is killed while its client waits at the gate.
+/// Kills the owner while its client waits at the gate.
 fn killed(stage: &Stage, flags: &str) -> u32 {
     let running = stage.start_run(flags);
     stage.reaches("gate");
@@ -32,7 +32,7 @@ fn killed(stage: &Stage, flags: &str) -> u32 {
 
 // proves: A1
 #[test]
-fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
+fn lower_cap_replaces_the_share_of_adopted_client() {
     for flags in ["--budget 10", "--budget none"] {
         let stage = stage();
         let client = killed(&stage, flags);
@@ -48,7 +48,7 @@ fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
         resumed
             .wait()
             .prints("cheap\n")
-            .mentions(0, &["budget share exceeds the new cap; continuing with a new share"]);
+            .mentions(0, &["budget share exceeds the new cap; ending its client"]);
         let sent = stage.invocations();
         assert_eq!(sent.len(), 2, "{flags}");
         let share: f64 = sent[1].values("--max-budget-usd")[0].parse().unwrap();
@@ -62,11 +62,11 @@ fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
 }
 
 #[test]
-fn an_adopted_client_within_the_new_cap_finishes() {
+fn adopted_client_within_the_new_cap_finishes() {
     let stage = stage();
     killed(&stage, "--budget 10");
     let resumed = stage.start("resume r --budget 20");
-    until("the client is adopted", || resumed.heard("adopting 1"));
+    until("the client is adopted", || resumed.stderr_contains("adopting 1"));
     stage.opens("gate");
     resumed.wait().prints("expensive\n").mentions(0, &[]);
     assert_eq!(stage.invocations().len(), 1);

@@ -7,7 +7,7 @@ use crate::harness::{Running, until};
 use crate::stage::Stage;
 
 const INTERRUPTED: &str = "Your work on the task below was interrupted: check what is already done, \
-                           then go on.";
+                           then continue.";
 const CALL: &str = "<call return='BACK'>SUB</call>";
 
 /// A worker and a callee, each in its first turn, and each at its gate.
@@ -31,7 +31,7 @@ fn stage() -> Stage {
     ])
 }
 
-/// The owner is killed when both stand at their gates.
+/// Kills the owner while both clients wait at their gates.
 fn killed(stage: &Stage) {
     let running = stage.start_run("");
     stage.reaches("sub");
@@ -55,7 +55,7 @@ fn kill_clients(stage: &Stage) {
 
 // proves: A36
 #[test]
-fn a_living_client_whose_files_were_removed_is_not_free() {
+fn client_without_transcripts_is_charged_as_unpriced() {
     for ending in ["resume r", "stop r", "cancel r"] {
         let stage = Stage::prompts(&[(
             "START",
@@ -76,7 +76,7 @@ fn a_living_client_whose_files_were_removed_is_not_free() {
 
 // proves: A35
 #[test]
-fn an_answer_counts_although_another_backend_takes_over() {
+fn answer_counts_after_a_change_of_backend() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.5\nfake: wait gate\nfake: say <goto>NEXT</goto>"),
         ("NEXT", "Go on."),
@@ -98,7 +98,7 @@ fn completes(stage: &Stage, resumed: Running, invocations: usize) {
     resumed.wait().prints("found!\n").mentions(0, &[]);
     let results = json!({ "main": "found!", "main_worker1": "worked" });
     assert_eq!(stage.project.state("r")["results"], results);
-    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.turn_contexts());
     stage.leaves_nothing();
 }
 
@@ -121,9 +121,9 @@ fn clients_of_discarded_records_are_ended_and_charged() {
         stage.opens("sub");
         stage.opens("worker");
         completes(&stage, resumed, 9);
-        // What two had cost, and what the transcripts of the two tell that nobody saw the end of.
+        // The costs of two finished turns, and the costs in the transcripts of two unfinished ones.
         let rows = stage.raymond("cost r --json").json()["rows"].clone();
-        let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away").unwrap();
+        let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "discarded").unwrap();
         assert_eq!(cut["spent_usd"], 0.02 + 0.25 + 0.5, "{rows:#}");
         assert_eq!(cut["unpriced_turns"], 2 + u32::from(is_damaged), "{rows:#}");
         let transcripts = stage.project.path(".raymond/runs/r/transcripts");
@@ -153,8 +153,8 @@ fn transcripts_of_discarded_records_are_charged() {
         let kept: Vec<&str> = text.lines().take(2).collect();
         stage.project.write(journal, format!("{}\n?\n?\n?\n", kept.join("\n")));
         let resumed = stage.raymond("resume r --truncate-to 1");
-        // The first turn was in flight in what is kept: its transcript has the answer. The others are paid
-        // for a second time.
+        // In the kept records the first turn is in flight, and its transcript has the answer. The
+        // other turns are paid a second time.
         resumed.prints("done\n").mentions(0, &[]);
         assert_eq!(stage.invocations().len(), 5, "{flags}");
         let spent = stage.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
@@ -164,7 +164,7 @@ fn transcripts_of_discarded_records_are_charged() {
 
 // proves: P3
 #[test]
-fn clients_that_died_too_are_continued_in_their_own_sessions() {
+fn dead_clients_are_continued_in_their_own_sessions() {
     let stage = stage();
     killed(&stage);
     kill_clients(&stage);
@@ -178,27 +178,27 @@ fn clients_that_died_too_are_continued_in_their_own_sessions() {
     stage.opens("sub");
     stage.opens("worker");
     completes(&stage, stage.start("resume r --max-parallel 1"), 7);
-    let told = stage.told();
-    let again: Vec<&String> = told[4..].iter().filter(|line| line.contains("again")).collect();
-    assert_eq!(again.len(), 2, "{told:#?}");
-    let branch = told.iter().position(|line| line.starts_with("branch")).unwrap();
-    let session = told[branch].split([' ', '|']).nth(3).unwrap();
+    let contexts = stage.turn_contexts();
+    let again: Vec<&String> = contexts[4..].iter().filter(|line| line.contains("again")).collect();
+    assert_eq!(again.len(), 2, "{contexts:#?}");
+    let branch = contexts.iter().position(|line| line.starts_with("branch")).unwrap();
+    let session = contexts[branch].split([' ', '|']).nth(3).unwrap();
     assert!(
-        told.iter().any(|line| line.starts_with(&format!("resume {session} |"))
+        contexts.iter().any(|line| line.starts_with(&format!("resume {session} |"))
             && line.ends_with("SUB, again SUB")),
-        "the callee goes on in its own session: {told:#?}"
+        "the callee stays in its own session: {contexts:#?}"
     );
     let body = stage.project.read("wf/SUB.md");
     assert!(stage.prompts_sent().contains(&format!("{INTERRUPTED}\n\n{body}")));
     assert!(
-        told.last().unwrap().ends_with(&format!("CALL, {CALL}, BACK")),
-        "the caller never sees its callee: {told:#?}"
+        contexts.last().unwrap().ends_with(&format!("CALL, {CALL}, BACK")),
+        "the caller never sees its callee: {contexts:#?}"
     );
 }
 
 // proves: P6
 #[test]
-fn clients_that_still_run_are_adopted() {
+fn running_clients_are_adopted() {
     let stage = stage();
     killed(&stage);
     let living = clients(&stage);
@@ -207,8 +207,8 @@ fn clients_that_still_run_are_adopted() {
     assert_eq!(status["status"], "interrupted");
     assert_eq!(status["left_running"].as_array().unwrap().len(), 2, "{status}");
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
-    assert_eq!(clients(&stage), living, "nobody was ended, nobody was started");
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
+    assert_eq!(clients(&stage), living, "no client was ended or started");
     stage.opens("sub");
     stage.opens("worker");
     completes(&stage, resumed, 5);
@@ -234,7 +234,7 @@ fn adopted_client_that_falls_silent_is_ended() {
 
 // proves: P2
 #[test]
-fn clients_that_finished_meanwhile_are_not_asked_again() {
+fn finished_clients_are_not_asked_again() {
     let stage = stage();
     killed(&stage);
     stage.opens("sub");
@@ -247,7 +247,7 @@ fn clients_that_finished_meanwhile_are_not_asked_again() {
 
 // proves: P3
 #[test]
-fn one_finished_one_running_and_one_dead() {
+fn finished_running_and_dead_clients_resume_together() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='ONE' n='2'>W</fork><fork next='ONE' n='3'>W</fork>"),
         ("ONE", "fake: wait one\nfake: say <result>1</result>"),
@@ -299,7 +299,7 @@ fn one_finished_one_running_and_one_dead() {
 }
 
 #[test]
-fn a_client_that_never_kept_its_session_starts_clean() {
+fn unsaved_session_is_replaced_by_a_new_one() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: forget
@@ -316,17 +316,17 @@ fn a_client_that_never_kept_its_session_starts_clean() {
         owner = stage.start("resume r");
     }
     owner.wait().prints("done\n").mentions(0, &[]);
-    let told = ["new A | START", "resume A | refused", "new B | START"];
-    assert_eq!(stage.told()[..3], told);
+    let expected = ["new A | START", "resume A | refused", "new B | START"];
+    assert_eq!(stage.turn_contexts()[..3], expected);
     assert_eq!(
-        stage.told()[3..],
+        stage.turn_contexts()[3..],
         ["resume B | START, again START"],
-        "what was kept is gone on with"
+        "a saved session is resumed"
     );
 }
 
 #[test]
-fn an_adopted_client_that_fails_is_retried_like_any_other() {
+fn failed_adopted_client_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: wait gate
@@ -338,21 +338,21 @@ fn an_adopted_client_that_fails_is_retried_like_any_other() {
     running.signal(Signal::KILL);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     stage.opens("gate");
     resumed.wait().prints("done\n").mentions(0, &["server_error"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 // proves: P4
 #[test]
-fn the_owner_may_die_again_and_again() {
+fn run_survives_repeated_kills_of_its_owner() {
     let stage = stage();
     killed(&stage);
     for _ in 0..6 {
         let before = stage.project.events("r", "run_resumed").len();
         let resumed = stage.start("resume r");
-        until("it goes on", || stage.project.events("r", "run_resumed").len() > before);
+        until("the run is resumed", || stage.project.events("r", "run_resumed").len() > before);
         resumed.signal(Signal::KILL);
         resumed.wait();
     }

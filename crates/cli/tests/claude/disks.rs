@@ -1,5 +1,5 @@
-//! Clients on a disk that is full, or that cannot be read: nothing that was paid for becomes free, and
-//! nothing is paid for twice.
+//! Clients on a full or unreadable disk: every paid request is charged, and nothing is paid
+//! twice.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -14,7 +14,8 @@ use crate::stage::{Stage, client};
 
 const FILL: &str = ".raymond/fill";
 
-/// `.raymond/` on a disk of its own: room for the ballast and for the transcripts of two clients.
+/// Mounts a separate disk on `.raymond/`, with room for the ballast and for the transcripts of two
+/// clients.
 fn on_small_disk(stage: &Stage) {
     mount(&stage.project, ".raymond", &["-t", "tmpfs", "-o", "size=12m", "tmpfs"]);
 }
@@ -58,15 +59,15 @@ fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
     let needed =
         ["could not reserve 4 MiB of disk space for ", " and leave 1 MiB free: the disk is full"];
     output.mentions(7, &needed);
-    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.turn_contexts());
 }
 
 // proves: A3
 #[test]
-fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
-    let name = "disks::a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free";
+fn full_disk_ends_the_run_and_charges_turn() {
+    let name = "disks::full_disk_ends_the_run_and_charges_turn";
     in_private(name, || {
-        // More than half of what is reserved, and less than all of it.
+        // More than half of the reserved space, and less than all of it.
         let stage = stage("flood 3000000\nfake[1]: hang stall");
         on_small_disk(&stage);
         let running = stage.start_run("--budget 2");
@@ -93,9 +94,8 @@ fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
 }
 
 #[test]
-fn a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated() {
-    let name =
-        "disks::a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated";
+fn client_dead_of_full_disk_is_charged_once() {
+    let name = "disks::client_dead_of_full_disk_is_charged_once";
     in_private(name, || {
         let stage = stage("flood 8000000");
         on_small_disk(&stage);
@@ -136,8 +136,8 @@ fn no_client_starts_on_a_full_disk() {
 
 // proves: A41
 #[test]
-fn stop_and_cancel_reach_an_owner_on_a_full_disk() {
-    in_private("disks::stop_and_cancel_reach_an_owner_on_a_full_disk", || {
+fn stop_and_cancel_work_on_a_full_disk() {
+    in_private("disks::stop_and_cancel_work_on_a_full_disk", || {
         let cases = [("stop", "stopped"), ("cancel", "cancelled")];
         for ((verb, status), has_ballast) in
             cases.iter().flat_map(|case| [(case, true), (case, false)])
@@ -159,8 +159,8 @@ fn stop_and_cancel_reach_an_owner_on_a_full_disk() {
     });
 }
 
-/// The owner is killed, its client finishes, and its transcript is a directory then: no bits of it can
-/// be read, as on a disk that fails.
+/// A run whose owner was killed and whose client has finished. A directory replaces the transcript,
+/// so it cannot be read, as on a broken disk.
 fn unreadable() -> Stage {
     let stage = stage("say almost");
     let running = stage.start_run("--budget 2");
@@ -178,7 +178,7 @@ fn unreadable() -> Stage {
 
 // proves: A5
 #[test]
-fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
+fn outcome_in_unreadable_transcript_is_not_paid_twice() {
     let stage = unreadable();
     let records = stage.project.records("r");
     for words in ["resume r", "resume r --plan", "stop r"] {
@@ -193,6 +193,9 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
         );
     }
     assert_eq!(stage.project.records("r"), records, "nothing is recorded");
+    let why = stage.raymond("why r");
+    assert!(why.stdout.contains("main.2.1.1.jsonl, which cannot be read: "), "{}", why.stdout);
+    assert!(why.stdout.ends_with("\n→ raymond cancel r\n"), "{}", why.stdout);
     let transcript = stage.project.path(".raymond/runs/r/transcripts/main.2.1.1.jsonl");
     fs::remove_dir(&transcript).unwrap();
     fs::rename(stage.project.path("kept"), transcript).unwrap();
@@ -202,7 +205,7 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
 
 // proves: A48
 #[test]
-fn stop_ends_no_client_whose_transcript_cannot_be_read() {
+fn stop_keeps_client_with_unreadable_transcript_running() {
     let stage = stage("say almost");
     let running = stage.start_run("--budget 2");
     stage.reaches("gate");
@@ -223,7 +226,7 @@ fn stop_ends_no_client_whose_transcript_cannot_be_read() {
 }
 
 #[test]
-fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
+fn run_with_unreadable_transcript_can_be_cancelled() {
     let stage = unreadable();
     stage.raymond("cancel r").mentions(0, &["r: cancelled"]);
     let last: &(String, u64, String) = &stage.charges()[1];
@@ -232,7 +235,7 @@ fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
     assert_eq!(events.len(), 1);
 }
 
-/// Passes on so many lines of the client, and dies of the next one. Later clients find room.
+/// Passes on so many lines of the client, and fails at the next one. Later clients find room.
 const WRITES: &str = r#"#!/bin/bash
 if [[ $1 == --version || -e $CLAUDE_CONFIG_DIR/room ]]; then exec CLIENT "$@"; fi
 touch "$CLAUDE_CONFIG_DIR/room"
@@ -246,9 +249,9 @@ exit 1
 
 // proves: A3
 #[test]
-fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
+fn failed_write_of_any_line_is_charged() {
     let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";
-    // The first line says who answers, two say something, and the last is the result.
+    // The client writes four lines: its model, two messages and the result.
     for written in 0..4 {
         let stage = Stage::prompts(&[("START", lines)]);
         let program = WRITES.replace("CLIENT", client().to_str().unwrap());
@@ -266,8 +269,8 @@ fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
 }
 
 #[test]
-fn an_unknown_cost_is_the_whole_share_of_a_strict_budget() {
-    in_private("disks::an_unknown_cost_is_the_whole_share_of_a_strict_budget", || {
+fn strict_budget_charges_full_share_for_unknown_cost() {
+    in_private("disks::strict_budget_charges_full_share_for_unknown_cost", || {
         let stage = stage("flood 8000000");
         on_small_disk(&stage);
         let running = stage.start_run("--budget 2 --strict-budget");

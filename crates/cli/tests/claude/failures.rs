@@ -1,4 +1,4 @@
-//! The kinds of failure, and what each leads to.
+//! The kinds of failure, and their consequences.
 
 use serde_json::{Value, json};
 
@@ -6,23 +6,23 @@ use crate::harness::{Output, until};
 use crate::stage::Stage;
 
 const RETRIED: &str = "Your last turn on the task below failed for a technical reason: check what \
-                       is already done, then go on.";
+                       is already done, then continue.";
 
 #[test]
-fn a_transient_failure_is_retried_in_its_session_with_a_notice() {
+fn transient_failure_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: error 529
         fake[2]: say <result>done</result>",
     )]);
     stage.run("").prints("done\n").mentions(0, &["server_error", "retry 1"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     let body = stage.project.read("wf/START.md");
     assert_eq!(stage.prompts_sent(), [body.clone(), format!("{RETRIED}\n\n{body}")]);
 }
 
 #[test]
-fn a_retry_of_a_session_that_was_never_kept_begins_it_under_another_id() {
+fn retry_of_unsaved_session_gets_another_id() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -41,7 +41,7 @@ fn a_retry_of_a_session_that_was_never_kept_begins_it_under_another_id() {
     stage.run("").prints("done\n").mentions(0, &[]);
     let call = "<call return='BACK'>SUB</call>";
     assert_eq!(
-        stage.told(),
+        stage.turn_contexts(),
         [
             "new A | START".to_owned(),
             "resume A | refused".to_owned(),
@@ -55,7 +55,7 @@ fn a_retry_of_a_session_that_was_never_kept_begins_it_under_another_id() {
 }
 
 #[test]
-fn retries_end() {
+fn retries_are_limited() {
     let stage = Stage::prompts(&[("START", "fake: error 529")]);
     stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
     assert_eq!(stage.failures(), ["transient", "transient"]);
@@ -71,12 +71,12 @@ fn failed_agent_resumes_in_its_session() {
     )]);
     stage.run("").mentions(1, &["invalid_request"]);
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     assert!(stage.prompts_sent()[1].starts_with("Your work on the task below had failed"));
 }
 
 #[test]
-fn the_failure_of_one_agent_is_not_that_of_another() {
+fn failed_agent_does_not_fail_the_other_one() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>BAD</fork>"),
         ("BAD", "fake: error 400"),
@@ -89,7 +89,7 @@ fn the_failure_of_one_agent_is_not_that_of_another() {
 }
 
 #[test]
-fn an_agent_that_breaks_the_protocol_is_reminded_three_times_and_pays_for_it() {
+fn protocol_error_gets_three_paid_reminders() {
     let stage = Stage::prompts(&[(
         "START",
         "fake: cost 0.25
@@ -117,7 +117,7 @@ fn waits(stage: &Stage) {
 }
 
 #[test]
-fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
+fn usage_limit_holds_paid_turns_across_restarts() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='LIMITED'>WORKER</fork>"),
         ("LIMITED", "fake[1]: quota 3600\nfake[2]: say <result>done</result>"),
@@ -130,15 +130,16 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
     let held = stage.project.events("r", "backend_held");
     assert_eq!(held.len(), 1, "{held:?}");
     let until_then = held[0]["hold"]["quota"]["until"].clone();
-    let told = ["new A | START", "resume A | START, <fork next='LIMITED'>WORKER</fork>, LIMITED"];
-    assert_eq!(stage.told(), told);
+    let expected =
+        ["new A | START", "resume A | START, <fork next='LIMITED'>WORKER</fork>, LIMITED"];
+    assert_eq!(stage.turn_contexts(), expected);
 
     running.signal(rustix::process::Signal::KILL);
     running.wait();
     let again = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
-    assert_eq!(stage.told(), told, "nothing is asked before the limit is lifted");
+    assert_eq!(stage.turn_contexts(), expected, "nothing is asked before the limit is lifted");
     stage.raymond("stop r").mentions(0, &[]);
     again.wait().mentions(130, &[]);
     let why = stage.raymond("why r");
@@ -155,7 +156,7 @@ fn lifted_usage_limit_costs_no_retry() {
         fake[2]: say <result>done</result>",
     )]);
     stage.run("--retries 0").prints("done\n").mentions(0, &["usage limit"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn no_wait_ends_at_a_usage_limit() {
     stage.leaves_nothing();
 }
 
-/// A login is missing, however the client says so.
+/// Checks that the run waits for a login if the client behaves like this.
 #[track_caller]
 fn needs_login(lines: &str) -> (Stage, Output) {
     let stage = Stage::prompts(&[("START", lines)]);
@@ -184,21 +185,21 @@ fn needs_login(lines: &str) -> (Stage, Output) {
 }
 
 #[test]
-fn a_missing_login_waits_for_a_person() {
+fn missing_login_waits_for_a_person() {
     let (stage, _) = needs_login("fake[1]: error 401\nfake[2]: say <result>done</result>");
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]
-fn a_missing_login_is_seen_at_the_first_sign_and_not_after_the_retries_of_the_client() {
+fn missing_login_is_reported_before_client_retries() {
     let (stage, _) =
         needs_login("fake[1]: retry 401\nfake[1]: hang stall\nfake[2]: say <result>done</result>");
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
 }
 
 #[test]
-fn a_client_that_tries_again_for_another_reason_is_left_alone() {
+fn client_retry_of_overload_is_left_alone() {
     let stage = Stage::prompts(&[("START", "fake: retry 529\nfake: say <result>done</result>")]);
     stage.run("").prints("done\n").mentions(0, &[]);
     assert_eq!(stage.failures(), [""; 0]);
@@ -213,15 +214,15 @@ fn retrying_client_is_reported_once() {
     stage.reaches("tries");
     let place = "running: main is in turn 1 of START.md";
     let tries = "the client of main tries again: server_error (529), retry 1 of 10";
-    let told = |stage: &Stage| stage.raymond("why r").stdout.lines().next().unwrap().to_owned();
-    assert_eq!(told(&stage), format!("{place}; {tries}"));
+    let reason = |stage: &Stage| stage.raymond("why r").stdout.lines().next().unwrap().to_owned();
+    assert_eq!(reason(&stage), format!("{place}; {tries}"));
     assert!(stage.raymond("status r").stdout.contains(tries));
     stage.opens("tries");
     stage.reaches("works");
-    assert_eq!(told(&stage), place);
+    assert_eq!(reason(&stage), place);
     stage.opens("works");
     stage.reaches("end");
-    until("it is told again", || running.heard("503"));
+    until("the failure is reported again", || running.stderr_contains("503"));
     stage.opens("end");
     let output = running.wait();
     output.prints("done\n").mentions(0, &[]);
@@ -242,25 +243,25 @@ fn forgetful() -> Stage {
 }
 
 #[test]
-fn a_lost_session_fails_its_agent() {
+fn lost_session_fails_its_agent() {
     let stage = forgetful();
     stage.run("").mentions(1, &["the client knows no session"]);
     assert_eq!(stage.failures(), ["lost_session"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | refused"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | refused"]);
 }
 
 #[test]
-fn a_lost_session_is_replaced_by_a_fresh_one_on_request_and_never_silently() {
+fn lost_session_is_replaced_only_on_request() {
     let stage = forgetful();
-    stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["fresh"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new B | again END"]);
+    stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["continues in a new session"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | refused", "new B | again END"]);
     assert!(stage.prompts_sent()[2].starts_with("An earlier conversation about the task below"));
     let lost = stage.project.events("r", "session_lost");
     assert_eq!(lost.len(), 1);
 }
 
 #[test]
-fn a_lost_caller_fails_the_callee_too() {
+fn lost_caller_session_fails_the_call() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>LOSE</goto>"),
         ("SUB", "fake: say <result>x</result>"),
@@ -269,5 +270,5 @@ fn a_lost_caller_fails_the_callee_too() {
     let lose = "rm -r $CLAUDE_CONFIG_DIR/projects; echo '<call return=\"BACK\">SUB</call>'";
     stage.project.write("wf/LOSE.sh", lose);
     stage.run("").mentions(1, &["the client knows no session"]);
-    assert_eq!(stage.told(), ["new A | START", "branch A to B | refused"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "branch A to B | refused"]);
 }

@@ -1,20 +1,20 @@
-//! Real runs, decided again by `raymond replay`; and golden journals of them, made once.
+//! Real runs that `raymond replay` decides again, and their golden journals.
 //!
-//! `UPDATE=1` makes those that do not exist yet, as if the project had been `/project`.
+//! `UPDATE=1` writes journals that do not exist yet, with `/project` as the path of the project.
 
 use std::fs;
 use std::sync::Arc;
 
 use raymond_store::disk::Files;
 use raymond_store::{Blobs, Journal};
-use raymond_testkit::journals::{Draft, Golden};
+use raymond_testkit::journals::{Golden, NewGolden};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// The run is decided again as it was, read-only; and its journal is kept, if there is none yet.
+/// Checks that a replay of the run decides the same, and saves its journal if there is none yet.
 #[track_caller]
 fn golden(name: &str, stage: &Stage, ending: &str) {
     let ended = stage.project.events("r", "run_ended");
@@ -38,7 +38,7 @@ fn seal(name: &str, stage: &Stage) {
     let hidden = |line: &[u8]| stage.hidden(str::from_utf8(line).unwrap()).into_bytes();
     let bodies = read.lines.iter().map(|line| hidden(line.body)).collect();
     let blob = |hash: &str| blobs.get(hash).map_err(|error| error.to_string());
-    Draft { name, header: read.header, bodies, blob: &blob }.seal().unwrap();
+    NewGolden { name, header: read.header, bodies, blob: &blob }.write().unwrap();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn every_tag() {
 }
 
 #[test]
-fn an_owner_that_is_killed_and_a_client_that_is_adopted() {
+fn killed_owner_and_adopted_client() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>SLOW</goto>"),
         ("SLOW", "fake: wait gate\nfake: say <result>done</result>"),
@@ -69,28 +69,28 @@ fn an_owner_that_is_killed_and_a_client_that_is_adopted() {
     running.signal(Signal::KILL);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    until("the run is resumed", || !stage.project.events("r", "run_resumed").is_empty());
     stage.opens("gate");
     resumed.wait().prints("done\n");
     golden("claude-adopted", &stage, "completed");
 }
 
 #[test]
-fn a_stop_a_resume_and_a_cancellation() {
+fn stop_then_resume_then_cancel() {
     let stage = Stage::prompts(&[("START", "fake: wait gate\nfake: say <result>done</result>")]);
     let running = stage.start_run("");
     stage.reaches("gate");
     stage.raymond("stop r").mentions(0, &[]);
     running.wait();
     let resumed = stage.start("resume r");
-    until("it goes on", || stage.project.events("r", "turn_started").len() == 2);
+    until("the run is resumed", || stage.project.events("r", "turn_started").len() == 2);
     stage.raymond("cancel r").mentions(0, &[]);
     resumed.wait();
     golden("claude-stopped-and-cancelled", &stage, "cancelled");
 }
 
 #[test]
-fn a_cap_that_is_reached_and_raised() {
+fn reached_and_raised_cap() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.06\nfake: say <goto>MORE</goto>"),
         ("MORE", "fake: cost 0.06\nfake: say <goto>LAST</goto>"),
@@ -102,7 +102,7 @@ fn a_cap_that_is_reached_and_raised() {
 }
 
 #[test]
-fn a_failure_an_edit_and_a_run_that_was_cut_back() {
+fn failure_then_edit_then_rewind() {
     let stage =
         Stage::prompts(&[("START", "fake: say <goto>NEXT</goto>"), ("NEXT", "fake: say no tag")]);
     assert_eq!(stage.run("--reminders 0").code(), 1);
@@ -113,7 +113,7 @@ fn a_failure_an_edit_and_a_run_that_was_cut_back() {
 }
 
 #[test]
-fn one_prompt_again_and_again() {
+fn repeated_prompt() {
     let stage = Stage::of(&[("PROMPT.md", "Work.\nfake: say <result>done</result>\n")]);
     let words =
         ["ralph", "PROMPT.md", "--run-id", "r", "--until", "test -e ok || { touch ok; false; }"];
@@ -159,7 +159,7 @@ const FLOW: &str = r#"{
 }"#;
 
 #[test]
-fn a_document_that_is_driven() {
+fn document_driven_by_raymond() {
     let replies = "ask: ['[]', '{\"foo\": \"bar\"}']\n";
     let stage = Stage::of(&[("flow.json", FLOW), ("replies.yaml", replies)]);
     let run = "run flow.json --replies replies.yaml --run-id r";
@@ -170,7 +170,7 @@ fn a_document_that_is_driven() {
 }
 
 #[test]
-fn a_document_that_is_called() {
+fn document_called_as_a_tool() {
     let stage = Stage::of(&[("fixed", "")]);
     let workflow: Value = serde_json::from_str(FLOW).unwrap();
     let call = |request: Value| {
@@ -194,7 +194,7 @@ fn a_document_that_is_called() {
 fn replay_reports_the_first_difference() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]);
     stage.run("").prints("done\n");
-    // As a release would have written it that charges a cent more.
+    // A release that charges a cent more would write this.
     let directory = stage.project.path(".raymond/runs/r");
     let path = directory.join("journal.jsonl");
     let read = Journal::read(&Files, &path).unwrap();
@@ -206,16 +206,24 @@ fn replay_reports_the_first_difference() {
         journal.append(dearer.as_bytes()).unwrap();
     }
     let before = fs::read(&path).unwrap();
-    let told = stage.raymond("replay r");
+    let replayed = stage.raymond("replay r");
     let first = "record 2, step 1, event 1 is decided otherwise\nrecorded  {\"turn_settled\":";
-    assert!(told.stdout.starts_with(first), "{told:?}");
-    assert_eq!((told.code(), told.stdout.lines().count()), (1, 3), "{told:?}");
-    let told = stage.raymond("replay r --json").json();
-    let difference = &told["difference"];
+    assert!(replayed.stdout.starts_with(first), "{replayed:?}");
+    assert_eq!((replayed.code(), replayed.stdout.lines().count()), (1, 3), "{replayed:?}");
+    let replayed = stage.raymond("replay r --json").json();
+    let difference = &replayed["difference"];
     let amount = |side: &str| &difference[side]["turn_settled"]["charge"]["amount"];
-    assert_eq!((amount("recorded"), amount("decided")), (&json!(20_000), &json!(10_000)), "{told}");
-    assert_eq!((&told["records"], &difference["refused"]), (&json!(2), &Value::Null), "{told}");
-    // Nothing is changed by looking, not even where nothing can be.
+    assert_eq!(
+        (amount("recorded"), amount("decided")),
+        (&json!(20_000), &json!(10_000)),
+        "{replayed}"
+    );
+    assert_eq!(
+        (&replayed["records"], &difference["refused"]),
+        (&json!(2), &Value::Null),
+        "{replayed}"
+    );
+    // A replay does not change the journal.
     assert_eq!(fs::read(&path).unwrap(), before);
     stage.raymond("replay none").mentions(2, &["there is no run"]);
 }

@@ -1,5 +1,5 @@
-//! Clients that do not end, and processes that do not want to: each ends within its clock, and
-//! nothing is left.
+//! Clients and processes that do not end: Raymond ends each within its timeout, and no process is
+//! left.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A client that hangs so, under these flags; which clock ended it.
+/// Runs a client that hangs, and checks which timeout ended it.
 #[track_caller]
 fn times_out(lines: &str, flags: &str, clock: &str) {
     let stage = Stage::prompts(&[("START", lines)]);
@@ -22,23 +22,23 @@ fn times_out(lines: &str, flags: &str, clock: &str) {
 
 // proves: P11
 #[test]
-fn a_client_that_never_says_a_word_is_ended() {
+fn silent_client_is_ended() {
     times_out("fake: hang silent", "--timeout 1s", "wall");
 }
 
 // proves: P11
 #[test]
-fn a_client_that_falls_silent_is_ended() {
+fn client_that_stops_writing_is_ended() {
     times_out("fake: say thinking\nfake: hang stall", "--idle-timeout 1s", "idle");
 }
 
 #[test]
-fn a_client_that_takes_too_long_is_ended() {
+fn client_that_takes_too_long_is_ended() {
     times_out("fake: say thinking\nfake: hang stall", "--timeout 1s", "wall");
 }
 
 #[test]
-fn the_clocks_of_a_state_win_over_those_of_the_run() {
+fn timeouts_of_state_override_those_of_run() {
     times_out("timeout: 1s\n---\nfake: hang stall", "--timeout 1h", "wall");
     let talks = "idle_timeout: 1s\n---\nfake: say thinking\nfake: hang stall";
     times_out(talks, "--idle-timeout 1h", "idle");
@@ -46,7 +46,7 @@ fn the_clocks_of_a_state_win_over_those_of_the_run() {
 
 // proves: P11, S37
 #[test]
-fn a_client_that_ignores_every_signal_is_killed() {
+fn client_that_ignores_every_signal_is_killed() {
     times_out(
         "fake: ignore INT
         fake: ignore TERM
@@ -59,18 +59,18 @@ fn a_client_that_ignores_every_signal_is_killed() {
 }
 
 #[test]
-fn a_turn_that_timed_out_is_retried_in_its_session() {
+fn timed_out_turn_is_retried_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: hang stall
         fake[2]: say <result>done</result>",
     )]);
     stage.run("--timeout 2s").prints("done\n").mentions(0, &["timed out"]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
     stage.leaves_nothing();
 }
 
-/// A client that is done, and leaves something behind; the run is done all the same.
+/// Checks that the run completes although its client leaves something behind.
 #[track_caller]
 fn ends_well(lines: &str, within: Duration) {
     let stage = Stage::prompts(&[
@@ -86,23 +86,23 @@ fn ends_well(lines: &str, within: Duration) {
 
 // proves: P11
 #[test]
-fn a_client_that_hangs_after_its_result_has_answered() {
+fn client_hanging_after_its_result_has_answered() {
     ends_well("fake: hang after-result", Duration::from_secs(40));
 }
 
 #[test]
-fn a_child_that_holds_stdout_turns_no_success_into_a_hang() {
+fn child_keeping_stdout_open_does_not_block_success() {
     ends_well("fake: grandchild", Duration::from_secs(40));
 }
 
 #[test]
-fn daemons_live_no_longer_than_the_run() {
+fn daemons_end_with_the_run() {
     ends_well("fake: daemon", Duration::from_secs(40));
     ends_well("fake: bare-daemon", Duration::from_secs(40));
 }
 
 #[test]
-fn a_daemon_lives_until_the_run_ends() {
+fn daemon_lives_until_the_run_ends() {
     let stage = Stage::prompts(&[
         ("START", "fake: daemon\nfake: say <goto>END</goto>"),
         ("END", "fake: wait gate\nfake: say <result>done</result>"),
@@ -135,7 +135,7 @@ fn every_end_of_a_run_ends_its_processes() {
 }
 
 #[test]
-fn a_second_signal_ends_a_stubborn_client_at_once() {
+fn second_signal_ends_a_stubborn_client_at_once() {
     let lines = "fake: ignore INT\nfake: ignore TERM\nfake: grandchild\nfake: wait gate";
     let stage = Stage::prompts(&[("START", lines)]);
     let running = stage.start_run("");
@@ -150,7 +150,7 @@ fn a_second_signal_ends_a_stubborn_client_at_once() {
 }
 
 #[test]
-fn a_stopped_turn_is_continued_in_its_session() {
+fn stopped_turn_is_continued_in_its_session() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: hang stall
@@ -162,7 +162,7 @@ fn a_stopped_turn_is_continued_in_its_session() {
     running.wait().mentions(130, &[]);
     stage.leaves_nothing();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | START, again START"]);
 }
 
 #[test]

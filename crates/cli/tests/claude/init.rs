@@ -1,15 +1,15 @@
-//! What `raymond init` writes, answered by a client: the prompts as written, and the permissions.
+//! The workflow of `raymond init` with a client: its prompts and its permissions.
 
 use std::fs;
 
 use crate::stage::Stage;
 
-/// What START hands to REVIEW, as lines of their models.
+/// The `fake:` lines by which START hands its work to REVIEW.
 const TASK: &str =
     "fake: say <goto input=\"fake: say &lt;result&gt;accept: fine&lt;/result&gt;\">CHECK</goto>";
 
 #[test]
-fn the_workflow_for_a_project_sends_its_prompts_with_the_projects_commands_allowed() {
+fn generated_workflow_allows_the_commands_of_the_project() {
     let stage = Stage::of(&[("Makefile", "test:\n\ttrue\nlint:\n\ttrue\n"), (".git/HEAD", "")]);
     stage.raymond("init").mentions(0, &[]);
     let words = ["run", "workflows/change", "--run-id", "r", "--input", TASK];

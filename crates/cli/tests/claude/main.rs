@@ -1,7 +1,7 @@
 //! The real binary over a client that behaves as `claude` does, scripted by its prompts.
 //!
-//! Every test has a project, a configuration directory and a `PATH` of its own. The language of the
-//! `fake:` lines is that of [`raymond_testkit::fake_claude`].
+//! Every test has a project, a configuration directory and a `PATH` of its own. The module
+//! [`raymond_testkit::fake_claude`] describes the language of the `fake:` lines.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 

@@ -15,7 +15,7 @@ fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
 }
 
 #[test]
-fn a_turn_costs_what_its_invocation_cost_and_not_what_its_session_has() {
+fn turn_is_charged_its_invocation_not_its_session() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.25\nfake: say <goto>NEXT</goto>"),
         ("NEXT", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
@@ -40,7 +40,7 @@ fn a_turn_costs_what_its_invocation_cost_and_not_what_its_session_has() {
 }
 
 #[test]
-fn workers_and_their_parent_pay_for_themselves() {
+fn workers_and_parent_are_charged_separately() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -71,7 +71,7 @@ fn failed_turns_are_paid_too() {
 }
 
 #[test]
-fn a_capped_turn_that_had_finished_is_an_answer() {
+fn finished_turn_at_its_cap_is_an_answer() {
     let stage = Stage::prompts(&[
         ("START", "budget: 0.25\n---\nfake: say <goto>\nfake: more END</goto>\nfake: cap"),
         ("END", "fake: say <result>done</result>"),
@@ -86,7 +86,7 @@ fn a_capped_turn_that_had_finished_is_an_answer() {
 
 // proves: A9
 #[test]
-fn a_client_that_claims_its_cap_has_spent_it() {
+fn claimed_cap_is_charged_in_full() {
     for says in ["fake: say <goto>START</goto>", "fake: tool Bash make"] {
         for strict in ["", " --strict-budget"] {
             let stage = Stage::prompts(&[("START", &format!("{says}\nfake: claim-cap"))]);
@@ -130,12 +130,12 @@ fn capped_turn_continues_with_a_new_share() {
     assert_eq!(worker[1].values("--resume"), [worker[0].session.as_deref().unwrap()]);
     let body = stage.project.read("wf/WORKER.md");
     let notice = "Your last turn on the task below was stopped at its spending limit, which is now \
-                  renewed: check what is already done, then go on.";
+                  renewed: check what is already done, then continue.";
     assert_eq!(worker[1].stdin, Some(format!("{notice}\n\n{body}")));
 }
 
 #[test]
-fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
+fn higher_budget_continues_the_call_it_interrupted() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
         ("SUB", "fake: say <result>found</result>\nfake: cost 0.5"),
@@ -149,7 +149,7 @@ fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
     stage.raymond("resume r --budget 2").prints("found!\n").mentions(0, &[]);
     let call = "<call return='BACK'>SUB</call>";
     assert_eq!(
-        stage.told(),
+        stage.turn_contexts(),
         [
             "new A | START".to_owned(),
             format!("branch A to B | START, {call}, SUB"),
@@ -159,13 +159,13 @@ fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
 }
 
 #[test]
-fn a_result_that_ends_an_agent_is_honoured_when_nothing_is_left() {
+fn final_result_counts_with_no_budget_left() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>\nfake: cap")]);
     stage.run("--budget 0.5").prints("done\n").mentions(0, &["spent $0.50 of $0.50"]);
 }
 
 #[test]
-fn half_and_four_fifths_and_nearly_all_of_the_cap_are_worth_a_word() {
+fn spending_warns_at_50_80_and_95_percent() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.4\nfake: say <goto>A</goto>"),
         ("A", "fake: cost 0.1\nfake: say <goto>B</goto>"),
@@ -180,7 +180,7 @@ fn half_and_four_fifths_and_nearly_all_of_the_cap_are_worth_a_word() {
 }
 
 #[test]
-fn a_turn_that_was_killed_is_estimated_from_what_it_streamed() {
+fn killed_turn_is_estimated_from_its_stream() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -207,7 +207,7 @@ fn silent_turn_is_charged_like_the_most_expensive() {
 
 // proves: P5, S36
 #[test]
-fn a_turn_of_which_nothing_is_known_is_unpriced_and_shown_so() {
+fn turn_of_unknown_cost_is_unpriced() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: kill
@@ -218,7 +218,7 @@ fn a_turn_of_which_nothing_is_known_is_unpriced_and_shown_so() {
 }
 
 #[test]
-fn an_unknown_model_is_not_priced_by_guessing() {
+fn unknown_model_is_not_estimated() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -231,7 +231,7 @@ fn an_unknown_model_is_not_priced_by_guessing() {
 }
 
 #[test]
-fn prices_of_the_configuration_make_an_estimate() {
+fn configured_prices_make_an_estimate() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: usage 1000000 1000
@@ -241,13 +241,13 @@ fn prices_of_the_configuration_make_an_estimate() {
     )]);
     stage.project.write("raymond.toml", "[prices.mystery]\ninput = 2.00\noutput = 10.00\n");
     stage.run("--model mystery-1").prints("done\n").mentions(0, &["$4.02 of it estimated"]);
-    // One message, and as much for the request that was in flight.
+    // One message, and the same amount for the request in flight.
     assert_eq!(stage.charges()[0], charge("main.1.1", 2 * 2_010_000, "estimated"));
 }
 
 // proves: A23
 #[test]
-fn a_run_keeps_the_prices_of_its_start() {
+fn run_keeps_the_prices_of_its_start() {
     const DEAR: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
     const FREE: &str = "[prices.mystery]\ninput = 0\noutput = 0\n";
     let check = |begun: &str, flags: &str, amount: u64, lines: &[&str]| {
@@ -265,7 +265,7 @@ fn a_run_keeps_the_prices_of_its_start() {
         running.wait();
         let client = i32::try_from(stage.invocations()[0].pid).unwrap();
         rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
-        // As an agent may do that wants to spend more.
+        // An agent could do this to spend more.
         stage.project.write("raymond.toml", FREE);
         let resumed = stage.raymond(&format!("resume r {flags}"));
         resumed.prints("done\n").mentions(0, lines);
@@ -274,13 +274,14 @@ fn a_run_keeps_the_prices_of_its_start() {
     let kept =
         "prices in the configuration changed since the run started; this run keeps its prices";
     check(DEAR, "", 2 * 2_010_000, &[kept]);
-    check(DEAR, "--current-prices", 0, &[]);
+    let renewed = "this run uses the current prices from now on; changed: mystery";
+    check(DEAR, "--current-prices", 0, &[renewed]);
     check("", "", 0, &[kept, "unpriced"]);
 }
 
 // proves: A25
 #[test]
-fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
+fn client_of_earlier_boot_is_unpriced() {
     for (boot, basis) in [(None, "estimated"), (Some("earlier"), "unpriced")] {
         let stage = Stage::prompts(&[(
             "START",
@@ -296,7 +297,7 @@ fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
         let client = i32::try_from(stage.invocations()[0].pid).unwrap();
         rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
         if let Some(boot) = boot {
-            // The journal is younger than the machine, as it is when another turn was recorded since.
+            // The journal was written after the boot, as if another turn was recorded since.
             let file = ".raymond/runs/r/transcripts/main.1.1.1.pid";
             let named = stage.project.read(file);
             let process = named.rsplit_once(' ').unwrap().0;
@@ -308,7 +309,7 @@ fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
 }
 
 #[test]
-fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
+fn strict_budget_charges_full_share_of_silent_turn() {
     let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
     stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);
     assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "estimated")]);
@@ -316,7 +317,7 @@ fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
 
 // proves: A7
 #[test]
-fn stopping_again_and_again_makes_no_request_free() {
+fn repeated_stops_make_no_request_free() {
     // Each client gets one answer, and is stopped while its second request is in flight.
     const REQUEST: u64 = 600_000;
     const MOST: usize = 13;
@@ -354,7 +355,7 @@ fn fractional_tokens_are_unknown() {
 }
 
 #[test]
-fn a_turn_that_was_stopped_reports_what_it_had_spent() {
+fn stopped_turn_reports_its_cost() {
     let stage = Stage::prompts(&[(
         "START",
         "fake[1]: cost 0.5

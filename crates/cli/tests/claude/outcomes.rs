@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// A state that ends so, without a second try; the run's exit code, and the kind of the failure.
+/// Runs a state without retries, and checks the exit code and the kinds of its failures.
 #[track_caller]
 fn check(lines: &str, code: i32, failures: &[&str]) -> Stage {
     let stage = Stage::prompts(&[("START", lines)]);
@@ -30,7 +30,7 @@ fn success_ignores_exit_code_and_stderr() {
 }
 
 #[test]
-fn an_api_error_has_the_kind_of_its_status() {
+fn api_error_status_decides_the_failure_kind() {
     check("fake: error 400", 1, &["task"]);
     check("fake: error 404", 1, &["task"]);
     check("fake: error 413", 1, &["task"]);
@@ -60,7 +60,7 @@ fn tag_in_an_error_is_ignored() {
 }
 
 #[test]
-fn limits_of_the_client_and_failures_of_its_own_are_worth_another_try() {
+fn client_limits_and_failures_are_transient() {
     check("fake: max-turns", 1, &["transient"]);
     check("fake: fail something went wrong", 1, &["transient"]);
 }
@@ -95,14 +95,14 @@ fn foreign_signal_is_retried() {
 }
 
 #[test]
-fn a_message_without_text_is_one_without_a_tag() {
+fn message_without_text_has_no_tag() {
     let stage = check("fake: cost 0.01", 1, &[]);
     let failed = &stage.project.events("r", "agent_failed")[0];
     assert_eq!(failed["failure"]["protocol"]["fault"], json!("no_tag"));
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_kept_and_warn_once() {
+fn unreadable_lines_are_kept_and_warn_once() {
     let stage = check(
         "fake: not-json
         fake: not-json
@@ -148,7 +148,7 @@ fn known_refusals_are_reported_before_the_start() {
 }
 
 #[test]
-fn a_long_line_is_survived() {
+fn long_line_is_read() {
     let stage = check("fake: line 50000000\nfake: say <result>x</result>", 0, &[]);
     let memory = stage.warnings();
     assert_eq!(memory.len(), 1, "{memory:?}");
@@ -158,13 +158,13 @@ fn a_long_line_is_survived() {
 
 // proves: S25
 #[test]
-fn an_answer_that_is_too_large_fails_its_agent() {
+fn too_large_answer_fails_its_agent() {
     check("fake: say <result>\nfake: pad 70000000\nfake: more </result>", 1, &["output_too_large"]);
 }
 
 // proves: S32
 #[test]
-fn a_flood_is_ended() {
+fn client_with_endless_output_is_ended() {
     let stage =
         check("fake: flood 1000000000\nfake: say <result>x</result>", 1, &["output_too_large"]);
     until("the client is gone", || stage.project.processes("r").is_empty());

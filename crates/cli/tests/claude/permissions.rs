@@ -14,7 +14,7 @@ fn values(stage: &Stage, flag: &str) -> Vec<String> {
 }
 
 #[test]
-fn edits_are_accepted_unless_something_else_is_said() {
+fn edits_are_accepted_by_default() {
     let check = |front: &str, flags: &str, mode: &str| {
         let stage = Stage::prompts(&[("START", &format!("{front}{END}"))]);
         stage.run(flags).prints("done\n").mentions(0, &[]);
@@ -26,7 +26,7 @@ fn edits_are_accepted_unless_something_else_is_said() {
 }
 
 #[test]
-fn the_lists_of_configuration_flags_and_state_add_up() {
+fn allow_and_deny_lists_of_all_sources_merge() {
     let front = "allow: ['Bash(cargo test:*)', Edit]\ndeny: ['Bash(rm:*)']\n---\n";
     let stage = Stage::prompts(&[("START", &format!("{front}{END}"))]);
     stage.project.write("raymond.toml", "allow = ['Read', 'Edit']\ndeny = ['WebFetch']\n");
@@ -41,7 +41,7 @@ fn the_lists_of_configuration_flags_and_state_add_up() {
 }
 
 #[test]
-fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
+fn client_gets_directories_servers_and_system_prompt() {
     let front = "add_dirs: [../shared, /tmp]\nmcp_config: mcp.json\n\
                  append_system_prompt: Be brief.\n---\n";
     let stage = Stage::prompts(&[
@@ -56,12 +56,13 @@ fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
     assert_eq!(sent[0].values("--mcp-config"), ["mcp.json"]);
     let prompts: Vec<Option<&str>> =
         sent.iter().map(|sent| sent.system_prompt.as_deref()).collect();
-    // In force, not only passed; one that has none gets what the conversation began with.
+    // The client really uses them. A state without one gets the system prompt of the start of its
+    // conversation.
     assert_eq!(prompts, [Some("Be brief."), Some("Be kind."), Some("Be brief.")]);
 }
 
 #[test]
-fn denied_tools_are_warnings_and_the_summary_says_how_to_allow_them() {
+fn denied_tools_are_warned_about_with_remedy() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(
@@ -91,7 +92,7 @@ fn allowed_tools_are_not_denied() {
 }
 
 #[test]
-fn a_state_may_mind_denials() {
+fn state_can_fail_on_denied_tools() {
     let lines =
         format!("fake: deny Bash make\n{END}\nfake[reminder]: say <result>without</result>");
     let check = |on_denied: &str, code: i32, stdout: &str| {
@@ -107,7 +108,7 @@ fn a_state_may_mind_denials() {
 }
 
 #[test]
-fn a_resumed_run_takes_new_permissions() {
+fn resume_can_change_permissions() {
     let stage = Stage::prompts(&[(
         "START",
         "on_denied: fail\n---\nfake: tool Bash cargo test\nfake: say <result>done</result>",
@@ -130,7 +131,7 @@ fn root_cannot_skip_permissions() {
 }
 
 #[test]
-fn a_sandbox_may_skip_permissions() {
+fn sandbox_may_skip_permissions() {
     let stage = Stage::prompts(&[("START", &format!("fake: tool Bash cargo test\n{END}"))]);
     let stage = stage.with("IS_SANDBOX=1");
     stage.run("--dangerously-skip-permissions").prints("done\n").mentions(0, &[]);

@@ -5,7 +5,7 @@ use crate::stage::Stage;
 const END: &str = "fake: say <result>done</result>";
 
 #[test]
-fn the_first_turn_of_a_visit_sends_exactly_the_body() {
+fn first_turn_sends_exactly_the_body() {
     let check = |file: &str, sent: &str| {
         let stage = Stage::of(&[("wf/START.md", file)]);
         stage.run("--input in --var name=Ada").prints("done\n").mentions(0, &[]);
@@ -30,7 +30,7 @@ fn the_first_turn_of_a_visit_sends_exactly_the_body() {
 
 // proves: S29
 #[test]
-fn a_prompt_longer_than_any_argument_goes_by_stdin_and_not_by_argv() {
+fn long_prompt_goes_by_stdin_not_argv() {
     let secret = "s3cret ".repeat(100_000);
     let stage = Stage::of(&[("wf/START.md", &format!("{secret}\n{END}\n"))]);
     stage.run("").prints("done\n").mentions(0, &[]);

@@ -17,7 +17,7 @@ fake[2-]: say <result>done</result>
     running.signal(rustix::process::Signal::INT);
     running.wait().mentions(130, &["to continue: raymond resume r"]);
     stage.raymond("resume r").prints("done\n").mentions(0, &["PROMPT.md → UNTIL.sh (result)"]);
-    let told = ["new A | PROMPT", "new B | PROMPT", "resume B | PROMPT, again PROMPT"];
-    assert_eq!(stage.told(), told);
+    let expected = ["new A | PROMPT", "new B | PROMPT", "resume B | PROMPT, again PROMPT"];
+    assert_eq!(stage.turn_contexts(), expected);
     stage.leaves_nothing();
 }

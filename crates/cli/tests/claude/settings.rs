@@ -16,7 +16,7 @@ fn flags(stage: &Stage, flag: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_model_is_that_of_the_state_or_the_call_or_the_flag() {
+fn model_comes_from_state_then_call_then_flag() {
     let states = [
         ("START", "fake: say <call return='BACK' model='haiku'>SUB</call>"),
         ("SUB", "fake: say <function return='MIDDLE'>DEEP</function>"),
@@ -50,7 +50,7 @@ fn the_model_is_that_of_the_state_or_the_call_or_the_flag() {
 
 // proves: A16, S26
 #[test]
-fn no_value_of_a_reply_or_a_state_becomes_a_flag() {
+fn reply_and_state_values_never_become_flags() {
     const FLAG: &str = "--dangerously-skip-permissions";
     let start = format!("fake: say <call return='END' model='{FLAG}'>SUB</call>");
     let front = format!("add_dirs: ['{FLAG}']\nappend_system_prompt: '{FLAG}'\nallow: ['{FLAG}']");
@@ -70,7 +70,7 @@ fn no_value_of_a_reply_or_a_state_becomes_a_flag() {
 }
 
 #[test]
-fn the_effort_is_that_of_the_state_or_the_flag() {
+fn effort_comes_from_state_then_flag() {
     let stage = Stage::prompts(&[
         ("START", "effort: high\n---\nfake: say <goto>END</goto>"),
         ("END", "fake: say <result>done</result>"),
@@ -80,7 +80,7 @@ fn the_effort_is_that_of_the_state_or_the_flag() {
 }
 
 #[test]
-fn configuration_reaches_the_client_unless_a_flag_or_the_state_says_otherwise() {
+fn state_overrides_flag_and_flag_overrides_configuration() {
     let check = |front: &str, run: &str, expected: [&str; 3]| {
         let lines = format!("{front}fake: say <result>done</result>");
         let stage = Stage::prompts(&[("START", &lines)]);
@@ -99,7 +99,7 @@ fn configuration_reaches_the_client_unless_a_flag_or_the_state_says_otherwise() 
 }
 
 #[test]
-fn the_client_of_the_configuration_is_used() {
+fn configured_client_is_used() {
     let prompt = "fake: say <result>done</result>";
     let stage = Stage::without_client(&[("wf/START.md", prompt)]);
     let ours = stage.configure("claude = 'tools/our-claude'\n").join("tools/our-claude");
@@ -110,7 +110,7 @@ fn the_client_of_the_configuration_is_used() {
 }
 
 #[test]
-fn the_share_is_handed_to_the_client_as_its_cap() {
+fn client_gets_its_budget_share_as_cap() {
     let states = [
         ("START", "fake: cost 0.5\nfake: say <goto>END</goto>"),
         ("END", "budget: 0.25\n---\nfake: say <result>done</result>"),
@@ -132,7 +132,7 @@ fn the_share_is_handed_to_the_client_as_its_cap() {
 }
 
 #[test]
-fn the_client_works_where_its_agent_is() {
+fn client_runs_in_the_directory_of_its_agent() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <reset cd='sub'>THERE</reset>"),
         ("THERE", "fake: say <call return='BACK'>AWAY</call>"),
@@ -152,7 +152,7 @@ fn the_client_works_where_its_agent_is() {
 }
 
 #[test]
-fn the_client_is_handed_the_environment_and_retries_little() {
+fn client_gets_environment_and_few_retries() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]).with("COLOUR=red");
     stage.run("").prints("done\n");
     let [only] = stage.invocations().try_into().unwrap();
@@ -163,7 +163,7 @@ fn the_client_is_handed_the_environment_and_retries_little() {
 }
 
 #[test]
-fn the_environment_can_be_narrowed_to_a_list() {
+fn environment_can_be_limited_to_a_list() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")])
         .with("COLOUR=red")
         .with("SECRET_TOKEN=hush");
@@ -209,7 +209,7 @@ fn run_files_are_private() {
             continue;
         }
         assert_eq!(mode, 0o700, "{}", place.display());
-        // What a client keeps in its own directory is its own matter.
+        // Modes of files inside a client's own directory are not checked.
         if place.parent().is_none_or(|parent| !parent.ends_with("homes")) {
             places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
         }
@@ -218,7 +218,7 @@ fn run_files_are_private() {
 }
 
 #[test]
-fn agents_can_have_a_configuration_each() {
+fn agents_can_have_separate_configuration_directories() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
         ("NEXT", "fake: say <call return='END'>SUB</call>"),
@@ -228,7 +228,7 @@ fn agents_can_have_a_configuration_each() {
     ]);
     stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.invocations().len(), 0, "nobody uses the shared one");
+    assert_eq!(stage.invocations().len(), 0, "no agent uses the shared one");
     let home = |agent: &str| stage.project.path(&format!(".raymond/runs/r/homes/{agent}"));
     let count = |agent: &str| Invocation::all(&home(agent)).len();
     assert_eq!((count("main"), count("main_worker1")), (4, 1));

@@ -1,4 +1,4 @@
-//! A project whose `claude` is the fake one, and what that one was asked.
+//! A project with the fake `claude`, and the recorded invocations of that client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ impl Stage {
         stage
     }
 
-    /// The same on a machine that has no client.
+    /// A project on a machine without a client.
     pub(crate) fn without_client(files: &[(&str, &str)]) -> Self {
         Self {
             project: Project::of(files),
@@ -52,7 +52,7 @@ impl Stage {
         self
     }
 
-    /// Writes the configuration of whoever runs this; returns the directory that it lies in.
+    /// Writes the configuration of the user, and returns its directory.
     pub(crate) fn configure(&self, text: &str) -> PathBuf {
         let directory = self.programs.path().join(".config/raymond");
         fs::create_dir_all(&directory).unwrap();
@@ -85,7 +85,7 @@ impl Stage {
         self.start_program(&[&[env!("CARGO_BIN_EXE_raymond")], words].concat())
     }
 
-    /// Starts any program where `raymond` would be, with what it would find there.
+    /// Starts any program with the directory and the environment of `raymond`.
     pub(crate) fn start_program(&self, words: &[&str]) -> Running {
         let path = format!("PATH={}:/usr/local/bin:/usr/bin:/bin", self.programs.path().display());
         let home = format!("HOME={}", self.programs.path().display());
@@ -96,7 +96,7 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
-    /// A text that tells nothing of the directories in which this happens.
+    /// Replaces the temporary directories in a text by fixed names.
     pub(crate) fn hidden(&self, text: &str) -> String {
         let project = self.project.root();
         let places = [
@@ -109,14 +109,14 @@ impl Stage {
         })
     }
 
-    /// Waits until a client stands at a gate (`fake: wait GATE`).
+    /// Waits until a client reaches a gate (`fake: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {
         let waiting = self.config.path().join(format!("{gate}.waiting"));
         until(&format!("a client waits at {gate}"), || waiting.exists());
     }
 
-    /// Lets go whoever stands at a gate, now and later.
+    /// Opens a gate for all clients, now and later.
     pub(crate) fn opens(&self, gate: &str) {
         fs::write(self.config.path().join(gate), "").unwrap();
     }
@@ -126,23 +126,23 @@ impl Stage {
         Invocation::all(self.config.path())
     }
 
-    /// Every prompt of which the model saw anything, in order.
+    /// Every prompt that a client sent to the model, in order.
     pub(crate) fn prompts_sent(&self) -> Vec<String> {
         self.invocations().into_iter().filter_map(|invocation| invocation.stdin).collect()
     }
 
-    /// Every conversation with the model as one line; see [`told`].
+    /// The conversation of every invocation as one line; see [`turn_context`].
     #[track_caller]
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let invocations = self.invocations();
         for invocation in &invocations {
             assert!(!invocation.contended, "two clients wrote to one session: {invocation:?}");
         }
         let mut letters = Letters::default();
-        invocations.iter().map(|invocation| told(invocation, &mut letters)).collect()
+        invocations.iter().map(|invocation| turn_context(invocation, &mut letters)).collect()
     }
 
-    /// What the journal charged, turn by turn: micro-dollars and their basis.
+    /// The recorded charges by turn: micro-dollars and their basis.
     pub(crate) fn charges(&self) -> Vec<(String, u64, String)> {
         let mut charges = Vec::new();
         for event in self.all_events() {
@@ -168,7 +168,7 @@ impl Stage {
         failed.iter().map(kind).collect()
     }
 
-    /// What was warned of, in order.
+    /// The recorded warnings, in order.
     pub(crate) fn warnings(&self) -> Vec<Value> {
         let warned = self.project.events("r", "warned");
         warned.into_iter().map(|mut event| event["warning"].take()).collect()
@@ -180,7 +180,7 @@ impl Stage {
         steps.flat_map(|step| step["events"].as_array().unwrap()).cloned().collect()
     }
 
-    /// Nothing that belongs to the run is left: no client, no child of one, however well hidden.
+    /// Checks that no process of the run is left: no client, and no hidden child of one.
     #[track_caller]
     pub(crate) fn leaves_nothing(&self) {
         assert_eq!(self.project.processes("r"), [0; 0], "processes with the marker of the run");
@@ -240,10 +240,10 @@ impl Letters {
     }
 }
 
-/// `new A | START`, `resume A | START, <goto>END</goto>, END`, `branch A to B | …`: the arguments,
-/// and what the model saw: the first line of every prompt (`again X` after a notice), and every
-/// message of its own.
-fn told(invocation: &Invocation, letters: &mut Letters) -> String {
+/// Returns `new A | START`, `resume A | START, <goto>END</goto>, END` or `branch A to B | …`: the
+/// session by the arguments, and the conversation: the first line of every prompt (`again X` after
+/// a notice), and every message of the model.
+fn turn_context(invocation: &Invocation, letters: &mut Letters) -> String {
     let one = |flag: &str| invocation.values(flag).first().map(|id| (*id).to_owned());
     let forks = invocation.argv.iter().any(|word| word == "--fork-session");
     let session = match (one("--resume"), one("--session-id"), forks) {
@@ -267,7 +267,9 @@ fn told(invocation: &Invocation, letters: &mut Letters) -> String {
 fn label(prompt: &str) -> String {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match prompt.split_once("\n\n") {
-        Some((notice, body)) if notice.ends_with("then go on.") => format!("again {}", first(body)),
+        Some((notice, body)) if notice.ends_with("then continue.") => {
+            format!("again {}", first(body))
+        }
         _ => first(prompt),
     }
 }

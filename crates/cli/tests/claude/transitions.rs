@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `told` is every conversation, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` has one line per turn, in order.
 #[track_caller]
-fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
+fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
     stage.run("--max-parallel 1").prints(&format!("{result}\n")).mentions(0, &[]);
-    assert_eq!(stage.told(), told);
+    assert_eq!(stage.turn_contexts(), contexts);
     stage.leaves_nothing();
     stage
 }
@@ -72,17 +72,17 @@ fn callee_in_the_callers_session_is_rejected() {
     stage.run("").mentions(1, &["the client should have branched session ", " but continued it"]);
     let call = "START, <call return='BACK'>SUB</call>";
     let branched = ["new A | START".to_owned(), format!("branch A to B | {call}, SUB")];
-    assert_eq!(stage.told(), branched);
+    assert_eq!(stage.turn_contexts(), branched);
     assert_eq!(stage.charges().len(), 2, "what it spent there is paid");
     stage.raymond("resume r").prints("found!\n").mentions(0, &[]);
     let again = format!("resume B | {call}, SUB, again SUB");
     let deeper = format!("{again}, <goto>DEEPER</goto>, DEEPER");
-    assert_eq!(stage.told()[2..4], [again, deeper], "the callee goes on in a session of its own");
+    assert_eq!(stage.turn_contexts()[2..4], [again, deeper], "the callee stays in its own session");
     stage.leaves_nothing();
 }
 
 #[test]
-fn function_begins_a_fresh_session_and_returns_to_the_old_one() {
+fn function_runs_in_a_fresh_session() {
     check(
         &[
             ("START", "fake: say <function return='BACK'>SUB</function>"),
@@ -122,7 +122,7 @@ fn nested_calls_branch_from_their_own_callers() {
 }
 
 #[test]
-fn two_calls_in_a_row_branch_from_the_caller_as_it_then_is() {
+fn each_call_branches_from_the_current_caller() {
     check(
         &[
             ("START", "fake: say <call return='MIDDLE'>SUB</call>"),
@@ -144,7 +144,7 @@ fn two_calls_in_a_row_branch_from_the_caller_as_it_then_is() {
 }
 
 #[test]
-fn reset_inside_a_call_keeps_the_way_back() {
+fn reset_inside_a_call_keeps_the_return() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -163,7 +163,7 @@ fn reset_inside_a_call_keeps_the_way_back() {
 }
 
 #[test]
-fn a_function_inside_a_call_and_a_call_inside_a_function() {
+fn calls_and_functions_nest() {
     check(
         &[
             ("START", "fake: say <call return='END'>ONE</call>"),
@@ -189,7 +189,7 @@ fn a_function_inside_a_call_and_a_call_inside_a_function() {
 }
 
 #[test]
-fn a_fork_gives_the_worker_a_fresh_session_and_the_parent_its_own() {
+fn forked_worker_gets_a_fresh_session() {
     let stage = check(
         &[
             ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
@@ -209,7 +209,7 @@ fn a_fork_gives_the_worker_a_fresh_session_and_the_parent_its_own() {
 }
 
 #[test]
-fn many_forks_in_one_message_are_many_fresh_sessions() {
+fn each_fork_of_a_message_gets_fresh_session() {
     let tags = "<fork item='1'>WORKER</fork><fork item='2'>WORKER</fork><goto>NEXT</goto>";
     let stage = check(
         &[
@@ -235,7 +235,7 @@ fn many_forks_in_one_message_are_many_fresh_sessions() {
 }
 
 #[test]
-fn a_fork_inside_a_call_leaves_the_way_back_to_the_parent_alone() {
+fn only_the_parent_returns_after_fork_in_call() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -257,19 +257,22 @@ fn a_fork_inside_a_call_leaves_the_way_back_to_the_parent_alone() {
 }
 
 #[test]
-fn scripts_carry_the_session_along() {
+fn scripts_keep_the_session() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <goto>BUILD</goto>"),
         ("END", "built {{result}}\nfake: say <result>done</result>"),
     ]);
     stage.project.write("wf/BUILD.sh", "echo \"<goto input='well'>END</goto>\"");
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | START, <goto>BUILD</goto>, END"]);
+    assert_eq!(
+        stage.turn_contexts(),
+        ["new A | START", "resume A | START, <goto>BUILD</goto>, END"]
+    );
     assert!(stage.prompts_sent()[1].starts_with("END\nbuilt well\n"));
 }
 
 #[test]
-fn max_visits_leads_elsewhere_in_the_same_session() {
+fn max_visits_continues_elsewhere_in_the_session() {
     let stage = check(
         &[
             ("START", "max_visits: 2\nthen: END\n---\nfake: say <goto>START</goto>"),
@@ -286,9 +289,9 @@ fn max_visits_leads_elsewhere_in_the_same_session() {
 }
 
 #[test]
-fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
-    let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
-                  tag counts only when it stands alone on its lines.)";
+fn reminder_stays_in_session_without_repeating_the_prompt() {
+    let no_tag = "Your message contains no transition tag, so the workflow cannot continue. (In code, a \
+                  tag counts only if it is alone on its lines.)";
     let stage = check(
         &[
             (
@@ -315,7 +318,7 @@ fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
 }
 
 #[test]
-fn a_reminder_inside_a_call_stays_in_the_branch() {
+fn reminder_inside_a_call_stays_in_branch() {
     check(
         &[
             ("START", "fake: say <call return='BACK'>SUB</call>"),
@@ -333,7 +336,7 @@ fn a_reminder_inside_a_call_stays_in_the_branch() {
     );
 }
 
-/// The agents of the state file, without what differs from run to run.
+/// The agents of the state file, without times.
 fn agents(stage: &Stage) -> Value {
     let mut agents = stage.project.state("r")["agents"].take();
     for agent in agents.as_array_mut().unwrap() {
@@ -344,7 +347,7 @@ fn agents(stage: &Stage) -> Value {
 }
 
 #[test]
-fn the_state_file_holds_the_session_and_the_stack_of_a_callee() {
+fn state_file_contains_session_and_stack_of_callee() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <call return='BACK'>SUB</call>"),
         ("SUB", "fake: say <goto>SLOW</goto>"),
@@ -372,7 +375,7 @@ fn the_state_file_holds_the_session_and_the_stack_of_a_callee() {
 }
 
 #[test]
-fn the_state_file_holds_both_agents_after_a_fork() {
+fn state_file_contains_both_agents_after_fork() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
         ("NEXT", "fake: wait gate\nfake: say <result>parent</result>"),

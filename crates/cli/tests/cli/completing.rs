@@ -2,7 +2,7 @@
 
 use crate::harness::Project;
 
-/// What bash offers after these words; the last one may have begun.
+/// Returns the completions of bash after these words; the last word may be incomplete.
 #[track_caller]
 fn offered(project: &Project, words: &[&str]) -> Vec<String> {
     let script = r#"
@@ -38,7 +38,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn runs_are_offered_by_name_the_last_one_first() {
+fn runs_are_offered_last_one_first() {
     let project = project();
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
     check(&["status", ""], &["bad-2", "bad-1", "good-1", "@last"]);
@@ -46,7 +46,7 @@ fn runs_are_offered_by_name_the_last_one_first() {
     check(&["logs", "@"], &["@last"]);
     check(&["logs", "@l"], &["@last"]);
     check(&["why", "x"], &[]);
-    // Those that can be resumed, unless another one is meant.
+    // Resumable runs come first; other runs are offered after their first letters.
     check(&["resume", ""], &["bad-2", "bad-1", "@last"]);
     check(&["resume", "--budget", "5", "bad-1"], &["bad-1"]);
     check(&["resume", "go"], &["good-1"]);
@@ -55,7 +55,7 @@ fn runs_are_offered_by_name_the_last_one_first() {
 }
 
 #[test]
-fn a_run_that_is_driven_is_what_stop_and_attach_are_about() {
+fn only_running_runs_are_offered_to_stop() {
     let project =
         Project::of(&[("wf/START.sh", "touch held; read < go"), ("x/START.sh", "exit 1")]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
@@ -91,24 +91,24 @@ fn workflows_are_offered_by_path() {
     check(&["run", "flows/"], &["flows/bad/", "flows/good/", "flows/old.zip"]);
     check(&["run", "./flows/b"], &["./flows/bad/"]);
     check(&["run", "flows/good/"], &["flows/good/MORE.sh", "flows/good/START.sh"]);
-    // One that is no part of a workflow has to be named.
+    // A file outside of a workflow is offered only after its first letters.
     check(&["run", "flows/n"], &["flows/notes.md"]);
     check(&["run", "flows/.h"], &["flows/.hidden/"]);
     check(&["run", "nowhere/"], &[]);
     let absolute = format!("{}/flows/g", project.root().display());
     check(&["run", &absolute], &[&format!("{}/flows/good/", "/project")]);
-    // `run` may be left out.
+    // `run` is optional.
     check(&["flows/go"], &["flows/good/"]);
     check(&["flows/good", "--bud"], &["--budget"]);
 }
 
 #[test]
-fn documents_are_offered_once_they_are_meant() {
+fn documents_are_offered_after_their_first_letter() {
     let project = project();
     project.write("digest.json", "{}");
     project.write("flows/package.json", "{}");
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
-    // A project has many JSON files that are no workflows.
+    // A JSON file is offered only after its first letter: most of them are not workflows.
     check(&["run", ""], &["flows/", "two words/"]);
     check(&["run", "d"], &["digest.json"]);
     check(&["crayfish", "validate", ""], &["digest.json", "flows/", "two words/"]);
@@ -119,7 +119,7 @@ fn documents_are_offered_once_they_are_meant() {
 }
 
 #[test]
-fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
+fn hidden_flags_are_never_offered() {
     let project = project();
     let commands = offered(&project, &[""]);
     for command in ["run", "resume", "logs", "completions", "help", "two words/"] {
@@ -137,7 +137,7 @@ fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read_has_only_flags_to_offer() {
+fn unreadable_runs_leave_only_flags_to_offer() {
     let project = Project::of(&[(".raymond/runs", "a file")]);
     let flags = offered(&project, &["resume", ""]);
     assert!(flags.iter().all(|offer| offer.starts_with("--")), "{flags:?}");
@@ -146,7 +146,7 @@ fn a_place_that_cannot_be_read_has_only_flags_to_offer() {
 }
 
 #[test]
-fn every_shell_has_a_script_and_those_that_are_here_can_load_it() {
+fn completion_scripts_load_in_installed_shells() {
     let project = Project::of(&[]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = project.raymond(&format!("completions {shell}")).stdout;

@@ -8,14 +8,14 @@ const SCRIPT: (&str, &str) = ("wf/START.sh", "echo '<result>x</result>'");
 const PROMPT: [(&str, &str); 2] =
     [("wf/START.md", "go"), ("replies.yaml", "START: '<result>x</result>'")];
 
-/// What a run recorded as its settings.
+/// The recorded settings of a run.
 fn settings(project: &Project, run: &str) -> serde_json::Value {
     let started = project.events(run, "run_started");
     started[0]["settings"].clone()
 }
 
 #[test]
-fn files_then_variables_then_flags_and_later_wins() {
+fn flags_override_variables_and_variables_override_files() {
     let project = Project::of(&[
         SCRIPT,
         ("home/raymond/config.toml", "budget = 1\nretries = 1\nmax_parallel = 1\nallow = ['A']"),
@@ -36,7 +36,7 @@ fn files_then_variables_then_flags_and_later_wins() {
 }
 
 #[test]
-fn a_mistake_in_a_file_starts_nothing() {
+fn mistake_in_configuration_starts_nothing() {
     let project = Project::of(&[SCRIPT, ("raymond.toml", "# caps\nbudgte = 5\nretries = 'x'\n")]);
     let project = project.with("RAYMOND_BUDGET", "much");
     let mistakes = "raymond.toml:2:1: error: unknown key \"budgte\" [configuration]
@@ -47,12 +47,12 @@ fn a_mistake_in_a_file_starts_nothing() {
     project.raymond("run wf").says(2, mistakes);
     project.raymond("config").says(2, mistakes).prints("");
     assert!(!project.path(".raymond").exists());
-    // Whoever only looks is not in need of it.
+    // Commands that only read do not need it.
     project.raymond("list").mentions(0, &["no runs"]);
 }
 
 #[test]
-fn a_project_configures_every_directory_below_it() {
+fn project_configuration_applies_to_its_subdirectories() {
     let files = [SCRIPT, ("raymond.toml", "retries = 9"), ("sub/x", ""), (".git/HEAD", "")];
     let project = Project::of(&files);
     let words = "cd sub && \"$0\" config --json";
@@ -80,7 +80,7 @@ fn resume_keeps_settings_and_adds_flags() {
 }
 
 #[test]
-fn replies_of_a_project_are_found_from_its_file() {
+fn replies_path_is_relative_to_configuration_file() {
     let project = Project::of(&PROMPT);
     project.write("raymond.toml", "replies = 'replies.yaml'");
     project.raymond("run wf").prints("x\n").mentions(0, &["· scripted ·"]);

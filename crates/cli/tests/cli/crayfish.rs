@@ -1,4 +1,4 @@
-//! `raymond crayfish`: one request, one reply; and what can be asked about documents.
+//! `raymond crayfish`: one request and one reply, and the commands for documents.
 
 use std::io::Write as _;
 
@@ -46,10 +46,10 @@ fn suspicious_expression_is_a_warning() {
     project.raymond("crayfish explain flow.json").says(0, warning);
     let json = project.raymond("crayfish validate flow.json --json").json();
     let message = "`{{$.vars.dir}}` is text here; did you mean `{{vars.dir}}`?";
-    let told = json!({
+    let warning = json!({
         "path": "/steps/0/shell", "code": "bad_path", "message": message, "line": 1, "column": 51,
     });
-    assert_eq!(json["files"][0]["warnings"], json!([told]));
+    assert_eq!(json["files"][0]["warnings"], json!([warning]));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn mistakes_as_json() {
 }
 
 #[test]
-fn the_schemas_are_printed_as_they_are() {
+fn schemas_are_printed_unchanged() {
     let project = Project::of(&[]);
     for (what, title) in
         [("", "document"), ("document", "document"), ("request", "request"), ("reply", "reply")]
@@ -190,7 +190,7 @@ fn the_schemas_are_printed_as_they_are() {
 }
 
 #[test]
-fn a_document_is_explained_as_a_tree() {
+fn document_is_explained_as_a_tree() {
     let project = Project::of(&[("flow.json", FLOW)]);
     project.raymond("crayfish explain flow.json").says(0, "").prints(
         "digest, version 2: 3 steps
@@ -208,7 +208,7 @@ vars mode
         "facts": ["reads results.fetch.json", "answers Verdict", "3 attempts"],
     });
     assert_eq!(steps[2], judge);
-    // Whoever says where schemas are is told when they are not there.
+    // A given schema path must contain the schemas.
     project.write("schemas/Verdict.json", "{}");
     project.raymond("crayfish explain flow.json --schema-path schemas").says(0, "");
     project
@@ -224,7 +224,7 @@ vars mode
 }
 
 #[test]
-fn a_request_that_cannot_be_read_is_a_bad_request_and_exit_2() {
+fn unreadable_request_is_bad_request_and_exit_2() {
     let project = Project::of(&[]);
     let check = |text: &[u8], message: &str| {
         let answered = project.sends(text, "crayfish");
@@ -237,9 +237,9 @@ fn a_request_that_cannot_be_read_is_a_bad_request_and_exit_2() {
     check(b"", "the text ends where a JSON value is expected");
     check(b"{\"action\": \"run\",}", "line 1, column 18");
     check(b"{} {}", "there is more text after the JSON value");
-    check(b"{\"a\": 1, \"a\": 2}", "the key `a` stands twice");
+    check(b"{\"a\": 1, \"a\": 2}", "the key `a` appears twice");
     check(b"\"\xff\"", "this is not UTF-8");
-    check(&[b'['; 5_000], "arrays and objects stand inside each other");
+    check(&[b'['; 5_000], "arrays and objects are nested deeper");
 }
 
 /// A request whose one step is `shell`.
@@ -249,7 +249,7 @@ fn request(shell: &str) -> String {
 }
 
 #[test]
-fn a_request_beyond_the_limit_is_refused_without_being_kept() {
+fn too_large_request_is_rejected_early() {
     let project = Project::of(&[]);
     let (reader, mut writer) = std::io::pipe().unwrap();
     let (mut replied, stdout) = std::io::pipe().unwrap();
@@ -268,12 +268,12 @@ fn a_request_beyond_the_limit_is_refused_without_being_kept() {
 }
 
 #[test]
-fn a_signal_while_the_request_is_read_is_answered() {
+fn signal_while_reading_the_request_is_answered() {
     let project = Project::of(&[]);
     let (reader, writer) = std::io::pipe().unwrap();
     let (mut replied, stdout) = std::io::pipe().unwrap();
     let running = project.start_between(reader, stdout, "crayfish");
-    // It listens once it has taken what was sent.
+    // It handles signals once it has read the first byte.
     { &writer }.write_all(b"{").unwrap();
     until("it reads", || rustix::io::ioctl_fionread(&writer).is_ok_and(|left| left == 0));
     running.signal(Signal::TERM);
@@ -286,7 +286,7 @@ fn a_signal_while_the_request_is_read_is_answered() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_is_a_reply_too() {
+fn unreadable_configuration_is_reported_in_the_reply() {
     let project = Project::of(&[("raymond.toml", "[agents]\nmusk = 1\n")]);
     let reply = project.sends(request("true"), "crayfish").says(0, "").json();
     assert_eq!(reply["error"], "bad_workspace");
@@ -305,7 +305,7 @@ fn flow() -> Value {
 }
 
 #[test]
-fn a_request_is_answered_by_one_line_and_progress_is_talk() {
+fn reply_is_one_line_and_progress_on_stderr() {
     let project = Project::of(&[]);
     let call = |more: Value| {
         let mut request = json!({ "action": "run", "workflow": flow(), "runId": "r" });
@@ -342,14 +342,14 @@ fn a_request_is_answered_by_one_line_and_progress_is_talk() {
 }
 
 #[test]
-fn nothing_is_said_when_quiet() {
+fn quiet_prints_no_progress() {
     let project = Project::of(&[]);
     project.sends(request("true"), "crayfish --quiet").says(0, "");
     project.sends(request("true"), "crayfish").says(0, "a begins\na is done");
 }
 
 #[test]
-fn a_failure_is_a_reply_with_exit_0() {
+fn failure_is_a_reply_with_exit_0() {
     let project = Project::of(&[]);
     let reply = project.sends(request("echo oops >&2; exit 3"), "crayfish -q").says(0, "").json();
     assert_eq!(
@@ -369,7 +369,7 @@ fn a_failure_is_a_reply_with_exit_0() {
 }
 
 #[test]
-fn the_workspace_is_given_or_that_of_the_agent_or_here() {
+fn workspace_comes_from_flag_then_agent_then_directory() {
     let project = Project::of(&[("here", ""), ("given/given", ""), ("theirs/musk", "")]);
     let ask = |agent: Option<&str>, flags: &str| {
         let mut call: Value = serde_json::from_str(&request("ls | sort | head -1")).unwrap();
@@ -382,7 +382,7 @@ fn the_workspace_is_given_or_that_of_the_agent_or_here() {
         failed.unwrap_or_else(|| reply["results"]["a"]["stdout"].as_str().unwrap().to_owned())
     };
     assert_eq!(ask(None, ""), "given\n", "the first of what is here");
-    assert_eq!(ask(Some("anybody"), ""), "given\n", "nobody is configured");
+    assert_eq!(ask(Some("anybody"), ""), "given\n", "no agent is configured");
     assert_eq!(ask(None, "--workspace given"), "given\n");
     project.write("raymond.toml", "[agents.musk]\nworkspace = \"theirs\"\n");
     assert_eq!(ask(Some("musk"), ""), "musk\n");
@@ -395,7 +395,7 @@ fn the_workspace_is_given_or_that_of_the_agent_or_here() {
     assert_eq!(words, ["agents.musk", "/project/theirs", "raymond.toml:1"]);
 }
 
-/// A step that says who it is, and never ends.
+/// A step that writes its process id, and never ends.
 fn endless() -> String {
     request("echo $$ > pid; touch started; sleep 600")
 }
@@ -407,7 +407,7 @@ fn has_ended(project: &Project) -> bool {
 }
 
 #[test]
-fn a_signal_ends_the_step_and_is_answered() {
+fn signal_ends_the_step_and_gets_a_reply() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let project = Project::of(&[]);
         let running = project.start_sending(endless(), "crayfish");
@@ -420,7 +420,7 @@ fn a_signal_ends_the_step_and_is_answered() {
 }
 
 #[test]
-fn a_reader_that_went_away_ends_the_step() {
+fn closed_stdout_ends_the_step() {
     let project = Project::of(&[("request.json", &endless())]);
     let stdin = std::fs::File::open(project.path("request.json")).unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
@@ -432,7 +432,7 @@ fn a_reader_that_went_away_ends_the_step() {
 }
 
 #[test]
-fn a_parent_that_died_ends_the_step() {
+fn death_of_the_parent_ends_the_step() {
     let project = Project::of(&[("request.json", &endless())]);
     let (mut reader, writer) = std::io::pipe().unwrap();
     let script = format!("{} crayfish < request.json & wait", env!("CARGO_BIN_EXE_raymond"));
@@ -464,7 +464,7 @@ fn unread_progress_blocks_nothing() {
     let call = json!({ "action": "run", "workflow": { "steps": steps }, "agentOutputs": outputs });
     let project = Project::of(&[]);
     let (unread, stderr) = std::io::pipe().unwrap();
-    let answered = project.start_unheard(call.to_string(), stderr, "crayfish").wait();
+    let answered = project.start_with_stderr(call.to_string(), stderr, "crayfish").wait();
     assert_eq!(answered.json()["status"], "done");
     drop(unread);
 }
@@ -476,14 +476,14 @@ fn only_the_caller_continues_a_tool_run() {
     project.sends(call.to_string(), "crayfish -q").says(0, "");
     project
         .raymond("why r")
-        .prints("waiting: its caller owes it `r:v:1`\n→ raymond crayfish < request.json\n");
+        .prints("waiting: the caller has to answer `r:v:1`\n→ raymond crayfish < request.json\n");
     project.raymond("resume r").says(
         2,
         "raymond: r is a run of the tool crayfish: only its caller can continue it
         hint: call the tool again with \"runId\": \"r\"",
     );
     assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
-    // Nobody else can call, but anybody can take a damage away.
+    // Only its caller can continue the run, but every user can discard damaged records.
     let records = project.read(".raymond/runs/r/journal.jsonl").lines().count() - 1;
     let output = project.raymond(&format!("resume r --truncate-to {}", records - 1));
     output.prints("").mentions(
@@ -496,7 +496,7 @@ fn only_the_caller_continues_a_tool_run() {
 }
 
 #[test]
-fn a_run_of_the_tool_whose_owner_was_on_another_host_is_left_to_its_caller() {
+fn takeover_leaves_a_tool_run_to_its_caller() {
     let project = Project::of(&[]);
     let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
     project.sends(call.to_string(), "crayfish -q").says(0, "");

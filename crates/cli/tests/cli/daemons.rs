@@ -11,7 +11,7 @@ fn lives(pid: &str) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-/// A daemon that left its group, its parent and its environment behind.
+/// A daemon without the group, the parent and the environment of its run.
 const HIDDEN: &str = "\
 env -i setsid sleep 301 < /dev/null > /dev/null 2>&1 &
 echo $! > daemon
@@ -27,7 +27,7 @@ fn with_a_hidden_daemon() -> Project {
 
 // proves: S38
 #[test]
-fn a_daemon_that_hides_its_descent_is_shown_and_ends_with_its_run() {
+fn hidden_daemon_is_shown_and_ends_with_run() {
     let project = with_a_hidden_daemon();
     let running = project.start("run wf --run-id r");
     until("the second state runs", || project.path("held").exists());
@@ -42,7 +42,7 @@ fn a_daemon_that_hides_its_descent_is_shown_and_ends_with_its_run() {
 }
 
 #[test]
-fn a_daemon_that_hides_its_descent_ends_when_the_run_is_stopped() {
+fn hidden_daemon_ends_when_run_is_stopped() {
     let project = with_a_hidden_daemon();
     let running = project.start("run wf --run-id r");
     until("the second state runs", || project.path("held").exists());
@@ -108,7 +108,7 @@ fn leftovers_of_stopped_run_are_ended() {
     }
 }
 
-/// It takes its time to end, unless it finds that it was begun before.
+/// A script that ends slowly, unless an earlier instance has started.
 const SLOW_TO_END: &str = "\
 if test -e first; then
   grep -q . /proc/$(cat first)/cmdline 2> /dev/null && touch together
@@ -122,8 +122,8 @@ while :; do sleep 0.01; done
 
 // proves: P6
 #[test]
-fn a_script_that_was_left_has_ended_when_it_is_repeated() {
-    // Cut away, it carries the mark of a future that the run does not know any more.
+fn leftover_script_ends_before_it_is_repeated() {
+    // After a rewind, the marker of the process names a turn that the run no longer has.
     for resume in ["resume r", "resume r --truncate-to 1"] {
         let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);
         let running = project.start("run wf --run-id r");

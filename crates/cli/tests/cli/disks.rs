@@ -11,7 +11,7 @@ fn within(project: &Project, folder: &str, words: &str) -> Output {
     project.spawn("bash", &["-c", &line]).wait()
 }
 
-/// A paid reply of this many bytes, after the disk was filled to the last one.
+/// A project whose workflow fills the disk, and then gets a paid reply of this many bytes.
 fn filled(bytes: usize) -> Project {
     let replies = format!(
         "START: {{ text: '<goto>FILL</goto>', cost: 0.1 }}
@@ -30,8 +30,8 @@ END: '<result>saved</result>'
 }
 
 #[test]
-fn a_full_disk_does_not_lose_a_paid_outcome() {
-    in_private("disks::a_full_disk_does_not_lose_a_paid_outcome", || {
+fn full_disk_does_not_lose_a_paid_outcome() {
+    in_private("disks::full_disk_does_not_lose_a_paid_outcome", || {
         let project = filled(500_000);
         let tmpfs = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
         mount(&project, "small", &tmpfs);
@@ -64,7 +64,7 @@ fn full_disk_ends_the_run_until_resume() {
     });
 }
 
-/// A project whose `.raymond/` is a small disk of its own, with a run `r` that is over, and with a
+/// A project whose `.raymond/` is a small disk, with an ended run `r`, and with a
 /// script that fills the disk to its last byte.
 fn over_on_a_full_disk(script: &str) -> Project {
     let project = Project::of(&[("wf/START.sh", script)]);
@@ -87,16 +87,16 @@ fn prune_deletes_a_run_on_a_full_disk() {
 }
 
 #[test]
-fn cancel_ends_a_run_without_an_owner_on_a_full_disk() {
-    in_private("disks::cancel_ends_a_run_without_an_owner_on_a_full_disk", || {
+fn cancel_works_without_owner_on_a_full_disk() {
+    in_private("disks::cancel_works_without_owner_on_a_full_disk", || {
         let project = over_on_a_full_disk("exit 1");
         project.raymond("cancel r").mentions(0, &["r: cancelled"]);
     });
 }
 
 #[test]
-fn a_read_only_directory_is_named_and_looking_still_works() {
-    in_private("disks::a_read_only_directory_is_named_and_looking_still_works", || {
+fn read_only_directory_can_still_be_inspected() {
+    in_private("disks::read_only_directory_can_still_be_inspected", || {
         let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
         within(&project, "place", "run wf --run-id old").prints("x\n");
         let place = project.path("place");
@@ -115,7 +115,7 @@ fn a_read_only_directory_is_named_and_looking_still_works() {
 }
 
 #[test]
-fn a_directory_that_may_not_be_written_is_named() {
+fn unwritable_directory_is_named() {
     let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
     let binary = project.path("raymond");
     fs::copy(env!("CARGO_BIN_EXE_raymond"), &binary).unwrap();
@@ -175,7 +175,7 @@ fn late_vanished_directory_is_written_again() {
 }
 
 #[test]
-fn a_directory_that_was_replaced_is_not_written_to() {
+fn replaced_journal_is_not_written_to() {
     let project = Project::of(&[(
         "wf/START.sh",
         "rm .raymond/runs/r/journal.jsonl; echo other > .raymond/runs/r/journal.jsonl; sleep 300",
@@ -189,7 +189,7 @@ fn a_directory_that_was_replaced_is_not_written_to() {
 
 // proves: A26
 #[test]
-fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
+fn failed_copy_of_script_fails_no_agent() {
     let folder = ".raymond/runs/r/definition";
     let blocked = format!("rm -r {folder}; touch {folder}; echo '<goto>NEXT</goto>'");
     let project = Project::of(&[
@@ -198,7 +198,11 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     ]);
     project.raymond("run wf --run-id r").mentions(
         7,
-        &["could not write ", "/definition/", "the records are safe; to continue: raymond resume r"],
+        &[
+            "could not write ",
+            "/definition/",
+            "the records are safe; to continue: raymond resume r",
+        ],
     );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");

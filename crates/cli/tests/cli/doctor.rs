@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, until};
 
-/// What was found about one thing: the verdict, the text and the remedy.
+/// Returns the findings of one check: the verdict, the text and the remedy.
 #[track_caller]
 fn found(project: &Project, check: &str) -> Vec<(String, String, Option<String>)> {
     let output = project.raymond("doctor --json");
@@ -51,14 +51,14 @@ fn with_client(script: &str) -> Project {
 const NO_CODEX: (&str, &str) = ("ok", "codex: not installed (only needed for `backend: codex`)");
 
 #[test]
-fn a_client_is_asked_for_its_version_and_for_nothing_else() {
+fn client_is_asked_only_for_its_version() {
     let project = with_client("echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'");
     check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)"), NO_CODEX]);
     assert_eq!(project.read("client.asked"), "--version\n");
 }
 
 #[test]
-fn a_client_that_does_not_answer_is_a_failure() {
+fn client_without_an_answer_is_a_failure() {
     let project = Project::of(&[]);
     let missing = "cannot find the client no-such-client on PATH";
     check(&project, "client", &[("fail", missing), NO_CODEX]);
@@ -74,7 +74,7 @@ fn a_client_that_does_not_answer_is_a_failure() {
 }
 
 #[test]
-fn codex_is_named_when_it_is_found_or_asked_for() {
+fn codex_is_checked_when_found_or_configured() {
     let claude = ("ok", "claude 2.1.325 (/project/client)");
     let with_codex = |version: &str| {
         let project = with_client("echo 2.1.325");
@@ -90,7 +90,7 @@ fn codex_is_named_when_it_is_found_or_asked_for() {
     check(&chosen, "client", &[claude, ("fail", old)]);
     let missing = |name, value| with_client("echo 2.1.325").with(name, value);
     check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude, NO_CODEX]);
-    // What was said wrongly is told as a run would tell it.
+    // A wrong path is reported in the same words as by a run.
     let nowhere = ("warn", "could not find a program at /nowhere");
     check(&missing("RAYMOND_CODEX", "/nowhere"), "client", &[claude, nowhere]);
     let misspelt = ("warn", "cannot find the client codexx on PATH");
@@ -105,10 +105,10 @@ fn missing_codex_home_is_reported() {
     let project = with_client("echo 2.1.325");
     let codex = program(&project, "codex", "echo codex-cli 0.166.0");
     let project = project.with("RAYMOND_CODEX", codex).with("CODEX_HOME", "/nowhere");
-    let told = ("warn", "CODEX_HOME is /nowhere, but that directory does not exist");
-    check(&project, "client", &[claude, told]);
+    let message = ("warn", "CODEX_HOME is /nowhere, but that directory does not exist");
+    check(&project, "client", &[claude, message]);
     let chosen = project.with("RAYMOND_BACKEND", "codex");
-    check(&chosen, "client", &[claude, ("fail", told.1)]);
+    check(&chosen, "client", &[claude, ("fail", message.1)]);
     // Agents with a home each do not use it.
     chosen.write("raymond.toml", "config_home = \"per-agent\"");
     check(&chosen, "client", &[claude, ("ok", "codex 0.166.0 (/project/codex)")]);
@@ -118,15 +118,15 @@ fn missing_codex_home_is_reported() {
 fn client_output_is_sanitized() {
     let project = with_client("printf '\\033[2J9\\033[1m\\n'");
     let output = project.raymond("doctor");
-    let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
-    assert!(output.stdout.contains(told), "{output:?}");
+    let message = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is not a version of claude"#;
+    assert!(output.stdout.contains(message), "{output:?}");
     let project = with_client("printf '\\033[2Jno node\\n' >&2; exit 3");
     let output = project.raymond("doctor");
     assert!(output.stdout.contains("exit status 3: \u{fffd}[2Jno node"), "{output:?}");
 }
 
 #[test]
-fn a_machine_without_bash_or_git_says_so() {
+fn missing_bash_or_git_is_reported() {
     let project = with_client("echo 9").with("PATH", "/nowhere");
     let bash = "bash is not on PATH, so scripts cannot run";
     check(&project, "bash", &[("fail", bash)]);
@@ -135,7 +135,7 @@ fn a_machine_without_bash_or_git_says_so() {
 }
 
 #[test]
-fn mistakes_of_the_configuration_are_all_named() {
+fn all_mistakes_of_the_configuration_are_named() {
     let project = with_client("echo 9");
     let home = project.path("home").display().to_string();
     let project = project.with("XDG_CONFIG_HOME", home);
@@ -153,7 +153,7 @@ fn mistakes_of_the_configuration_are_all_named() {
 }
 
 #[test]
-fn the_directory_of_runs_has_to_be_ours_and_private() {
+fn runs_directory_must_be_ours_and_private() {
     let project = with_client("echo 9");
     check(&project, "storage", &[("ok", "/project can be written")]);
     assert!(!project.path(".raymond").exists(), "looking creates nothing");
@@ -177,7 +177,7 @@ fn the_directory_of_runs_has_to_be_ours_and_private() {
 }
 
 #[test]
-fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
+fn missing_temporary_directory_is_a_failure() {
     let project = with_client("echo 9").with("TMPDIR", "/nowhere");
     check(&project, "temporary", &[("fail", "/nowhere cannot be written")]);
 }
@@ -191,14 +191,14 @@ fn root_is_warned_about_claude() {
     check(&project(), "root", expected);
     check(&project().with("RAYMOND_BACKEND", "codex"), "root", expected);
     check(&project().with("IS_SANDBOX", "1"), "root", &[]);
-    // What is not handed on does not help.
+    // A variable that is not passed on does not help.
     let alone = project().with("IS_SANDBOX", "1").with("RAYMOND_ENVIRONMENT", "PATH");
     check(&alone, "root", expected);
     check(&Project::of(&[]).with("IS_SANDBOX", "0"), "root", &[]);
 }
 
 #[test]
-fn a_machine_for_codex_alone_is_fine_without_claude() {
+fn machine_for_codex_alone_needs_no_claude() {
     let machine = |programs: &[&str]| {
         let project = Project::of(&[]);
         for name in programs {
@@ -219,7 +219,7 @@ fn a_machine_for_codex_alone_is_fine_without_claude() {
 }
 
 #[test]
-fn the_backend_that_is_configured_must_exist() {
+fn configured_backend_must_exist() {
     let project = with_client("echo 2.1.325");
     let files = found(&project, "config").remove(0);
     let wrong = |origin: &str| {
@@ -242,7 +242,7 @@ fn git(project: &Project, words: &str) {
 #[test]
 fn uncommitted_edits_are_reported() {
     let project = with_client("echo 9");
-    let none = "this is no repository: what agents edit cannot be told from what was there";
+    let none = "not a git repository: edits of agents cannot be distinguished from earlier files";
     check(&project, "git", &[("warn", none)]);
     project.write("wf/START.sh", "echo '<result>x</result>'");
     git(&project, "init -q");
@@ -253,7 +253,7 @@ fn uncommitted_edits_are_reported() {
     check(&project, "git", &[("ok", "clean")]);
     project.write("client", "changed");
     project.write("new", "");
-    let dirty = "2 files not committed: what agents edit cannot be told from it";
+    let dirty = "2 files not committed: edits of agents cannot be distinguished from these";
     check(&project, "git", &[("warn", dirty)]);
     fs::remove_file(project.path(".raymond/.gitignore")).unwrap();
     check(&project, "git", &[("warn", ".raymond/ is not ignored: runs would be committed")]);
@@ -279,12 +279,12 @@ fn leftovers_are_ended_only_with_fix() {
         panic!("nothing left")
     };
     assert_eq!(verdict, "warn");
-    assert!(text.starts_with("2 processes of r, which nobody drives: bash "), "{text}");
-    let way = "raymond resume r goes on; raymond doctor --fix ends them";
+    assert!(text.starts_with("2 processes of r, which has no owner: bash "), "{text}");
+    let way = "raymond resume r continues the run; raymond doctor --fix ends them";
     assert_eq!(remedy.as_deref(), Some(way));
     let (_, text, remedy) = &found(&project, "runs")[1];
     let way = (text.as_str(), remedy.as_deref());
-    let interrupted = "r: interrupted: its process is gone with 1 turn in flight";
+    let interrupted = "r: interrupted: its process died with 1 turn in flight";
     assert_eq!(way, (interrupted, Some("raymond resume r")));
     assert_eq!(project.processes("r").len(), 2, "looking ends nothing");
     let records = project.records("r").len();
@@ -313,7 +313,7 @@ fn driven_run_is_left_alone() {
 }
 
 #[test]
-fn runs_that_cannot_be_read_or_never_started_are_named() {
+fn unreadable_and_never_started_runs_are_named() {
     let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     for run in ["good", "damaged"] {
@@ -359,7 +359,7 @@ fn remote_owner_is_named_with_the_next_command() {
     assert!(text.ends_with("on elsewhere, which cannot be seen from here"), "{text}");
     assert!(remedy.as_ref().unwrap().ends_with("raymond resume r --takeover"), "{remedy:?}");
     project.raymond("doctor --fix").says(0, "");
-    assert_eq!(project.processes("r").len(), 2, "they are not known to be nobody's");
+    assert_eq!(project.processes("r").len(), 2, "their owner may still run");
     fs::remove_file(project.path(lock)).unwrap();
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
 }
@@ -377,7 +377,7 @@ fn missing_ballast_is_reported() {
     assert!(disk().contains(&gone), "{:?}", disk());
 }
 
-/// A project with a copy that was made while nobody drove its run, which is driven again since.
+/// A project and a copy of it. The copy was made while its run had no owner; now it has one again.
 fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
     let project = orphaned();
     let copy = with_client("echo 9");
@@ -415,7 +415,8 @@ fn leftovers_of_linked_run_are_not_ended() {
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
-    let why = "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
+    let why =
+        "r: leaving its processes alone: /project/.raymond/runs/r is a link or not a directory";
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
@@ -455,7 +456,7 @@ fn started_run_is_never_removed() {
 }
 
 #[test]
-fn a_run_that_may_be_starting_is_not_removed() {
+fn starting_run_is_not_removed() {
     let project = with_client("echo 9");
     fs::create_dir_all(project.path(".raymond/runs/young")).unwrap();
     project.raymond("doctor --fix").says(0, "");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::{Project, until};
 
-/// A run whose second state waits until it is let go.
+/// A run whose second state waits for the file `go`.
 fn gated() -> Project {
     Project::of(&[
         ("wf/START.sh", "echo '<goto>WAIT</goto>'"),
@@ -39,7 +39,9 @@ fn attach_follows_until_the_run_ends() {
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running: main is in turn 1 of WAIT.sh"));
+    until("it is attached", || {
+        attached.stderr_contains("r: running: main is in turn 1 of WAIT.sh")
+    });
     project.write("go", "");
     attached.wait().prints("done\n").says(
         0,
@@ -72,7 +74,7 @@ fn leaving_an_attached_run_leaves_it_alone() {
     let mut running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running"));
+    until("it is attached", || attached.stderr_contains("r: running"));
     attached.signal(Signal::INT);
     attached
         .wait()
@@ -89,10 +91,10 @@ fn attach_exits_with_the_code_of_the_run() {
     let running = project.start("run wf --run-id r");
     until("it waits", || is_waiting(&project, "r"));
     let attached = project.start("attach r");
-    until("it is attached", || attached.heard("r: running"));
+    until("it is attached", || attached.stderr_contains("r: running"));
     running.signal(Signal::KILL);
     running.wait();
-    attached.wait().mentions(130, &["interrupted: its process is gone", "raymond resume r"]);
+    attached.wait().mentions(130, &["interrupted: its process died", "raymond resume r"]);
     project.write("bad/START.sh", "exit 1");
     project.raymond("run bad --run-id b");
     project.raymond("attach b").mentions(1, &["failed: main failed at START.sh"]);
@@ -101,7 +103,7 @@ fn attach_exits_with_the_code_of_the_run() {
 }
 
 #[test]
-fn a_run_in_the_background_prints_its_id_and_is_on_its_own() {
+fn detached_run_prints_its_id_and_continues_alone() {
     let project = gated().with("RAYMOND_TURN", "0123456789abcdef0123456789abcdef/main.1.1");
     let output = project.raymond("run wf -d");
     let run = output.stdout.trim().to_owned();
@@ -123,7 +125,7 @@ fn a_run_in_the_background_prints_its_id_and_is_on_its_own() {
 }
 
 #[test]
-fn a_run_that_is_over_at_once_was_started_all_the_same() {
+fn detached_run_that_fails_at_once_has_started() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     project.raymond("run wf --run-id r --detach -q").says(0, "").prints("r\n");
     project.raymond("wait r").mentions(1, &[]);
@@ -146,11 +148,11 @@ fn failed_background_start_leaves_nothing() {
         .raymond("run wf --run-id r -d")
         .prints("")
         .mentions(2, &["hint: choose another --run-id, or continue it: raymond resume r"]);
-    // Only the one that is started finds out.
+    // Only the background process notices this mistake.
     project.raymond("resume r -d").prints("").mentions(6, &["raymond: r is driven by process "]);
     project.write("go", "");
     project.raymond("wait r").mentions(0, &[]);
-    // What is refused only by the disk.
+    // Only the disk rejects this one.
     fs::create_dir_all(project.path(".raymond/runs/s/journal.jsonl")).unwrap();
     let refused = project.raymond("run wf --run-id s -d");
     assert_ne!(refused.code(), 0, "{refused:?}");

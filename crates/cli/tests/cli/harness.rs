@@ -1,7 +1,7 @@
 //! A project in a temporary directory, and the real binary run in it.
 //!
-//! Every command has a time limit and a clean environment. What is printed is compared with its
-//! paths and times taken out, so that whole texts can be.
+//! Every command has a time limit and a clean environment. Paths and times are removed from
+//! the output, so that tests can compare whole texts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The longest that any command may take.
+/// The longest time that any command may take.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// A project.
+/// A project in a temporary directory.
 pub(crate) struct Project {
     directory: TempDir,
     /// Where output goes: not into the project, which may be full or read-only.
@@ -24,14 +24,14 @@ pub(crate) struct Project {
     variables: Vec<(&'static str, String)>,
 }
 
-/// Where a command reads and writes; what is not said goes to files.
+/// The streams of a command; files replace missing ones.
 struct Streams {
     stdin: Stdio,
     stdout: Option<Stdio>,
     stderr: Option<Stdio>,
 }
 
-/// What a command left behind.
+/// The exit status and the output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -49,7 +49,7 @@ impl Output {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Checks how the command ended and what it printed on stderr, all of it.
+    /// Checks the exit code and the whole stderr.
     #[track_caller]
     pub(crate) fn says(&self, code: i32, stderr: &str) -> &Self {
         let lines = |text: &str| -> Vec<String> {
@@ -60,7 +60,7 @@ impl Output {
         self
     }
 
-    /// Checks how the command ended, and parts of what it printed on stderr.
+    /// Checks the exit code and parts of stderr.
     #[track_caller]
     pub(crate) fn mentions(&self, code: i32, parts: &[&str]) -> &Self {
         assert_eq!(self.code(), code, "{self:?}");
@@ -99,7 +99,7 @@ impl Project {
         project
     }
 
-    /// The same, with a variable in the environment of its commands.
+    /// Adds a variable to the environment of its commands.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -135,7 +135,7 @@ impl Project {
         self.spawn(env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// The same, with its stdout somewhere else.
+    /// Starts `raymond` with these words and the stdout of the caller.
     pub(crate) fn start_into(&self, stdout: impl Into<Stdio>, words: &str) -> Running {
         let words: Vec<&str> = words.split_whitespace().collect();
         self.spawn_into(Some(stdout.into()), env!("CARGO_BIN_EXE_raymond"), &words)
@@ -146,15 +146,15 @@ impl Project {
         self.start_sending(text, words).wait()
     }
 
-    /// Starts it.
+    /// Starts `raymond` with this text on its stdin.
     pub(crate) fn start_sending(&self, text: impl AsRef<[u8]>, words: &str) -> Running {
         let streams = Streams { stdin: self.holding(text), stdout: None, stderr: None };
         let words: Vec<&str> = words.split_whitespace().collect();
         self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// Starts it with its stderr somewhere else.
-    pub(crate) fn start_unheard(
+    /// Starts `raymond` with this text on its stdin and the stderr of the caller.
+    pub(crate) fn start_with_stderr(
         &self,
         text: impl AsRef<[u8]>,
         stderr: impl Into<Stdio>,
@@ -166,7 +166,7 @@ impl Project {
         self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
-    /// A stdin that holds this text.
+    /// Returns a stdin with this text.
     fn holding(&self, text: impl AsRef<[u8]>) -> Stdio {
         let number = fs::read_dir(self.outputs.path()).unwrap().count();
         let path = self.outputs.path().join(format!("{number}-stdin"));
@@ -174,7 +174,7 @@ impl Project {
         File::open(path).unwrap().into()
     }
 
-    /// Starts it with a stdin and a stdout of the caller's own.
+    /// Starts `raymond` with the stdin and the stdout of the caller.
     pub(crate) fn start_between(
         &self,
         stdin: impl Into<Stdio>,
@@ -191,7 +191,7 @@ impl Project {
         self.spawn_into(None, program, words)
     }
 
-    /// The same, with its stdout somewhere else.
+    /// Starts any program in the project with the stdout of the caller.
     pub(crate) fn spawn_writing(
         &self,
         stdout: impl Into<Stdio>,
@@ -254,7 +254,7 @@ impl Project {
         events.filter_map(|event| event.get(name).cloned()).collect()
     }
 
-    /// A directory of a run that went no further, long ago.
+    /// Creates the old directory of a run that never started.
     pub(crate) fn never_started(&self, run: &str) {
         let path = self.path(&format!(".raymond/runs/{run}"));
         fs::create_dir_all(&path).unwrap();
@@ -299,18 +299,18 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// What it has said on stderr by now.
-    pub(crate) fn said(&self) -> String {
+    /// The text on stderr so far.
+    pub(crate) fn stderr_text(&self) -> String {
         self.read(&self.stderr)
     }
 
-    /// Whether it has said this on stderr by now.
-    pub(crate) fn heard(&self, words: &str) -> bool {
-        self.said().contains(words)
+    /// Whether stderr contains these words so far.
+    pub(crate) fn stderr_contains(&self, words: &str) -> bool {
+        self.stderr_text().contains(words)
     }
 
-    /// Whether it has printed this on stdout by now.
-    pub(crate) fn printed(&self, words: &str) -> bool {
+    /// Whether stdout contains these words so far.
+    pub(crate) fn stdout_contains(&self, words: &str) -> bool {
         self.read(&self.stdout).contains(words)
     }
 
@@ -335,7 +335,7 @@ impl Running {
         Output { status, stdout: self.read(&self.stdout), stderr: self.read(&self.stderr) }
     }
 
-    /// What it printed, without what differs from run to run.
+    /// Reads an output file, with fixed paths and without times and durations.
     fn read(&self, path: &Path) -> String {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let text = text.replace(self.project.to_str().unwrap(), "/project");
@@ -357,17 +357,17 @@ fn without_time(line: &str) -> &str {
     if shape == "00:00:00 " { &line[9..] } else { line }
 }
 
-/// `completed in 0.4s: …` without how long it took.
+/// `completed in 0.4s: …` without the duration.
 fn without_span(line: &str) -> String {
     let spans = ["completed in ", "failed after ", "over_budget after ", "stopped after "];
-    let told = spans.iter().find_map(|start| {
+    let replaced = spans.iter().find_map(|start| {
         let (_, rest) = line.strip_prefix(start)?.split_once(':')?;
         Some(format!("{}:{rest}", start.split(' ').next()?))
     });
-    told.unwrap_or_else(|| line.to_owned())
+    replaced.unwrap_or_else(|| line.to_owned())
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;

@@ -1,4 +1,4 @@
-//! An attacker: every attack of docs/security.md, tried.
+//! Every attack of docs/security.md.
 
 mod callers;
 mod journals;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::harness::{Output, Project};
 
-/// Whatever looks at a run and changes nothing.
+/// Commands that read a run and change nothing.
 const LOOKS: [&str; 13] = [
     "list",
     "list --json",
@@ -33,8 +33,8 @@ const LOOKS: [&str; 13] = [
     "wait r",
 ];
 
-/// Writes the journal of `r` again, with right sums, each line as `change` makes it. That takes nothing
-/// but knowing the format.
+/// Rewrites every line of the journal of `r` with `change`, with valid checksums. Everyone who
+/// knows the format can do this.
 fn forge(project: &Project, change: impl Fn(String) -> String) {
     let path = project.path(".raymond/runs/r/journal.jsonl");
     let old = std::fs::read_to_string(&path).unwrap();
@@ -55,7 +55,7 @@ fn unsummed(line: &str) -> String {
     body
 }
 
-/// Refuses whatever a terminal would obey.
+/// Fails if the output contains control characters that a terminal would obey.
 #[track_caller]
 fn is_plain(output: &Output) {
     let obeyed = |c: char| c.is_control() && c != '\n';
@@ -64,7 +64,7 @@ fn is_plain(output: &Output) {
     }
 }
 
-/// All that lies below a directory, links and all, with what is in it.
+/// Every file and link below a directory, with its content.
 fn everything(directory: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {

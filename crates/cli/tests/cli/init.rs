@@ -1,4 +1,4 @@
-//! `raymond init`: what it writes runs at once, in every kind of project.
+//! `raymond init`: its workflow runs at once, in every kind of project.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ const STATES: [&str; 8] = [
     "workflows/change/README.md",
 ];
 
-/// Tries what `init` wrote, as it says to.
+/// Runs the rehearsal that `init` printed.
 #[track_caller]
 fn rehearse(project: &Project) -> Output {
     let words = "run workflows/change --replies workflows/change/replies.yaml --run-id r --input x";
@@ -28,7 +28,7 @@ fn rehearse(project: &Project) -> Output {
     output
 }
 
-/// A project with these files is checked with this command, and the rehearsal ends like this.
+/// Checks that `init` chooses this command for these files, and that the rehearsal has this result.
 #[track_caller]
 fn check(files: &[(&str, &str)], command: &str, result: &str) -> Project {
     let target = tempfile::tempdir().unwrap();
@@ -46,8 +46,8 @@ fn rehearsed(project: Project, command: &str, result: &str) -> Project {
     project
 }
 
-/// A project in which one program is this script, whatever is installed here.
-fn with_stand_in(files: &[(&str, &str)], program: &str, script: &str) -> Project {
+/// A project in which this script replaces a program, installed or not.
+fn with_fake_program(files: &[(&str, &str)], program: &str, script: &str) -> Project {
     let project = Project::of(files);
     let path = format!(".programs/{program}");
     project.write(&path, format!("#!/bin/sh\n{script}\n"));
@@ -66,7 +66,7 @@ fn fails(command: &str) -> String {
 }
 
 #[test]
-fn a_project_of_make_is_rehearsed_whether_its_tests_pass_or_not() {
+fn make_project_is_rehearsed_with_any_test_result() {
     let makefile = |recipe: &str| format!("check:\n\t{recipe}\ntest:\n\t{recipe}\n");
     check(&[("Makefile", &makefile("true"))], "make test", &passes("make test"));
     let project =
@@ -76,7 +76,7 @@ fn a_project_of_make_is_rehearsed_whether_its_tests_pass_or_not() {
 }
 
 #[test]
-fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
+fn cargo_project_is_rehearsed_with_any_test_result() {
     let manifest = "[package]\nname = \"play\"\nedition = \"2021\"\n[workspace]\n";
     let project = |body: &str| {
         [("Cargo.toml", manifest), ("src/lib.rs", body)].map(|(name, text)| (name, text.to_owned()))
@@ -95,13 +95,13 @@ fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
 }
 
 #[test]
-fn a_project_of_npm_is_rehearsed_without_its_modules() {
+fn npm_project_is_rehearsed_without_its_modules() {
     /// Runs the script `test` of `package.json`, as npm does.
     const NPM: &str =
         r#"test "$1" = test && exec sh -c "$(sed 's/.*"test": "\([^"]*\)".*/\1/' package.json)""#;
     let project = |test: &str| {
         let package = format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
-        with_stand_in(&[("package.json", &package)], "npm", NPM)
+        with_fake_program(&[("package.json", &package)], "npm", NPM)
     };
     rehearsed(project("exit 0"), "npm test", &passes("npm test"));
     rehearsed(project("exit 1"), "npm test", &fails("npm test"));
@@ -116,8 +116,8 @@ fn a_project_of_npm_is_rehearsed_without_its_modules() {
 }
 
 #[test]
-fn a_project_of_python_is_rehearsed() {
-    /// Has no pytest, and finds tests where they are looked for.
+fn python_project_is_rehearsed() {
+    /// A python without pytest, which finds unit tests.
     const PYTHON: &str = r#"case "$*" in
   '-m unittest discover -s tests') ! grep -q 'self.fail' tests/test_*.py ;;
   *) echo "No module named $2" >&2; exit 1 ;;
@@ -129,20 +129,20 @@ esac"#;
     for (body, result) in [("pass", passes(command)), ("self.fail('<no>')", fails(command))] {
         let (declared, test) = (("pyproject.toml", "[project]\n"), test(body));
         let files = [("tests/test_it.py", test.as_str()), declared];
-        rehearsed(with_stand_in(&files, "python3", PYTHON), command, &result);
-        // Nothing but tests says as much.
-        rehearsed(with_stand_in(&files[..1], "python3", PYTHON), command, &result);
+        rehearsed(with_fake_program(&files, "python3", PYTHON), command, &result);
+        // Without other signs, the tests alone make it a Python project.
+        rehearsed(with_fake_program(&files[..1], "python3", PYTHON), command, &result);
     }
     let command = "python3 -m pytest";
-    let project = with_stand_in(&[("pytest.ini", "[pytest]\n")], "python3", PYTHON);
+    let project = with_fake_program(&[("pytest.ini", "[pytest]\n")], "python3", PYTHON);
     rehearsed(project, command, &fails(command));
 }
 
 #[test]
 fn missing_tool_ends_the_rehearsal() {
-    // As a shell answers for it, even where there is one.
+    // The answer of a shell for a missing program, even if it is installed.
     let absent = "echo 'tox: command not found' >&2; exit 127";
-    let project = with_stand_in(&[("tox.ini", "[tox]\n")], "tox", absent);
+    let project = with_fake_program(&[("tox.ini", "[tox]\n")], "tox", absent);
     project.raymond("init").mentions(0, &["`tox` is really executed"]);
     let output = rehearse(&project);
     output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
@@ -161,7 +161,7 @@ fn project_without_a_check_gets_a_hint() {
     let result = "done: this was a rehearsal; nothing was changed, and nothing was checked: CHECK.sh \
                   has no command yet\n";
     rehearse(&project).prints(result).mentions(0, &["completed"]);
-    // Below the top of a repository, that is where to look.
+    // In a subdirectory, the hint names the top of the repository.
     let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
     let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
     let output = project.spawn("bash", &["-c", &line]).wait();
@@ -194,7 +194,7 @@ fn first_tool_is_used_others_are_comments() {
 }
 
 #[test]
-fn a_loop_that_never_ends_well_gives_up_after_five_times() {
+fn failing_loop_gives_up_after_five_attempts() {
     let project = Project::of(&[("Makefile", "test:\n\t@echo '</result> is no end'; false\n")]);
     project.raymond("init").mentions(0, &[]);
     let replies = "START: <goto input=\"x\">CHECK</goto>\nFIX: <goto input=\"y\">CHECK</goto>\n";
@@ -225,7 +225,7 @@ FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: reje
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+fn existing_files_prevent_all_writing() {
     let project = Project::of(&[("workflows/change/FIX.md", "mine"), ("a/1_START.sh", "")]);
     let refused = "raymond: nothing was written: FIX.md already exists in workflows/change
          hint: choose another folder: raymond init workflows/change-2";
@@ -249,7 +249,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_named() {
+fn unwritable_directories_are_named() {
     let project = Project::of(&[("file", "x")]);
     let no_folder = |name: &str| {
         format!("raymond: {name} is not a folder\nhint: choose a folder that does not exist yet")
@@ -274,7 +274,7 @@ fn places_that_cannot_be_written_are_named() {
 }
 
 #[test]
-fn a_dry_run_says_the_same_and_writes_nothing() {
+fn dry_run_prints_the_same_without_writing() {
     let project = Project::of(&[("Makefile", "test:\n")]);
     let dry = project.raymond("init --dry-run");
     assert!(!project.path("workflows").exists());
@@ -309,7 +309,7 @@ fn init_json_lists_findings_and_files() {
 }
 
 #[test]
-fn every_example_is_listed_and_copied_as_it_is() {
+fn every_example_is_listed_and_copied_unchanged() {
     let project = Project::of(&[]);
     let list = project.raymond("init --list --json").json();
     assert_eq!(list["version"], json!(1));
@@ -366,9 +366,10 @@ fn copied_example_runs_with_printed_commands() {
          raymond run workflow --replies replies.yaml --input 'We sailed until the stars went out.'
          README.md explains the workflow and how to adapt it to your project.",
     );
-    let told: Vec<&str> =
+    let commands: Vec<&str> =
         output.stderr.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-    let line = told.join(" && ").replace("raymond ", concat!(env!("CARGO_BIN_EXE_raymond"), " "));
+    let line =
+        commands.join(" && ").replace("raymond ", concat!(env!("CARGO_BIN_EXE_raymond"), " "));
     project.spawn("bash", &["-c", &line]).wait().prints("A night at sea (8)\n");
 }
 
@@ -390,7 +391,7 @@ fn every_copied_example_runs_with_printed_commands() {
 }
 
 #[test]
-fn an_example_that_does_not_exist_has_a_neighbour() {
+fn unknown_example_suggests_a_similar_name() {
     let project = Project::of(&[]);
     project.raymond("init --from tittle").says(
         2,
@@ -406,7 +407,7 @@ fn an_example_that_does_not_exist_has_a_neighbour() {
 }
 
 #[test]
-fn the_name_of_a_file_is_no_command() {
+fn file_names_are_never_run_as_commands() {
     let project = Project::of(&[("Makefile", "test:\n\t@true\n")]);
     for name in ["requirements\n  touch PWNED\n  #.txt", "test_\n  touch PWNED\n  #.py"] {
         project.write(name, "pytest");
@@ -420,7 +421,7 @@ fn the_name_of_a_file_is_no_command() {
 }
 
 #[test]
-fn the_client_that_is_configured_is_named_and_takes_what_is_written() {
+fn generated_workflow_works_with_the_configured_client() {
     let files = [("Makefile", "test: ; true\n"), (".git/HEAD", "ref: refs/heads/main\n")];
     let check = |backend: &str, expected: &str| {
         let project = Project::of(&files).with("RAYMOND_BACKEND", backend);

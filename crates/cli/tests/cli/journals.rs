@@ -1,4 +1,4 @@
-//! Journals that are not what was written: named, never repaired in silence, never lost.
+//! Damaged and foreign journals: reported, never repaired silently, never lost.
 
 use rustix::process::Signal;
 
@@ -30,7 +30,7 @@ fn flip(project: &Project, seq: usize) -> usize {
 
 // proves: P8, S18
 #[test]
-fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
+fn run_continues_from_records_before_the_damage() {
     let project = failed();
     let offset = flip(&project, 3);
     let damaged = std::fs::read(project.path(JOURNAL)).unwrap();
@@ -50,8 +50,8 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("  → raymond resume r --truncate-to 2\n"), "{seen:?}");
     for command in ["show r", "logs r", "cost r"] {
-        let told = format!("r: showing only the records before the damage: {what}");
-        project.raymond(command).says(0, &told);
+        let note = format!("r: showing only the records before the damage: {what}");
+        project.raymond(command).says(0, &note);
     }
     project.raymond("resume r --truncate-to 4").says(
         2,
@@ -75,7 +75,7 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
 }
 
 #[test]
-fn where_nothing_is_cut_away_a_run_that_is_over_stays_as_it_is() {
+fn rewind_to_the_last_record_changes_nothing() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n");
     let journal = project.read(JOURNAL);
@@ -85,7 +85,7 @@ fn where_nothing_is_cut_away_a_run_that_is_over_stays_as_it_is() {
 }
 
 #[test]
-fn a_damage_behind_the_end_of_a_run_is_cut_away_and_its_end_is_told() {
+fn damage_after_the_end_of_run_is_discarded() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n");
     let journal = project.read(JOURNAL);
@@ -99,7 +99,7 @@ fn a_damage_behind_the_end_of_a_run_is_cut_away_and_its_end_is_told() {
 }
 
 #[test]
-fn the_record_that_starts_a_run_cannot_be_cut_away() {
+fn first_record_of_a_run_cannot_be_discarded() {
     let project = failed();
     let whole = std::fs::read(project.path(JOURNAL)).unwrap();
     project.raymond("resume r --truncate-to 0").says(
@@ -136,7 +136,7 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
 }
 
 #[test]
-fn what_was_left_of_a_run_with_a_damaged_journal_can_be_ended() {
+fn leftover_processes_with_damaged_journal_can_be_ended() {
     for command in ["stop r", "cancel r"] {
         let project = Project::of(&[
             ("wf/START.sh", "echo '<goto>TWO</goto>'"),
@@ -157,7 +157,7 @@ fn what_was_left_of_a_run_with_a_damaged_journal_can_be_ended() {
 }
 
 #[test]
-fn a_run_that_is_cut_back_has_a_new_nonce_even_when_it_is_not_resumed() {
+fn rewind_is_recorded_even_without_resume() {
     let project = failed();
     project.write("wf/THREE.sh", "echo '<result>edited</result>'");
     project.raymond("resume r --truncate-to 4").mentions(2, &["states changed since r started"]);
@@ -167,7 +167,7 @@ fn a_run_that_is_cut_back_has_a_new_nonce_even_when_it_is_not_resumed() {
 
 // proves: P8
 #[test]
-fn a_torn_last_line_is_cut_and_kept() {
+fn torn_last_line_is_discarded_with_a_copy() {
     let project = failed();
     let whole = std::fs::read(project.path(JOURNAL)).unwrap();
     project.write(JOURNAL, &whole[..whole.len() - 20]);
@@ -177,14 +177,14 @@ fn a_torn_last_line_is_cut_and_kept() {
         &[
             "raymond: record 4 is incomplete and was discarded; a copy is in \
              /project/.raymond/runs/r/journal.torn-4\n",
-            "THREE.sh: was cut off when its owner died",
+            "THREE.sh: was interrupted when its owner died",
         ],
     );
 }
 
 // proves: P8
 #[test]
-fn what_is_no_journal_of_this_run_is_refused() {
+fn foreign_journal_is_rejected() {
     let check = |content: &dyn Fn(&Project) -> String, message: &str| {
         let project = failed();
         let content = content(&project);

@@ -27,7 +27,7 @@ fn held(project: &Project, run: &str) -> Value {
     begun.json()
 }
 
-/// What every command that has `--json` prints.
+/// The output of every command that has `--json`.
 fn all(project: &Project) -> Vec<(&'static str, Value)> {
     let words = [
         "run wf --replies r.yaml --run-id again",
@@ -64,7 +64,7 @@ fn all(project: &Project) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn every_value_says_its_version_and_every_field_is_documented() {
+fn json_has_version_and_only_documented_fields() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
     let page = fs::read_to_string(page).unwrap();
     let named: BTreeSet<&str> =
@@ -82,7 +82,7 @@ fn every_value_says_its_version_and_every_field_is_documented() {
 }
 
 #[test]
-fn whoever_prints_a_run_prints_all_of_it() {
+fn every_command_prints_the_same_run_object() {
     let project = project();
     held(&project, "one");
     held(&project, "two");
@@ -102,7 +102,7 @@ fn whoever_prints_a_run_prints_all_of_it() {
 }
 
 #[test]
-fn an_error_leaves_stdout_empty() {
+fn error_leaves_stdout_empty() {
     let project = project();
     for words in ["stop done", "cancel done", "status nope", "run nope", "resume nope", "why nope"]
     {
@@ -111,7 +111,7 @@ fn an_error_leaves_stdout_empty() {
 }
 
 #[test]
-fn a_result_is_handed_over_by_whoever_waits() {
+fn result_is_printed_by_later_commands() {
     let project = project();
     project
         .raymond("wait done")
@@ -124,8 +124,8 @@ fn a_result_is_handed_over_by_whoever_waits() {
     }
     let status = project.raymond("status done").stdout;
     assert!(status.ends_with("\n  main             returned one …\n"), "{status}");
-    let told = project.raymond("show done --verbose").stdout;
-    assert!(told.ends_with("\nresult of main:\none\ntwo\n"), "{told}");
+    let shown = project.raymond("show done --verbose").stdout;
+    assert!(shown.ends_with("\nresult of main:\none\ntwo\n"), "{shown}");
     project.raymond("run bad --run-id failed -q").mentions(1, &[]);
     project.raymond("wait failed").prints("").mentions(1, &["failed: failed: "]);
 }

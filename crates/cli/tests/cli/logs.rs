@@ -1,4 +1,4 @@
-//! `logs`: the items of each turn, of any author and any content.
+//! `logs`: the transcript of each turn, from any client and with any content.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, until};
 
-/// A client that says these lines.
+/// A client that prints these lines.
 fn client(lines: &[&str]) -> Project {
     let project = Project::of(&[("wf/START.md", "Look at it."), ("said", &lines.join("\n"))]);
     with_client(project, "cat > /dev/null; cat said")
@@ -28,7 +28,7 @@ const TOOL: &str = r#"{"type":"assistant","message":{"id":"m1","model":"opus","c
 const TOOL_FAILED: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"exit 101\nno such test"}]}}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"<result>done</result>","permission_denials":[{"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"git push"}}],"model_usage_since_last_result":{"opus":{"costUSD":0.12}}}"#;
 
-/// What was printed, without what differs from run to run.
+/// The output without times and durations.
 fn shown(project: &Project, words: &str) -> String {
     let output = project.raymond(words);
     output.says(0, "");
@@ -48,7 +48,7 @@ fn without_spans(text: &str) -> String {
 }
 
 #[test]
-fn a_turn_is_told_with_what_its_client_said() {
+fn logs_show_everything_the_client_said() {
     let project = client(&[INIT, TEXT, TOOL, TOOL_FAILED, RESULT, ""]);
     project.raymond("run wf --run-id r").prints("done\n");
     assert_eq!(
@@ -88,7 +88,7 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
     );
 }
 
-fn of_several_states() -> Project {
+fn several_states() -> Project {
     let project = Project::of(&[
         ("wf/START.sh", "echo early; echo '<fork next=\"ASK\">WORK</fork>'"),
         ("wf/ASK.md", "Well?"),
@@ -100,8 +100,8 @@ fn of_several_states() -> Project {
 }
 
 #[test]
-fn scripts_and_replies_are_told_from_what_is_recorded() {
-    let project = of_several_states();
+fn logs_show_scripts_and_replies_from_records() {
+    let project = several_states();
     let of_main = "\
 main             START.sh · turn 1 · finished after _
     | early
@@ -129,8 +129,8 @@ main_work1       WORK.sh · turn 1 · failed after _: script: exit status 3: car
 }
 
 #[test]
-fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
-    let project = of_several_states();
+fn unknown_names_in_logs_suggest_similar_ones() {
+    let project = several_states();
     let check = |words: &str, expected: &str| {
         project.raymond(words).prints("").says(2, expected);
     };
@@ -147,11 +147,11 @@ fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
     }
 }
 
-/// Wherever a text is cut, nothing is left of a secret that stood there.
+/// A text is never truncated in the middle of a secret.
 #[test]
-fn no_cut_shows_a_part_of_a_secret() {
+fn truncation_never_shows_part_of_a_secret() {
     let secret = "hunter2hunter2secret";
-    // Cut at 40 characters, and at 72.
+    // Truncated at 40 characters, and at 72.
     let command = format!("/usr/bin/curl --header x-key: {secret}");
     let result = format!("{}{secret} and more", "x".repeat(60));
     let result = json!({
@@ -177,7 +177,7 @@ fn no_cut_shows_a_part_of_a_secret() {
     for words in ["status", "status --json", "show -v", "show --json", "logs", "logs --json"] {
         let mut shown = project.raymond(&format!("{words} r")).stdout;
         if let Ok(mut object) = serde_json::from_str::<Value>(&shown) {
-            // Results are handed over as they are.
+            // Results are not redacted.
             object["results"].take();
             shown = object.to_string();
         }
@@ -188,26 +188,26 @@ fn no_cut_shows_a_part_of_a_secret() {
 }
 
 #[test]
-fn what_a_script_said_before_it_was_ended_is_told() {
+fn logs_show_the_output_of_ended_scripts() {
     let text = "echo so far so good; echo stuck >&2; touch here; exec sleep 600";
     let project = Project::of(&[("wf/START.sh", text)]);
     project.raymond("run wf --run-id late --idle-timeout 1s").mentions(1, &["timed out"]);
     let said = "    | so far so good\n    2| stuck\n";
-    let told = shown(&project, "logs late");
-    assert!(told.ends_with(said), "{told}");
+    let text = shown(&project, "logs late");
+    assert!(text.ends_with(said), "{text}");
 
     fs::remove_file(project.path("here")).unwrap();
     let running = project.start("run wf --run-id stopped");
     until("the script has spoken", || project.path("here").exists());
     project.raymond("stop stopped").mentions(0, &[]);
     drop(running);
-    let told = shown(&project, "logs stopped");
-    assert!(told.ends_with(said), "{told}");
+    let text = shown(&project, "logs stopped");
+    assert!(text.ends_with(said), "{text}");
 }
 
 // proves: S30
 #[test]
-fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
+fn logs_print_no_escapes_or_secrets_of_transcripts() {
     let secret = "sk-ant-api03-0123456789abcdefghij";
     let text = format!(
         r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"text","text":"\u001b[2Ja\n00:00:00 main forged\n{secret}"}}]}}}}"#
@@ -235,7 +235,7 @@ fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
 }
 
 #[test]
-fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
+fn logs_name_huge_missing_or_irregular_transcripts() {
     let project = client(&[INIT, RESULT]);
     project.raymond("run wf --run-id r").prints("done\n");
     let path = ".raymond/runs/r/transcripts/main.1.1.1.jsonl";
@@ -266,7 +266,7 @@ fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
     ]);
 }
 
-/// A client that speaks, waits at a gate and ends.
+/// A client that prints a message, waits at a gate and ends.
 fn gated() -> Project {
     let project = Project::of(&[("wf/START.md", "Look."), ("text", TEXT), ("result", RESULT)]);
     assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
@@ -275,16 +275,16 @@ fn gated() -> Project {
 }
 
 #[test]
-fn a_live_run_is_followed_until_it_ends() {
+fn running_run_is_followed_until_its_end() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("the client speaks", || {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs --follow");
-    until("its words are told", || following.printed("| Carefully."));
+    until("the message is printed", || following.stdout_contains("| Carefully."));
     let raw = project.start("logs -f --raw");
-    until("its line is told", || raw.printed("I will look."));
+    until("the line is printed", || raw.stdout_contains("I will look."));
     let nobody = project.start("logs -f --agent main_work1");
     let now = project.raymond("logs");
     now.prints(
@@ -310,19 +310,19 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
 }
 
 #[test]
-fn whoever_stops_following_leaves_the_run_alone() {
+fn stopping_to_follow_leaves_the_run_alone() {
     let project = gated();
     let running = project.start("run wf --run-id r");
     until("the client speaks", || {
         !project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl").is_empty()
     });
     let following = project.start("logs -f");
-    until("its words are told", || following.printed("| Carefully."));
+    until("the message is printed", || following.stdout_contains("| Carefully."));
     following.signal(Signal::INT);
     following.wait();
     let pipe = format!("{} logs -f | head -n 1", env!("CARGO_BIN_EXE_raymond"));
     let head = project.spawn("sh", &["-c", &pipe]);
-    until("its first line is told", || head.printed("in flight"));
+    until("the first line is printed", || head.stdout_contains("in flight"));
     project.write("go", "\n");
     running.wait().mentions(0, &["completed"]).prints("done\n");
     head.wait().says(0, "");

@@ -1,4 +1,4 @@
-//! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
+//! The real binary: its output, its exit codes and its files.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 #![expect(clippy::print_stdout, reason = "what was not run must be known")]
@@ -10,31 +10,31 @@ mod crayfish;
 mod daemons;
 mod disks;
 mod doctor;
-mod ending;
-mod few_files;
+mod event_readers;
 mod following;
 mod harness;
 mod hostile;
 mod init;
+mod inspecting;
 mod journals;
 mod json;
 mod logs;
-mod looking;
-mod mixing;
+mod mixed_backends;
 mod money;
 mod mounts;
 mod outputs;
 mod pinning;
 mod pruning;
 mod ralph;
-mod readers;
+mod regressions;
+mod resource_limits;
 mod resuming;
+mod run_summary;
 mod running;
 mod scale;
 mod secrets;
 mod steps;
-mod summing_up;
-mod surprises;
+mod stopping;
 mod suspending;
 mod version;
 mod workflows;

@@ -1,4 +1,4 @@
-//! Where the money went, and what was denied.
+//! The costs of runs, and their denied tools.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ fn every_screen_shows_a_partly_known_cost() {
 
 // proves: P5
 #[test]
-fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
+fn costs_in_discarded_records_stay_spent() {
     let project = Project::of(&[
         ("wf/START.md", "Work."),
         ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
@@ -59,8 +59,8 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
     let spent = || project.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
     let before = spent();
     assert!(before > 1.1, "{before}");
-    // The second one cuts away the record of the first, too, a line that nobody can read, and one that says
-    // that the run has just begun.
+    // The second rewind also discards the record of the first, an unreadable line, and a second record
+    // that starts the run.
     for unread in [0, 1] {
         if unread == 1 {
             let journal = ".raymond/runs/r/journal.jsonl";
@@ -73,19 +73,19 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
         assert!((spent() - before).abs() < 1e-9, "{}", spent());
     }
     let cost = project.raymond("cost r --json").json();
-    assert_eq!(cost["rows"][0]["name"], "cut away", "{cost}");
+    assert_eq!(cost["rows"][0]["name"], "discarded", "{cost}");
 }
 
 // proves: P5
 #[test]
-fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
+fn cap_in_discarded_records_stays_set() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
     assert_eq!(project.raymond("resume r --budget 2").code(), 1);
     assert_eq!(project.raymond("resume r --truncate-to 2").code(), 1);
     let cap = || project.raymond("status r --json").json()["budget_usd"].clone();
     assert_eq!(cap(), 2.0);
-    // Whatever refuses the rest, and whoever vouches for the record.
+    // The cap holds although the resume is rejected, and although the record is damaged.
     project.raymond("resume r --truncate-to 2 --max-iterations 3").mentions(2, &["is not a loop"]);
     assert_eq!(cap(), 2.0);
     assert_eq!(project.raymond("resume r --budget 1").code(), 1);
@@ -98,7 +98,7 @@ fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
 }
 
 #[test]
-fn resume_plan_is_refused_as_the_resume_would_be() {
+fn resume_plan_is_rejected_like_the_resume() {
     let project = Project::of(&[
         ("wf/START.md", "Work."),
         ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
@@ -114,7 +114,7 @@ fn resume_plan_is_refused_as_the_resume_would_be() {
 
 // proves: P5
 #[test]
-fn a_turn_whose_end_is_cut_away_is_done_again_and_paid_again() {
+fn turn_with_discarded_end_is_paid_again() {
     let project = Project::of(&[
         ("wf/START.md", "Begin."),
         ("wf/NEXT.md", "Go on."),
@@ -134,7 +134,7 @@ NEXT: { text: <result>done</result>, cost: 5 }",
 }
 
 #[test]
-fn cost_says_where_the_money_of_a_run_went() {
+fn run_cost_is_listed_by_state_and_model() {
     let project = reviewed();
     project.raymond("cost r").says(0, "").prints(
         "r: $1.00 (list prices), $0.30 of it estimated
@@ -154,7 +154,7 @@ model not said                      3 turns      $1.00  100 %  $0.30 of it estim
 }
 
 #[test]
-fn cost_of_a_project_is_that_of_all_its_runs() {
+fn cost_of_a_project_sums_all_its_runs() {
     let project = reviewed();
     project.raymond("run wf --run-id s --replies r.yaml").mentions(0, &[]);
     project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
@@ -181,7 +181,7 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
 }
 
 #[test]
-fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
+fn summary_lists_denied_tools_and_the_allow_flags() {
     let project = reviewed();
     project.write(
         "bad.yaml",

@@ -1,4 +1,4 @@
-//! File systems of a test's own: in a mount namespace that ends with it.
+//! Private file systems for tests, in a mount namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use raymond_testkit::tally;
 
 use crate::harness::Project;
 
-/// Says to a test that it is in a namespace of its own.
+/// The variable that marks a test inside of its namespace.
 const INSIDE: &str = "RAYMOND_TEST_MOUNTS";
 
-/// Runs the test of this name (`disks::a_full_disk…`) again, alone, in a mount namespace of its own, in
-/// which it does what is to be done. Where that is not permitted it says so, and nothing is checked.
+/// Runs the test of this name (`disks::full_disk…`) again in a new mount namespace, where it calls
+/// `act`. If namespaces are not permitted, prints that and checks nothing.
 #[expect(clippy::disallowed_methods, reason = "the test itself is a process")]
 #[expect(clippy::print_stderr, reason = "what was not run must be known")]
 #[track_caller]

@@ -1,11 +1,11 @@
-//! Scripts that say too much, or nonsense, or leave something running.
+//! Scripts that print too much or invalid text, or leave processes running.
 
 use std::fs;
 
 use crate::harness::{Project, until};
 
 #[test]
-fn ten_megabytes_go_through_a_call_and_out() {
+fn ten_megabytes_pass_through_a_call() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<call return=\"BACK\">SUB</call>'"),
         (
@@ -16,8 +16,8 @@ fn ten_megabytes_go_through_a_call_and_out() {
     ]);
     let output = project.raymond("run wf --run-id r");
     output.mentions(0, &[]);
-    let told = project.raymond("show");
-    assert!(told.stdout.contains("ended: (10000000 bytes)"), "{told:?}");
+    let shown = project.raymond("show");
+    assert!(shown.stdout.contains("ended: (10000000 bytes)"), "{shown:?}");
     assert_eq!(output.stdout, "x".repeat(10_000_000) + "\n");
     assert!(project.read(".raymond/runs/r/journal.jsonl").len() < 20_000, "it holds no megabytes");
     assert!(project.state("r")["results"]["main"]["blob"].is_string());
@@ -26,7 +26,7 @@ fn ten_megabytes_go_through_a_call_and_out() {
 
 // proves: S25
 #[test]
-fn a_flood_ends_the_script_and_memory_stays_bounded() {
+fn output_flood_ends_the_script_in_bounded_memory() {
     let project = Project::of(&[("wf/START.sh", "yes | head -c 1G; touch too-far; sleep 300")]);
     let mut running = project.start("run wf --run-id r");
     let status = format!("/proc/{}/status", running.pid());
@@ -56,7 +56,7 @@ fn binary_garbage_is_replaced_with_a_warning() {
 }
 
 #[test]
-fn a_daemon_lives_until_its_run_ends() {
+fn daemon_lives_until_its_run_ends() {
     let project = Project::of(&[
         ("wf/START.sh", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo '<goto>NEXT</goto>'"),
         ("wf/NEXT.sh", "until test -e quick; do sleep 0.01; done; echo '<result>x</result>'"),
@@ -76,7 +76,7 @@ fn a_daemon_lives_until_its_run_ends() {
 }
 
 #[test]
-fn a_child_that_holds_stdout_does_not_hold_the_run() {
+fn child_keeping_stdout_open_does_not_block_run() {
     let project = Project::of(&[("wf/START.sh", "sleep 1000 & echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n").mentions(0, &[]);
     assert_eq!(project.processes("r"), [0; 0]);

@@ -16,8 +16,8 @@ if [ \"$(wc -l < log)\" -ge 3 ]; then echo '<result>done</result>'; else echo '<
 /// Text that must never run.
 const EDITED: &str = "echo edited >> log; echo '<result>edited</result>'";
 
-/// A program that stands in for the shell: it edits the script when Raymond starts it, and only then
-/// becomes the shell. Nothing comes closer to the moment in which a script is run.
+/// A program that replaces the shell: it edits the script when Raymond starts it, and then becomes the
+/// shell. An edit cannot be closer to the start of a script.
 fn editor(edit: &str) -> String {
     format!(
         "#!/bin/sh\nfile=\"$RAYMOND_SCOPE/START.sh\"\ntext=\"{}\"\n{edit}\nexec /bin/bash \"$@\"\n",
@@ -50,7 +50,7 @@ fn runs_what_was_pinned(project: &Project, how: &str) {
 
 // proves: A14
 #[test]
-fn an_edit_before_bash_reads_a_script_is_not_run() {
+fn edit_before_bash_reads_it_is_ignored() {
     for (how, edit) in EDITS {
         let project = project(edit);
         let path = std::env::var("PATH").unwrap();
@@ -62,7 +62,7 @@ fn an_edit_before_bash_reads_a_script_is_not_run() {
 }
 
 #[test]
-fn an_edit_before_an_interpreter_reads_a_script_is_not_run() {
+fn edit_before_an_interpreter_reads_it_is_ignored() {
     for (how, edit) in EDITS {
         let project = project(edit);
         let interpreter = project.path("bin/bash");
@@ -73,7 +73,7 @@ fn an_edit_before_an_interpreter_reads_a_script_is_not_run() {
 }
 
 #[test]
-fn a_script_that_edits_itself_runs_to_its_own_end() {
+fn script_that_edits_itself_runs_unchanged() {
     let text = "echo one >> log\necho 'echo two >> log' >> \"$RAYMOND_SCOPE/START.sh\"\n\
                 echo '<result>done</result>'\n";
     let project = Project::of(&[("wf/START.sh", text)]);
@@ -95,7 +95,7 @@ fn messages_of_a_script_name_its_own_file() {
 }
 
 #[test]
-fn an_unpinned_run_runs_the_script_itself() {
+fn unpinned_run_starts_the_script_itself() {
     let text = "echo \"<result>$0</result>\"";
     let project = Project::of(&[("wf/START.sh", text)]);
     project.raymond("run wf --unpinned").prints("/project/wf/START.sh\n").mentions(0, &[]);

@@ -1,4 +1,4 @@
-//! `prune`: which runs go, which stay, and that none is ever half gone.
+//! `prune`: the runs that it deletes and keeps, and that no run is ever half deleted.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -35,14 +35,14 @@ fn runs(project: &Project) -> Vec<String> {
 }
 
 /// The lines on stdout without times and sizes.
-fn told(output: &Output) -> Vec<String> {
+fn actions(output: &Output) -> Vec<String> {
     let words = |line: &str| line.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
     let cut = |line: &str| words(line).split(" 20").next().unwrap().to_owned();
     output.stdout.lines().map(cut).collect()
 }
 
 #[test]
-fn only_what_is_finished_and_old_goes_by_itself() {
+fn prune_deletes_only_old_finished_runs_by_default() {
     let project = project();
     let output = project.raymond("prune");
     output
@@ -52,15 +52,15 @@ fn only_what_is_finished_and_old_goes_by_itself() {
     output.mentions(0, &[stays]);
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let dry = project.raymond("prune --older-than 1ms --dry-run");
-    assert_eq!(told(&dry), ["would delete one-good completed"]);
+    assert_eq!(actions(&dry), ["would delete one-good completed"]);
     dry.mentions(0, &["would delete 1 run, and free "]);
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let output = project.raymond("prune --older-than 0s");
-    assert_eq!(told(&output), ["deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted one-good completed"]);
     output.mentions(0, &["deleted 1 run, freed ", "1 unfinished run is kept"]);
     assert_eq!(runs(&project), ["one-bad"]);
     let output = project.raymond("prune --older-than 1ms --unfinished");
-    assert_eq!(told(&output), ["deleted one-bad failed"]);
+    assert_eq!(actions(&output), ["deleted one-bad failed"]);
     assert_eq!(runs(&project), [""; 0]);
     project.raymond("prune").prints("").says(0, "nothing to delete");
     project
@@ -69,7 +69,7 @@ fn only_what_is_finished_and_old_goes_by_itself() {
 }
 
 #[test]
-fn the_age_that_is_offered_takes_them_all() {
+fn suggested_age_deletes_all_finished_runs() {
     let project = project();
     project.raymond("run good --run-id two").prints("fine\n");
     let output = project.raymond("prune");
@@ -81,7 +81,7 @@ fn the_age_that_is_offered_takes_them_all() {
 }
 
 #[test]
-fn named_runs_go_whatever_their_age_and_all_or_none() {
+fn named_runs_are_deleted_all_or_none() {
     let project = project();
     project.raymond("prune one-good nope").prints("").says(
         2,
@@ -90,7 +90,7 @@ fn named_runs_go_whatever_their_age_and_all_or_none() {
     );
     assert_eq!(runs(&project), ["one-bad", "one-good"]);
     let output = project.raymond("prune one-b one-good one-bad");
-    assert_eq!(told(&output), ["deleted one-bad failed", "deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted one-bad failed", "deleted one-good completed"]);
     output.mentions(0, &["deleted 2 runs, freed "]);
     assert_eq!(runs(&project), [""; 0]);
     for both in ["prune x --unfinished", "prune x --older-than 1d"] {
@@ -100,7 +100,7 @@ fn named_runs_go_whatever_their_age_and_all_or_none() {
 }
 
 #[test]
-fn json_says_what_went_and_what_stays() {
+fn json_lists_deleted_and_kept_runs() {
     let project = project();
     let mut object = project.raymond("prune --older-than 1ms --json").json();
     let deleted = object["deleted"][0].as_object_mut().unwrap();
@@ -117,7 +117,7 @@ fn json_says_what_went_and_what_stays() {
 }
 
 #[test]
-fn a_run_that_somebody_drives_stays() {
+fn run_with_an_owner_is_kept() {
     let project = project();
     let running = project.start("run slow --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -134,7 +134,7 @@ fn a_run_that_somebody_drives_stays() {
 }
 
 #[test]
-fn a_run_whose_processes_are_still_there_stays() {
+fn run_with_leftover_processes_is_kept() {
     let project = project();
     let running = project.start("run slow --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -152,12 +152,12 @@ fn a_run_whose_processes_are_still_there_stays() {
     assert_eq!(runs(&project), ["r"]);
     project.raymond("stop r").mentions(0, &["stopped"]);
     let output = project.raymond("prune r");
-    assert_eq!(told(&output), ["deleted r stopped"]);
+    assert_eq!(actions(&output), ["deleted r stopped"]);
 }
 
 // proves: S7
 #[test]
-fn what_is_a_link_or_somebody_elses_is_left_alone() {
+fn links_and_runs_of_others_are_left_alone() {
     let project = project();
     let place = |name: &str| project.path(&format!(".raymond/runs/{name}"));
     fs::rename(place("one-good"), project.path("precious")).unwrap();
@@ -179,7 +179,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
 
 // proves: S7
 #[test]
-fn links_inside_a_run_are_removed_and_never_followed() {
+fn links_inside_a_run_are_never_followed() {
     let project = project();
     project.write("outside/precious", "x");
     let link = project.path(".raymond/runs/one-good/inbox/link");
@@ -190,7 +190,7 @@ fn links_inside_a_run_are_removed_and_never_followed() {
 }
 
 #[test]
-fn runs_that_cannot_be_read_go_only_when_they_are_named() {
+fn unreadable_runs_are_deleted_only_by_name() {
     let project = project();
     let journal = project.read(".raymond/runs/one-good/journal.jsonl");
     project.write(".raymond/runs/one-good/journal.jsonl", format!("{journal}junk\n"));
@@ -203,7 +203,7 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
     project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let output = project.raymond("prune empty one-good");
-    assert_eq!(told(&output), ["deleted empty never started", "deleted one-good completed"]);
+    assert_eq!(actions(&output), ["deleted empty never started", "deleted one-good completed"]);
     let output = project.raymond("prune foreign");
     output.mentions(
         7,
@@ -214,7 +214,7 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
 }
 
 #[test]
-fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
+fn next_prune_removes_files_of_interrupted_one() {
     let project = project();
     let from = project.path(".raymond/runs/one-good");
     fs::rename(from, project.path(".raymond/runs/.removed-0-one-good")).unwrap();
@@ -232,18 +232,18 @@ fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
 }
 
 #[test]
-fn a_resume_and_a_prune_at_once_leave_a_whole_run_or_none() {
+fn concurrent_resume_and_prune_leave_no_partial_run() {
     for _ in 0..12 {
         let project = project();
         let resuming = project.start("resume one-bad");
         let pruning = project.start("prune one-bad");
         let (resumed, pruned) = (resuming.wait(), pruning.wait());
         match (resumed.code(), pruned.code()) {
-            // It was resumed before, found no run, or met the one who deletes it.
+            // The resume ended earlier, found no run, or met the prune.
             (1 | 2 | 6 | 7, 0) => {
                 assert_eq!(runs(&project), ["one-good"], "{resumed:?} {pruned:?}");
             }
-            // The run was driven, or had gone on.
+            // The run had an owner, or had continued.
             (1, 2 | 6) => assert_eq!(runs(&project), ["one-bad", "one-good"]),
             _ => panic!("{resumed:?} {pruned:?}"),
         }

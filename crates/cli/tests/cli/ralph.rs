@@ -1,4 +1,4 @@
-//! `ralph`: the same prompt again and again, and what ends it.
+//! `ralph`: a repeated prompt, and the ends of its loop.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -26,12 +26,12 @@ fn ralph(project: &Project, flags: &str, command: Option<&str>) -> Output {
 /// The visits of a run, in order: the state, and how often it had been entered.
 fn visits(project: &Project) -> Vec<String> {
     let entered = project.events("r", "visit_entered");
-    let shown = |event: &Value| format!("{} {}", event["state"].as_str().unwrap(), event["count"]);
+    let shown = |event: &Value| format!("{} {}", event["location"]["state"].as_str().unwrap(), event["count"]);
     entered.iter().map(shown).collect()
 }
 
 #[test]
-fn the_prompt_is_repeated_until_it_has_a_result() {
+fn prompt_is_repeated_until_it_has_a_result() {
     let project = prompted(
         "PROMPT:
   - not yet
@@ -62,7 +62,7 @@ fn the_prompt_is_repeated_until_it_has_a_result() {
 }
 
 #[test]
-fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
+fn iterations_without_result_complete_the_run() {
     let project = prompted("PROMPT: not yet\n");
     ralph(&project, "--max-iterations 2", None).prints("").says(
         0,
@@ -91,7 +91,7 @@ fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
 }
 
 #[test]
-fn a_result_counts_once_the_command_passes() {
+fn result_counts_once_the_command_passes() {
     let project = prompted(
         "PROMPT:
   - { text: <result>one</result>, expect: \"Mend it.\\n\\n\" }
@@ -127,7 +127,7 @@ fn a_result_counts_once_the_command_passes() {
 }
 
 #[test]
-fn no_result_that_passes_is_no_result() {
+fn loop_ends_without_a_passing_result() {
     let project = prompted("PROMPT: <result>x</result>\n");
     ralph(&project, "--max-iterations 2", Some("exit 9"))
         .prints("")
@@ -135,7 +135,7 @@ fn no_result_that_passes_is_no_result() {
 }
 
 #[test]
-fn the_prompt_is_read_anew_unless_it_is_pinned() {
+fn prompt_is_read_again_unless_pinned() {
     let edit = "echo 'Mend that.' > PROMPT.md; test $RAYMOND_RESULT = two";
     let check = |flags: &str, expected: &str| {
         let replies = format!(
@@ -149,7 +149,7 @@ fn the_prompt_is_read_anew_unless_it_is_pinned() {
     assert_eq!(unpinned.events("r", "definition_adopted").len(), 1);
     let pinned = check("--pinned", "Mend it.");
     assert_eq!(pinned.events("r", "definition_adopted"), [json!(null); 0]);
-    // What cannot be used is said, and the loop continues with what it has.
+    // If the prompt cannot be read, Raymond prints a note and keeps the earlier one.
     let project = prompted("PROMPT:\n  - <result>one</result>\n  - <result>two</result>\n");
     let remove = "rm -f PROMPT.md; test $RAYMOND_RESULT = two";
     ralph(&project, "", Some(remove)).prints("two\n").mentions(
@@ -159,7 +159,7 @@ fn the_prompt_is_read_anew_unless_it_is_pinned() {
 }
 
 #[test]
-fn a_failed_iteration_counts_and_the_loop_goes_on() {
+fn failed_iteration_counts_and_the_loop_continues() {
     let project = prompted(
         "PROMPT:
   - { fail: task }
@@ -179,7 +179,7 @@ fn a_failed_iteration_counts_and_the_loop_goes_on() {
 }
 
 #[test]
-fn a_missing_login_waits_for_a_person_and_burns_no_iteration() {
+fn missing_login_waits_and_uses_no_iteration() {
     let project = prompted(
         "PROMPT: { attempts: [{ fail: { kind: auth, message: log in first } }, <result>in</result>] }\n",
     );
@@ -189,20 +189,20 @@ fn a_missing_login_waits_for_a_person_and_burns_no_iteration() {
 }
 
 #[test]
-fn without_money_it_waits_for_more() {
+fn loop_over_budget_waits_for_more() {
     let project = prompted(
         "PROMPT:\n  - { text: not yet, cost: 1 }\n  - { text: <result>x</result>, cost: 1 }\n",
     );
     ralph(&project, "--budget 1", None).prints("").mentions(
         5,
-        &["over_budget: $1.00 of the $1.00 cap is spent; 1 paid turn waits for more\n"],
+        &["over_budget: $1.00 of the $1.00 cap is spent; 1 turn waits for a higher --budget\n"],
     );
     project.raymond("resume r --budget 3").prints("x\n").mentions(0, &["spent $2.00 of $3.00"]);
     assert_eq!(project.events("r", "turn_started").len(), 2);
 }
 
 #[test]
-fn a_killed_loop_goes_on_where_it_was() {
+fn killed_loop_continues_where_it_was() {
     let project = prompted(
         "PROMPT:
   - { text: not yet, cost: 0.10 }
@@ -218,7 +218,7 @@ fn a_killed_loop_goes_on_where_it_was() {
     running.wait();
     project
         .raymond("why r")
-        .prints("interrupted: its process is gone with 1 turn in flight\n→ raymond resume r\n");
+        .prints("interrupted: its process died with 1 turn in flight\n→ raymond resume r\n");
     let running = project.start("resume r");
     until("the command runs", || project.read("log").lines().count() == 1);
     let why = project.raymond("why r").stdout;
@@ -246,7 +246,7 @@ fn a_killed_loop_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_stopped_loop_may_be_given_another_number() {
+fn resume_can_change_the_number_of_iterations() {
     let project = prompted(
         "PROMPT:\n  - not yet\n  - { attempts: [{ hang: true }, not yet] }\n  - <result>x</result>\n",
     );
@@ -266,7 +266,7 @@ fn a_stopped_loop_may_be_given_another_number() {
 }
 
 #[test]
-fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
+fn cancelled_loop_names_the_command_to_restart_it() {
     let project = prompted("PROMPT: { hang: true }\n");
     let running = start(&project, "--max-iterations 7", Some("cargo test"));
     until("it hangs", || project.events("r", "turn_started").len() == 1);
@@ -284,7 +284,7 @@ fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
 }
 
 #[test]
-fn a_loop_of_that_id_goes_on_only_as_the_same_loop() {
+fn loop_is_resumed_only_with_its_own_options() {
     let project = prompted("PROMPT:\n  - { text: not yet, cost: 1 }\n  - <result>x</result>\n");
     ralph(&project, "--budget 1", None).mentions(5, &[]);
     let words = "PROMPT.md --run-id r --replies r.yaml --budget 2 --or-resume";
@@ -298,12 +298,12 @@ fn a_loop_of_that_id_goes_on_only_as_the_same_loop() {
     project.raymond("wait r").mentions(0, &[]);
     let begun = prompted("PROMPT:\n  - { text: not yet, cost: 1 }\n  - not yet\n");
     ralph(&begun, "--budget 1 --max-iterations 2", None).mentions(5, &[]);
-    // A number that is not named stays as it was.
+    // Without the flag, the number stays the same.
     begun.raymond(&format!("ralph {words}")).mentions(0, &["2 iterations without a result\n"]);
 }
 
 #[test]
-fn only_a_prompt_can_be_repeated() {
+fn only_prompts_can_be_repeated() {
     let project = Project::of(&[
         ("wf/START.md", "go"),
         ("fix.sh", "true"),
@@ -322,7 +322,7 @@ fn only_a_prompt_can_be_repeated() {
     );
     check(
         "fix.sh",
-        "raymond: fix.sh is no prompt: ralph repeats a .md file
+        "raymond: fix.sh is not a prompt: `ralph` repeats a .md file
         hint: start it with `raymond run fix.sh`",
     );
     check(
@@ -361,7 +361,7 @@ fn only_a_prompt_can_be_repeated() {
 }
 
 #[test]
-fn what_lies_beside_the_prompt_and_what_it_says_of_transitions_means_nothing() {
+fn other_files_and_transition_rules_are_ignored() {
     let project = Project::of(&[
         ("OTHER.md", "---\nnonsense\n---\n"),
         ("PROMPT.md", "---\nallowed_targets: {goto: [REVIEW]}\nmax_visits: 1\n---\ngo"),
@@ -379,7 +379,7 @@ r: cap"],
 }
 
 #[test]
-fn it_runs_in_the_background_under_the_name_of_its_prompt() {
+fn detached_loop_is_named_after_its_prompt() {
     let project = prompted("PROMPT: <result>x</result>\n");
     let begun = project.raymond("ralph PROMPT.md --replies r.yaml -d");
     assert!(begun.stdout.starts_with("ralph-prompt-2"), "{begun:?}");

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Project, until};
 
 #[test]
-fn a_state_file_that_a_dying_owner_left_behind_is_brought_up_to_date() {
+fn stale_state_file_is_updated() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --run-id r").prints("x\n");
     let state = project.state("r");
@@ -16,7 +16,7 @@ fn a_state_file_that_a_dying_owner_left_behind_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_plan_of_a_run_that_is_over_writes_nothing() {
+fn plan_of_an_ended_run_writes_nothing() {
     for script in ["echo '<result>x</result>'", "exit 1"] {
         let project = Project::of(&[("wf/START.sh", script)]);
         project.raymond("run wf --run-id r");
@@ -36,7 +36,7 @@ fn a_plan_of_a_run_that_is_over_writes_nothing() {
 }
 
 #[test]
-fn a_completed_run_prints_its_result_again_and_does_nothing() {
+fn completed_run_only_prints_its_result_again() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>once</result>'")]);
     project.raymond("run wf --run-id r").prints("once\n");
     let before = project.read(".raymond/runs/r/journal.jsonl");
@@ -47,7 +47,7 @@ fn a_completed_run_prints_its_result_again_and_does_nothing() {
 }
 
 #[test]
-fn a_plan_says_what_would_stand_in_the_way() {
+fn plan_reports_what_would_prevent_the_resume() {
     let project = Project::of(&[
         ("wf/START.sh", "exit 1"),
         ("wf/NEXT.md", "next"),
@@ -73,7 +73,7 @@ fn failed() -> Project {
 }
 
 #[test]
-fn a_failed_run_goes_on_at_the_visit_that_failed() {
+fn failed_run_continues_at_the_failed_visit() {
     let project = failed();
     project.write("ready", "");
     project
@@ -91,7 +91,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
     project.raymond("resume r").prints("done\n").says(
         0,
         "r: reused 1 turn ($0.00), continuing 0, repeating 1
-        main             CHECK.sh: goes on after its failure
+        main             CHECK.sh: continues after its failure
         main             ended
         completed: main ended with a result
         path     START → CHECK
@@ -102,7 +102,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
 }
 
 #[test]
-fn what_belongs_to_the_start_is_refused() {
+fn start_flags_are_rejected_on_resume() {
     let project = failed();
     for flag in ["--input x", "--var a=b"] {
         project.raymond(&format!("resume r {flag}")).says(
@@ -114,14 +114,14 @@ fn what_belongs_to_the_start_is_refused() {
 }
 
 #[test]
-fn several_unfinished_runs_must_be_told_apart() {
+fn resume_needs_a_name_for_several_runs() {
     let project = failed();
     project.raymond("run wf --run-id s").mentions(1, &[]);
     project.raymond("resume").says(2, "raymond: 2 runs are unfinished\nhint: name one of s, r");
 }
 
 #[test]
-fn a_failed_run_whose_states_changed_does_not_guess() {
+fn failed_run_with_changed_states_needs_a_flag() {
     let project = failed();
     project.write("wf/CHECK.sh", "echo '<result>edited</result>'");
     project.write("wf/NEW.sh", "true");
@@ -153,7 +153,7 @@ fn a_failed_run_whose_states_changed_does_not_guess() {
 }
 
 #[test]
-fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
+fn failed_run_with_broken_workflow_needs_a_flag() {
     let project = failed();
     let hint = "hint: fix it and run `raymond resume r --with-current`, or use the pinned \
                 states with `raymond resume r --pinned`";
@@ -179,7 +179,7 @@ fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
 }
 
 #[test]
-fn states_of_agents_that_ended_were_visited() {
+fn states_of_ended_agents_count_as_visited() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork next=\"CHECK\">WORKER</fork>'"),
         ("wf/WORKER.sh", "echo '<result>w</result>'"),
@@ -195,7 +195,7 @@ fn states_of_agents_that_ended_were_visited() {
 }
 
 #[test]
-fn a_prompt_whose_attempt_came_to_nothing_is_continued() {
+fn failed_attempt_of_prompt_is_continued() {
     let check = |reply: &str, flags: &str| {
         let replies = format!("START: {reply}\n");
         let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", &replies)]);
@@ -213,7 +213,7 @@ fn a_prompt_whose_attempt_came_to_nothing_is_continued() {
 }
 
 #[test]
-fn edits_that_take_a_needed_state_away_are_refused() {
+fn edits_that_remove_a_needed_state_are_rejected() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<call return=\"BACK\">SUB</call>'"),
         ("wf/SUB.sh", "exit 1"),
@@ -238,7 +238,7 @@ fn edits_that_take_a_needed_state_away_are_refused() {
 }
 
 #[test]
-fn a_run_over_budget_goes_on_with_the_states_it_started_with() {
+fn run_over_budget_continues_with_pinned_states() {
     let project = Project::of(&[
         ("wf/START.md", "a"),
         ("wf/NEXT.md", "b"),
@@ -253,7 +253,7 @@ fn a_run_over_budget_goes_on_with_the_states_it_started_with() {
 }
 
 #[test]
-fn over_budget_inside_a_call_goes_on_without_repeating_a_turn() {
+fn over_budget_call_continues_without_repeating_turns() {
     let project = Project::of(&[
         ("wf/START.md", "a"),
         ("wf/SUB.md", "b"),
@@ -274,7 +274,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         ·                50 % of the cap is spent
         main             SUB.md → BACK.md (result) · $0.60
         ·                110 % of the cap is spent
-        over_budget: $1.10 of the $1.00 cap is spent; 1 paid turn waits for more
+        over_budget: $1.10 of the $1.00 cap is spent; 1 turn waits for a higher --budget
         path     START → SUB → BACK
         look     raymond show r · raymond logs r
         spent $1.10 of $1.00 (list prices); SUB took 55 %; to continue: raymond resume r --budget 3",
@@ -289,7 +289,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
 }
 
 #[test]
-fn a_resume_uses_the_directory_of_the_start_from_anywhere() {
+fn resume_uses_the_start_directory_from_anywhere() {
     let project = Project::of(&[
         ("wf/START.sh", "test -e ready && echo \"<result>$PWD</result>\""),
         (".git/HEAD", ""),

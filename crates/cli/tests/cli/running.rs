@@ -34,7 +34,7 @@ fn log_on_stderr_result_on_stdout() {
 }
 
 #[test]
-fn the_word_run_may_be_left_out() {
+fn word_run_is_optional() {
     let project = Project::of(&FLOW);
     for words in ["wf", "wf/START.md", "./wf"] {
         let output = project.raymond(&format!("{words} --replies replies.yaml --quiet"));
@@ -43,7 +43,7 @@ fn the_word_run_may_be_left_out() {
 }
 
 #[test]
-fn verbose_says_more_and_quiet_only_what_failed() {
+fn verbose_prints_more_and_quiet_only_failures() {
     let project = Project::of(&FLOW);
     let verbose = project.raymond("run wf --replies replies.yaml --verbose");
     verbose.mentions(0, &["main             WORK.sh: turn 1\n"]);
@@ -93,7 +93,7 @@ fn events_are_json_lines_on_stdout() {
 }
 
 #[test]
-fn a_result_is_printed_byte_for_byte_with_a_newline_when_it_lacks_one() {
+fn result_is_printed_exactly_with_final_newline() {
     let check = |payload: &str, expected: &str| {
         let script = format!("printf '<result>{payload}</result>'");
         let project = Project::of(&[("wf/START.sh", &script)]);
@@ -120,7 +120,7 @@ fn input_and_variables_reach_the_first_state() {
 }
 
 #[test]
-fn taken_run_id_is_refused_or_continued() {
+fn taken_run_id_is_rejected_or_continued() {
     let project = Project::of(&FLOW);
     project.raymond("run wf --replies replies.yaml --run-id r --quiet").says(0, "");
     let before = project.records("r");
@@ -140,14 +140,14 @@ fn taken_run_id_is_refused_or_continued() {
 }
 
 #[test]
-fn a_run_that_never_began_can_be_started() {
+fn run_that_never_started_can_be_started() {
     let project = Project::of(&FLOW);
     project.write(".raymond/runs/r/journal.jsonl", "");
     project.raymond("run wf --replies replies.yaml --run-id r --or-resume").prints("all good\n");
 }
 
 #[test]
-fn exit_codes_say_how_it_ended() {
+fn exit_codes_show_how_a_run_ended() {
     let check = |reply: &str, flags: &str, code: i32| {
         let replies = format!("START: {reply}\n");
         let project = Project::of(&[("wf/START.md", "go"), ("replies.yaml", &replies)]);
@@ -164,7 +164,7 @@ fn exit_codes_say_how_it_ended() {
 }
 
 #[test]
-fn of_several_ends_at_once_the_gravest_gives_the_exit_code() {
+fn worst_of_several_ends_decides_the_exit_code() {
     let check = |main: &str, worker: &str, flags: &str, code: i32| {
         let fork = "<fork next=\"MAIN\">WORKER</fork>";
         let replies = format!("START: '{fork}'\nMAIN: {main}\nWORKER: {worker}\n");
@@ -192,7 +192,7 @@ fn of_several_ends_at_once_the_gravest_gives_the_exit_code() {
 }
 
 #[test]
-fn prompt_without_a_backend_is_refused_early() {
+fn prompt_without_a_backend_is_rejected_early() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
@@ -220,7 +220,7 @@ fn failed_sibling_is_named_and_stops_nothing() {
 }
 
 #[test]
-fn the_state_file_has_the_documented_fields() {
+fn state_file_has_the_documented_fields() {
     let project = Project::of(&[
         ("wf/START.sh", "echo '<fork next=\"CALL\" item=\"7\">WORKER</fork>'"),
         ("wf/WORKER.sh", "echo '<result>w</result>'"),
@@ -255,7 +255,7 @@ fn the_state_file_has_the_documented_fields() {
 }
 
 #[test]
-fn an_unpinned_run_reads_its_states_at_every_visit() {
+fn unpinned_run_reads_states_at_every_visit() {
     let project = Project::of(&[
         (
             "wf/START.sh",
@@ -272,7 +272,7 @@ fn an_unpinned_run_reads_its_states_at_every_visit() {
 }
 
 #[test]
-fn states_that_are_adopted_are_warned_about() {
+fn adopted_states_are_warned_about() {
     let prompt = "---\nbuget: 1\n---\nGo.";
     let project = Project::of(&[
         ("wf/START.sh", "cp new.md wf/NEXT.md; echo '<goto>NEXT</goto>'"),

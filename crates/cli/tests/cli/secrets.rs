@@ -1,4 +1,4 @@
-//! No secret is shown; what is data, and what is recorded, stays as it is.
+//! Output redacts secrets; results and records do not.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::harness::Project;
 const VALUE: &str = "hunter2-and-more";
 const KEY: &str = "sk-ant-api03-0123456789abcdef";
 
-/// A run that fails after it has said its secrets wherever it can.
+/// A run that prints its secrets everywhere, and fails.
 fn failed() -> Project {
     let script = "echo \"$DEPLOY_TOKEN $AUTHOR sk-ant-api03-0123456789abcdef\" >&2; exit 3";
     let project = Project::of(&[("wf/START.sh", script)]);
@@ -16,7 +16,7 @@ fn failed() -> Project {
 
 // proves: S31
 #[test]
-fn nothing_that_is_shown_holds_a_secret() {
+fn output_never_contains_a_secret() {
     let project = failed();
     let run = project.raymond("run wf --run-id r");
     run.mentions(1, &["script: exit status 3: [redacted] somebody-else [redacted]\n"]);
@@ -37,20 +37,20 @@ fn nothing_that_is_shown_holds_a_secret() {
 }
 
 #[test]
-fn a_result_is_handed_over_as_it_is() {
+fn result_is_printed_unredacted() {
     let project = Project::of(&[("wf/START.sh", "echo \"<result>$DEPLOY_TOKEN</result>\"")]);
     let project = project.with("DEPLOY_TOKEN", VALUE);
     let run = project.raymond("run wf --run-id r");
     run.prints(&format!("{VALUE}\n")).mentions(0, &[]);
-    let told = project.raymond("show r").stdout;
-    assert!(told.contains("ended: [redacted]"), "{told}");
+    let shown = project.raymond("show r").stdout;
+    assert!(shown.contains("ended: [redacted]"), "{shown}");
     let object = project.raymond("run wf --json").json();
     assert_eq!(object["results"], json!({ "main": VALUE }));
     project.raymond("resume r").prints(&format!("{VALUE}\n"));
 }
 
 #[test]
-fn errors_that_repeat_what_was_typed_do_not_repeat_a_secret() {
+fn errors_redact_secrets_in_arguments() {
     let project = Project::of(&[]);
     for words in [format!("status {KEY}"), format!("run {KEY}"), format!("run x --budget {KEY}")] {
         let output = project.raymond(&words);

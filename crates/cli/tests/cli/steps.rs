@@ -18,7 +18,7 @@ const MINIMAL: &str = r#"{
 
 const BAR: &str = "v: '{\"foo\": \"bar\"}'\n";
 
-/// One step that fails until the file `fixed` is there.
+/// One step that fails until the file `fixed` exists.
 const FRAGILE: &str = r#"{ "steps": [
   { "id": "one", "kind": "exec", "shell": "echo one >> log" },
   { "id": "test", "kind": "exec", "shell": "echo broken >&2; test -e fixed", "retries": 2 },
@@ -29,7 +29,7 @@ fn minimal() -> Project {
 }
 
 #[test]
-fn a_document_is_run_and_its_results_are_printed_as_one_json_object() {
+fn document_results_are_printed_as_json_object() {
     let project = minimal();
     let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
     ran.says(
@@ -51,7 +51,7 @@ fn a_document_is_run_and_its_results_are_printed_as_one_json_object() {
         "b": exec("bar\n"),
     });
     assert_eq!(ran.json(), results);
-    // Whoever comes later is told the same.
+    // Later commands print the same results.
     assert_eq!(project.raymond("wait r").json(), results);
     assert_eq!(project.raymond("status r --json").json()["results"], results);
     let shown = project.raymond("show r");
@@ -63,7 +63,7 @@ fn a_document_is_run_and_its_results_are_printed_as_one_json_object() {
 }
 
 #[test]
-fn the_agent_is_the_backend() {
+fn agent_flag_chooses_the_backend() {
     let project = minimal();
     project.raymond("run flow.json --agent scripted --replies r.yaml --quiet").says(0, "");
     project.raymond("run flow.json --agent scripted").says(
@@ -78,7 +78,7 @@ fn the_agent_is_the_backend() {
         "raymond: there is no backend \"nobody\" (--backend)
         hint: there are claude, codex and scripted",
     );
-    // Without an agent step nobody is asked, and nobody has to be there.
+    // Without an agent step, no client is needed.
     project
         .write("exec.json", r#"{ "steps": [ { "id": "a", "kind": "exec", "shell": "true" } ] }"#);
     project.raymond("run exec.json --quiet").says(0, "");
@@ -86,7 +86,7 @@ fn the_agent_is_the_backend() {
 }
 
 #[test]
-fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
+fn var_flags_override_variables_of_the_document() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "vars": { "x": "own", "kept": true }, "steps": [
@@ -113,7 +113,7 @@ fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
 }
 
 #[test]
-fn flags_of_the_other_program_are_refused() {
+fn flags_of_the_other_language_are_rejected() {
     let project = minimal();
     project.write("wf/START.sh", "echo '<result>x</result>'");
     project.raymond("run flow.json --input x").says(
@@ -163,7 +163,7 @@ fn all_mistakes_have_position_and_pointer() {
 }
 
 #[test]
-fn steps_work_in_the_workspace_and_schemas_are_found_there() {
+fn steps_and_schemas_use_the_workspace() {
     let project = Project::of(&[
         (
             "flow.json",
@@ -196,7 +196,7 @@ fn steps_work_in_the_workspace_and_schemas_are_found_there() {
 }
 
 #[test]
-fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
+fn resume_repeats_only_the_failed_program() {
     let project = Project::of(&[("flow.json", FRAGILE)]);
     project
         .raymond("run flow.json --run-id r")
@@ -214,7 +214,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
         )
         .prints("");
     project.raymond("why r").prints(
-        "failed: main failed at test: exec_failed: exit status 1: broken (what it said: raymond logs r --state test)\n→ raymond resume r\n",
+        "failed: main failed at test: exec_failed: exit status 1: broken (its output: raymond logs r --state test)\n→ raymond resume r\n",
     );
     let logs = project.raymond("logs r --state test");
     assert_eq!(logs.stdout.matches("broken").count(), 4, "{logs:?}");
@@ -229,7 +229,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
         "raymond: r always uses the document that it started with
         hint: resume without --with-current, or start a new run with `raymond run`",
     );
-    // Whoever edits the document may have meant this run, which never adopts it.
+    // The user may have edited the document for this run, but a run never adopts edits of its document.
     let keeps = "raymond: continuing with the original document: /project/flow.json";
     project.write("flow.json", FRAGILE.replace("broken", "it is broken"));
     project.raymond("resume r").mentions(1, &[&format!("{keeps} has changed since\n")]);
@@ -239,13 +239,13 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
     assert!(resumed.stderr.contains(&format!("{keeps} is not valid any more\n")));
     resumed.mentions(
         0,
-        &["main             test: goes on after its failure", "main             test → after"],
+        &["main             test: continues after its failure", "main             test → after"],
     );
     assert_eq!(project.read("log"), "one\nafter\n", "no step is repeated");
 }
 
 #[test]
-fn an_output_that_is_never_valid_is_final() {
+fn repeated_invalid_output_fails_the_step() {
     let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", "v: '{\"bar\": 1}'\n")]);
     let run = "run flow.json --replies r.yaml --run-id r --var greeting=hi --var count:=2";
     let anew =
@@ -264,7 +264,7 @@ fn an_output_that_is_never_valid_is_final() {
             spent $0.00 of $10.00; to start again: {anew}"
         ),
     );
-    let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (what it said: raymond logs r --state v)";
+    let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (its output: raymond logs r --state v)";
     project.raymond("why r").prints(&format!("failed: {why}\n→ {anew}\n"));
     project.raymond("resume r").says(
         1,
@@ -276,7 +276,7 @@ fn an_output_that_is_never_valid_is_final() {
 }
 
 #[test]
-fn an_invalid_output_is_asked_for_again() {
+fn invalid_output_is_requested_again() {
     let replies = "v: [['{\"bar\": 1}', '{\"foo\": \"x\"}']]\n";
     let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", replies)]);
     let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
@@ -284,7 +284,7 @@ fn an_invalid_output_is_asked_for_again() {
     assert_eq!(ran.json()["b"]["stdout"], "x\n");
 }
 
-/// Three items at once, of which the second fails.
+/// A loop over three items in parallel; the second one fails.
 const PARALLEL: &str = r#"{ "vars": { "items": [1, 2, 3] }, "steps": [
   { "id": "each", "kind": "forEach", "listPath": "$.vars.items", "itemVar": "i", "parallel": true,
     "onError": "ON_ERROR", "maxParallel": 1, "body": [
@@ -310,14 +310,14 @@ fn failures_of_a_parallel_loop_are_collected() {
     assert_eq!((of("each[0].judge"), of("each[2].judge")), (json!({}), json!({ "third": true })));
     assert_eq!(results["each[1].try"]["ok"], json!(false));
     assert_eq!(results["judge"], results["each[2].judge"], "the plain id is the latest");
-    // A step in loops is asked for with all its iterations.
+    // The id selects a step in all iterations, the key in one.
     let logs = project.raymond("logs r --state judge");
     assert_eq!(logs.stdout.matches("· turn 1").count(), 2, "{logs:?}");
     project.raymond("logs r --state each[2].judge").mentions(0, &[]);
 }
 
 #[test]
-fn a_failure_of_a_parallel_loop_names_its_iteration() {
+fn failure_of_parallel_loop_names_its_iteration() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "fail")),
         ("r.yaml", "judge: '{}'\n"),
@@ -335,7 +335,7 @@ fn a_failure_of_a_parallel_loop_names_its_iteration() {
 }
 
 #[test]
-fn a_loop_that_fails_is_named_by_itself() {
+fn failed_loop_is_named_by_its_id() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "vars": { "n": 1 }, "steps": [ { "id": "mend", "kind": "while", "maxIters": 2,
@@ -356,7 +356,7 @@ fn a_loop_that_fails_is_named_by_itself() {
 }
 
 #[test]
-fn replies_know_steps_by_their_ids_and_their_keys() {
+fn replies_name_steps_by_id_or_key() {
     let project = Project::of(&[
         ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
         ("r.yaml", "jugde: '{}'\n\"other[1].x\": '{}'\n"),
@@ -388,7 +388,7 @@ fn resumed_step_asks_for_its_missing_output() {
 }
 
 #[test]
-fn a_document_in_the_background_is_waited_for_and_stopped_like_any_run() {
+fn detached_document_can_be_stopped_and_resumed() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; until test -e go; do sleep 0.01; done" } ] }"#,
@@ -409,7 +409,7 @@ fn a_document_in_the_background_is_waited_for_and_stopped_like_any_run() {
 }
 
 #[test]
-fn a_signal_stops_the_run_and_ends_the_step() {
+fn signal_stops_the_run_and_its_step() {
     let project = Project::of(&[(
         "flow.json",
         r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; sleep 600" } ] }"#,
@@ -435,7 +435,7 @@ fn or_resume_requires_the_same_document() {
 }
 
 #[test]
-fn a_run_is_named_after_its_document() {
+fn run_is_named_after_its_document() {
     let project = Project::of(&[("Daily Digest.json", r#"{ "steps": [] }"#)]);
     let words = ["run", "Daily Digest.json", "--json"];
     let ran: Value = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait().json();

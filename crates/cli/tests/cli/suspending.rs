@@ -13,7 +13,7 @@ fn begun() -> (Project, Running) {
     (project, running)
 }
 
-/// The same, with its owner suspended.
+/// A run whose owner is suspended.
 fn suspended() -> (Project, Running) {
     let (project, running) = begun();
     suspend(&running);
@@ -101,7 +101,7 @@ fn waiting_commands_mention_suspended_owner_once() {
     );
     let waiting = ["wait r", "attach r"].map(|words| project.start(words));
     for one in &waiting {
-        until("it is mentioned", || one.heard(&hint));
+        until("it is mentioned", || one.stderr_contains(&hint));
     }
     project.write("quick", "");
     running.signal(Signal::CONT);

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::harness::Project;
 
 #[test]
-fn the_version_names_the_commit_that_it_was_built_from() {
+fn version_names_the_commit_of_the_build() {
     let project = Project::of(&[]);
     let short = project.raymond("-V").stdout;
     let words: Vec<&str> = short.split_whitespace().collect();
@@ -26,7 +26,7 @@ fn the_version_names_the_commit_that_it_was_built_from() {
     assert!(built_for.starts_with(std::env::consts::ARCH), "{long}");
 }
 
-/// Whether this is built from a checkout of its own, not from an archive that lies in another.
+/// Whether this is built from its own checkout, not from an archive inside of another checkout.
 fn is_checkout(project: &Project) -> bool {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let words = ["-C", top.to_str().unwrap(), "rev-parse", "--show-toplevel"];

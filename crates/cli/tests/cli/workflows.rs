@@ -1,4 +1,4 @@
-//! Workflows that cannot be run: what is wrong with them is said at once, and nothing is created.
+//! Workflows with mistakes: all mistakes are reported before anything is created.
 
 use std::io::{Cursor, Write as _};
 
@@ -9,7 +9,7 @@ use crate::harness::Project;
 
 const GOOD: &str = "echo '<result>x</result>'";
 
-/// A workflow that is refused: exit 2, this text, and no trace.
+/// Checks that a workflow is rejected: exit 2, this text, and no files.
 #[track_caller]
 fn refused(files: &[(&str, &str)], stderr: &str) {
     let project = Project::of(files);
@@ -18,7 +18,7 @@ fn refused(files: &[(&str, &str)], stderr: &str) {
 }
 
 #[test]
-fn an_entry_is_needed_and_only_one() {
+fn workflow_needs_exactly_one_entry() {
     refused(
         &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
         "wf: error: there is no entry state 1_START or START: found OTHER.sh [no-entry]
@@ -40,7 +40,7 @@ fn an_entry_is_needed_and_only_one() {
 }
 
 #[test]
-fn bad_frontmatter_is_named_with_its_place_all_at_once() {
+fn all_frontmatter_mistakes_are_reported_with_position() {
     refused(
         &[
             (
@@ -107,7 +107,7 @@ fn links_out_of_the_scope_are_ignored() {
 }
 
 #[test]
-fn non_workflow_is_refused() {
+fn other_files_are_not_workflows() {
     let project = Project::of(&[("a.yaml", ""), ("flow.json", "{}"), ("wf/README.md", "hello")]);
     let check = |path: &str, message: &str| {
         project.raymond(&format!("run {path}")).says(2, &format!("raymond: {message}"));
@@ -125,7 +125,7 @@ fn non_workflow_is_refused() {
 }
 
 #[test]
-fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
+fn bad_transition_of_script_fails_its_agent() {
     let check = |script: &str, reason: &str| {
         let project = Project::of(&[("wf/START.sh", script), ("wf/DONE.sh", GOOD)]);
         project.raymond("run wf --run-id r").says(
@@ -161,7 +161,7 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
 }
 
 #[test]
-fn a_budget_is_an_amount_or_none() {
+fn budget_is_an_amount_or_none() {
     let project = Project::of(&[("wf/START.sh", GOOD)]);
     let check = |budget: &str, message: &str| {
         project.raymond(&format!("run wf --budget {budget}")).mentions(2, &[message]);
@@ -174,7 +174,7 @@ fn a_budget_is_an_amount_or_none() {
 }
 
 #[test]
-fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
+fn bad_replies_are_rejected_before_run_is_created() {
     let project = Project::of(&[("wf/START.md", "go"), ("bad.yaml", "START: [\n")]);
     project.raymond("run wf --replies bad.yaml").says(
         2,
@@ -209,7 +209,7 @@ fn add(writer: &mut Writer, name: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn an_archive_runs_like_a_directory() {
+fn archive_runs_like_a_directory() {
     let project = Project::of(&[]);
     let bytes = archive(|writer| add(writer, "flow/START.sh", GOOD.as_bytes()));
     project.write("flow.zip", bytes);
@@ -220,7 +220,7 @@ fn an_archive_runs_like_a_directory() {
 
 // proves: P12, S10
 #[test]
-fn hostile_archives_are_refused() {
+fn hostile_archives_are_rejected() {
     let of = |names: &[&str]| {
         archive(|writer| names.iter().for_each(|name| add(writer, name, GOOD.as_bytes())))
     };

@@ -6,11 +6,11 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Stage, Way, top};
+use crate::stage::{ExampleRun, Stage, top};
 
 #[test]
-fn an_issue_is_planned_built_and_closed_in_one_commit() {
-    let stage = Way::of("eight-steps", "replies.yaml").go();
+fn issue_is_planned_built_and_closed_once() {
+    let stage = ExampleRun::of("eight-steps", "replies.yaml").go();
     let expected = ["start", "stats.sh counts words, too (closes #195)"];
     assert_eq!(stage.commits("main"), expected);
     let changed = stage.prints("git show --format= --name-status");
@@ -24,8 +24,8 @@ A\ttests/words.sh
 }
 
 #[test]
-fn calls_that_run_out_of_rounds_return_all_the_same() {
-    let stage = Way::of("eight-steps", "hopeless.yaml").go();
+fn calls_without_rounds_left_still_return() {
+    let stage = ExampleRun::of("eight-steps", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let moves = stage.events();
     let moves = moves.iter().filter_map(|event| event.get("moved"));
@@ -38,21 +38,21 @@ fn calls_that_run_out_of_rounds_return_all_the_same() {
 /// Plays other replies for one state.
 #[track_caller]
 fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
-    let way = Way::of("eight-steps", "replies.yaml");
+    let run = ExampleRun::of("eight-steps", "replies.yaml");
     let stage = Stage::of("eight-steps");
     let replies = stage.read("replies.yaml");
     let at = replies.find(&format!("\n{state}:")).unwrap() + 1;
     let rest = replies[at..].split_inclusive('\n').skip(1);
     let rest: String = rest.skip_while(|line| line.starts_with(' ')).collect();
     stage.write("replies.yaml", &format!("{}{state}:\n{reply}\n{rest}", &replies[..at]));
-    let output = stage.start(way).wait();
+    let output = stage.start(run).wait();
     let found = (output.code(), output.stdout.trim_end());
     assert_eq!(found, (0, expected), "{}", output.stderr);
     stage
 }
 
 #[test]
-fn the_last_issue_is_picked_by_its_name_and_then_there_is_nothing_to_do() {
+fn run_without_open_issues_does_nothing() {
     let stage = Stage::of("eight-steps");
     stage.prints("git rm --quiet issues/196.md && git commit --quiet --message 'one is left'");
     let replies = stage.read("replies.yaml");
@@ -69,7 +69,7 @@ fn the_last_issue_is_picked_by_its_name_and_then_there_is_nothing_to_do() {
 }
 
 #[test]
-fn a_message_that_closes_no_issue_is_asked_for_again_and_not_for_ever() {
+fn bad_commit_message_is_requested_again_within_limits() {
     let message = "closed 195: Words (closes #195)";
     let again = "  - <goto>CLOSE</goto>
   - { text: '<goto input=\"Words (closes #7)\">CLOSE</goto>', expect: must end with }
@@ -90,7 +90,7 @@ fn late_edits_are_tested_before_commit() {
 }
 
 #[test]
-fn a_plan_that_is_not_there_ends_the_run() {
+fn missing_plan_ends_the_run() {
     let stage =
         go_with("PLAN", "  text: <result>plans/none.md</result>", "not done: there is no plan");
     assert_eq!(stage.commits("main"), ["start"]);
@@ -106,7 +106,7 @@ impl Conversations {
         *self.0.entry(session.as_str().unwrap().to_owned()).or_insert(next)
     }
 
-    fn told(&mut self, plan: &Value) -> String {
+    fn describe(&mut self, plan: &Value) -> String {
         if let Some(session) = plan.get("fresh") {
             return format!("{}, fresh", self.letter(session));
         }
@@ -125,9 +125,9 @@ fn table(events: &[Value]) -> String {
     let mut table = String::new();
     for event in events {
         if let Some(entered) = event.get("visit_entered") {
-            entered["state"].as_str().unwrap().clone_into(&mut state);
+            entered["location"]["state"].as_str().unwrap().clone_into(&mut state);
         } else if let Some(started) = event.get("turn_started") {
-            let conversation = conversations.told(&started["plan"]);
+            let conversation = conversations.describe(&started["plan"]);
             let line = format!("{state:<14} {conversation:<18} {}", stack.join(" "));
             writeln!(table, "{}", line.trim_end()).unwrap();
         } else if let Some(moved) = event.get("moved") {
@@ -143,7 +143,7 @@ fn table(events: &[Value]) -> String {
 
 #[test]
 fn patterns_page_shows_the_real_conversations() {
-    let stage = Way::of("eight-steps", "replies.yaml").go();
+    let stage = ExampleRun::of("eight-steps", "replies.yaml").go();
     let table = table(&stage.events());
     let page = fs::read_to_string(top().join("docs/patterns.md")).unwrap();
     assert!(page.contains(&table), "docs/patterns.md does not hold\n{table}");

@@ -1,6 +1,6 @@
-//! What `fix-until-green` does to its repository.
+//! The changes of `fix-until-green` to its repository.
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 const CODE: &str = r#"shout() { printf '%s\n' "${1^^}"; }
 slug() { local text=${1,,}; printf '%s\n' "${text// /-}"; }
@@ -8,16 +8,16 @@ shorten() { if ((${#1} <= $2)); then echo "$1"; else echo "${1:0:$2 - 1}…"; fi
 "#;
 
 fn go(replies: &str) -> Stage {
-    Way::of("fix-until-green", replies).go()
+    ExampleRun::of("fix-until-green", replies).go()
 }
 
-/// Nothing but commits and stashes is left behind.
+/// Checks that only commits and stashes are left.
 #[track_caller]
 fn is_clean(stage: &Stage) {
     assert_eq!(stage.prints("git status --porcelain"), "");
 }
 
-/// What is in the stash, the last first. The same edits within a second are one entry.
+/// The entries of the stash, the last first. The same edits within a second are one entry.
 #[track_caller]
 fn stashes(stage: &Stage) -> Vec<String> {
     let list = stage.prints("git stash list --format=%s");
@@ -27,7 +27,7 @@ fn stashes(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn each_test_that_turns_green_is_a_commit() {
+fn each_fixed_test_is_a_commit() {
     let stage = go("replies.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
     assert_eq!(stage.read("try/text.sh"), CODE);
@@ -37,7 +37,7 @@ fn each_test_that_turns_green_is_a_commit() {
 }
 
 #[test]
-fn edits_to_the_tests_are_undone_and_never_committed() {
+fn edits_of_tests_are_never_committed() {
     let stage = go("cheating.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
     assert_eq!(stage.prints("git diff --name-only HEAD~"), "text.sh\n");
@@ -46,7 +46,7 @@ fn edits_to_the_tests_are_undone_and_never_committed() {
 }
 
 #[test]
-fn the_same_failure_three_times_begins_a_fresh_conversation_at_the_last_commit() {
+fn third_equal_failure_restarts_from_last_commit() {
     let stage = go("stuck.yaml");
     assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
     assert_eq!(stashes(&stage), ["On main: dead end of demo"]);
@@ -69,10 +69,10 @@ fn endless_fix_stops_and_keeps_green_steps() {
 }
 
 #[test]
-fn a_tree_with_changes_of_ones_own_is_left_alone() {
+fn uncommitted_changes_are_left_alone() {
     let stage = Stage::of("fix-until-green");
     stage.write("try/text.sh", "mine");
-    let output = stage.start(Way::of("fix-until-green", "replies.yaml")).wait();
+    let output = stage.start(ExampleRun::of("fix-until-green", "replies.yaml")).wait();
     output.mentions(1, &["commit or stash your own changes first"]);
     assert_eq!((stage.commits("main").len(), stage.read("try/text.sh").as_str()), (1, "mine"));
 }

@@ -1,9 +1,9 @@
-//! What `issue-to-pr` does to its repository and its tracker.
+//! The changes of `issue-to-pr` to its repository and its tracker.
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 fn go(replies: &str) -> Stage {
-    Way::of("issue-to-pr", replies).go()
+    ExampleRun::of("issue-to-pr", replies).go()
 }
 
 const PULL: &str = "Greet people by name
@@ -14,7 +14,7 @@ Closes #12.
 ";
 
 #[test]
-fn a_change_that_passes_and_is_accepted_becomes_one_commit_and_one_pull_request() {
+fn accepted_change_becomes_one_pull_request() {
     let stage = go("replies.yaml");
     assert_eq!(stage.commits("issue-12"), ["start", "Greet people by name"]);
     assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
@@ -25,7 +25,7 @@ fn a_change_that_passes_and_is_accepted_becomes_one_commit_and_one_pull_request(
 }
 
 #[test]
-fn a_pull_request_that_is_there_is_not_opened_again() {
+fn existing_pull_request_is_not_opened_again() {
     let stage = go("replies.yaml");
     let again = "raymond run ../../workflow --replies ../../replies.yaml --run-id again --quiet";
     // The change is there already, so this time the tests pass at once.
@@ -39,7 +39,7 @@ fn a_pull_request_that_is_there_is_not_opened_again() {
 }
 
 #[test]
-fn a_rejected_change_goes_round_again() {
+fn rejected_change_is_implemented_again() {
     let stage = go("rejected.yaml");
     let expected = ["start", "Greet people by name", "Greet people by name"];
     assert_eq!(stage.commits("origin/issue-12"), expected);
@@ -47,7 +47,7 @@ fn a_rejected_change_goes_round_again() {
 }
 
 #[test]
-fn tests_that_never_pass_are_a_matter_for_a_person() {
+fn failing_tests_are_escalated_to_a_person() {
     let stage = go("hopeless.yaml");
     let comment = "This needs a person (run demo):\n\nThe tests fail:\nnot ok tests/nobody.sh\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -58,31 +58,31 @@ fn tests_that_never_pass_are_a_matter_for_a_person() {
 }
 
 #[test]
-fn an_issue_that_cannot_be_planned_is_asked_about() {
+fn unclear_issue_is_escalated_with_a_question() {
     let stage = go("unclear.yaml");
     let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
 }
 
 #[test]
-fn no_issue_is_nothing_to_do_and_no_tracker_is_a_failure() {
-    let way = Way::of("issue-to-pr", "replies.yaml");
+fn unreachable_tracker_is_a_failure() {
+    let run = ExampleRun::of("issue-to-pr", "replies.yaml");
     let stage = Stage::of("issue-to-pr");
     assert_eq!(stage.prints("rm ../tracker/issues/12"), "");
-    let output = stage.start(way).wait();
+    let output = stage.start(run).wait();
     assert_eq!((output.code(), output.stdout.as_str()), (0, "nothing to do\n"));
     let stage = Stage::of("issue-to-pr");
     stage.write("try/bin/gh", "echo 'no network' >&2; exit 4\n");
-    stage.start(way).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
+    stage.start(run).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
 }
 
 #[test]
-fn a_question_that_was_left_out_is_asked_for_once_more() {
+fn missing_question_is_requested_once() {
     let check = |second: &str, expected: &str| {
         let stage = Stage::of("issue-to-pr");
         let plan = format!("PLAN:\n  - <goto>ESCALATE</goto>\n  - {second}\n");
         stage.write("unclear.yaml", &plan);
-        let output = stage.start(Way::of("issue-to-pr", "unclear.yaml")).wait();
+        let output = stage.start(ExampleRun::of("issue-to-pr", "unclear.yaml")).wait();
         output.prints("issue 12 needs a person\n");
         let comment = format!("This needs a person (run demo):\n\n{expected}\n");
         assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -94,19 +94,19 @@ fn a_question_that_was_left_out_is_asked_for_once_more() {
 }
 
 #[test]
-fn the_first_word_of_a_review_accepts_in_any_case() {
+fn first_word_of_review_accepts_case_insensitively() {
     for word in ["Accept.", "ACCEPT", "**Accepted**: it is good"] {
         let stage = Stage::of("issue-to-pr");
         let replies = stage.read("replies.yaml");
         let replies = replies.replace("<result>accept<", &format!("'<result>{word}<"));
         stage.write("replies.yaml", &replies.replace("</result>,", "</result>',"));
-        let output = stage.start(Way::of("issue-to-pr", "replies.yaml")).wait();
+        let output = stage.start(ExampleRun::of("issue-to-pr", "replies.yaml")).wait();
         output.prints("opened https://example.org/pull/1\n");
     }
 }
 
 #[test]
-fn who_reviews_is_another_model_than_who_implements() {
+fn reviewer_and_implementer_are_different_models() {
     let stage = Stage::of("issue-to-pr");
     let model = |state: &str| {
         let prompt = stage.read(&format!("workflow/{state}.md"));

@@ -1,13 +1,13 @@
 //! kill -9 at the worst moment of an example, right after an effect and before it is recorded: the
-//! effect is not made twice, and nothing is lost.
+//! effect is not repeated, and nothing is lost.
 //!
-//! The moment is held open by a hook of git, or by the stand-in for `gh`.
+//! A hook of git, or the stand-in for `gh`, blocks at this moment.
 
 use rustix::process::Signal;
 
 use crate::harness::{Output, until};
 use crate::review_pr::COMMENT;
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 /// A program that runs `before`, and then waits for ever, the first time.
 fn holding(stage: &Stage, before: &str) -> String {
@@ -18,17 +18,17 @@ fn holding(stage: &Stage, before: &str) -> String {
     )
 }
 
-/// Lets `gh` do what it is asked to, and holds the first of these calls before it returns.
+/// Lets `gh` work, but blocks the first of these calls before it returns.
 fn hold_after(stage: &Stage, call: &str) {
     stage.prints("mv ../bin/gh ../bin/real");
     let before = format!("\"${{0%gh}}real\" \"$@\"; [ \"$1 $2\" = '{call}' ] || exit 0");
     stage.program("try/bin/gh", &holding(stage, &before));
 }
 
-/// Goes a way, is killed where it is held, and continues.
+/// Starts an example, kills its owner where it is held, and resumes the run.
 #[track_caller]
-fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
-    let running = stage.start(way);
+fn killed_and_resumed(stage: &Stage, run: &ExampleRun) -> Output {
+    let running = stage.start(run);
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
     running.wait();
@@ -41,7 +41,7 @@ fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
 fn a_step_is_committed_once() {
     let stage = Stage::of("fix-until-green");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, Way::of("fix-until-green", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("fix-until-green", "replies.yaml"));
     assert_eq!(output.stdout, "green, commits: 2\n");
     assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
 }
@@ -50,7 +50,7 @@ fn a_step_is_committed_once() {
 fn a_pull_request_is_opened_once() {
     let stage = Stage::of("issue-to-pr");
     hold_after(&stage, "pr create");
-    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("issue-to-pr", "replies.yaml"));
     assert_eq!(output.stdout, "updated https://example.org/pull/1\n");
     assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
     let pull = stage.read("try/tracker/pulls/issue-12/text");
@@ -61,7 +61,7 @@ fn a_pull_request_is_opened_once() {
 fn a_person_is_asked_once() {
     let stage = Stage::of("issue-to-pr");
     hold_after(&stage, "issue comment");
-    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "unclear.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("issue-to-pr", "unclear.yaml"));
     assert_eq!(output.stdout, "issue 12 needs a person\n");
     let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
     assert_eq!(stage.read("try/tracker/comments/12"), comment);
@@ -71,25 +71,26 @@ fn a_person_is_asked_once() {
 fn a_pull_request_is_commented_on_once() {
     let stage = Stage::of("review-pr");
     hold_after(&stage, "pr comment");
-    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    killed_and_resumed(&stage, ExampleRun::of("review-pr", "replies.yaml"));
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
 }
 
-/// Held when the worktree has just been checked out: it is made again, and nobody's work is lost.
+/// The run is killed when the worktree has just been checked out. It is created again, and no work is
+/// lost.
 #[test]
 fn half_made_worktree_is_made_again() {
     let stage = Stage::of("review-pr");
     hold_after(&stage, "pr checkout");
-    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    killed_and_resumed(&stage, ExampleRun::of("review-pr", "replies.yaml"));
     assert_eq!(stage.read("try/comments/7"), COMMENT);
 }
 
 #[test]
-fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
+fn issue_survives_a_kill_before_its_fork() {
     let stage = Stage::of("nightly-dispatcher");
     stage.program("try/project/.git/hooks/post-checkout", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, Way::of("nightly-dispatcher", "replies.yaml"));
+    let output = killed_and_resumed(&stage, ExampleRun::of("nightly-dispatcher", "replies.yaml"));
     assert_eq!(output.stdout, "looks: 3, issues: 12 15\n");
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     let results = stage.results();
@@ -101,7 +102,7 @@ fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
 fn package_is_committed_once() {
     let stage = Stage::of("migrate-batch");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
-    let running = stage.start(Way::of("migrate-batch", "replies.yaml"));
+    let running = stage.start(ExampleRun::of("migrate-batch", "replies.yaml"));
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
     running.wait();

@@ -1,8 +1,9 @@
-//! Every example, run with its replies: examples cannot rot, and what they do to a repository is
-//! what their READMEs say. What the READMEs print is played by the test of pages.
+//! Runs every example with its replies, so that examples cannot rot, and checks that they change a
+//! repository as their READMEs say. The test `pages` plays the commands of the READMEs.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod conventions;
 mod eight_steps;
 mod fix_until_green;
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -10,7 +11,6 @@ mod fix_until_green;
 mod harness;
 mod issue_to_pr;
 mod kills;
-mod manners;
 mod migrate_batch;
 mod nightly_dispatcher;
 mod patterns;

@@ -1,12 +1,12 @@
-//! What `migrate-batch` does to its repository.
+//! The changes of `migrate-batch` to its repository.
 
 use serde_json::json;
 
-use crate::stage::Way;
+use crate::stage::ExampleRun;
 
 #[test]
 fn only_passing_packages_are_committed() {
-    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    let stage = ExampleRun::of("migrate-batch", "replies.yaml").go();
     let mut commits = stage.commits("main");
     commits.sort();
     assert_eq!(commits, ["migrate packages/billing", "migrate packages/mail", "start"]);
@@ -30,7 +30,7 @@ packages/search: check failed
 
 #[test]
 fn each_commit_holds_its_own_package_only() {
-    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    let stage = ExampleRun::of("migrate-batch", "replies.yaml").go();
     for package in ["billing", "mail"] {
         let log = format!("git log --format= --name-only --grep packages/{package}");
         assert_eq!(stage.prints(&log), format!("packages/{package}/run.sh\n"));
@@ -39,7 +39,7 @@ fn each_commit_holds_its_own_package_only() {
 
 #[test]
 fn second_run_takes_the_remaining_packages() {
-    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    let stage = ExampleRun::of("migrate-batch", "replies.yaml").go();
     stage.write("replies.yaml", "MIGRATE: { text: <goto>CHECK</goto>, expect: packages/search }\n");
     let run = "raymond run ../workflow --replies ../replies.yaml --run-id again --quiet";
     assert_eq!(stage.prints(run), "items: 1, report: .work/again/report\n");
@@ -49,14 +49,14 @@ fn second_run_takes_the_remaining_packages() {
 }
 
 #[test]
-fn a_worker_that_fails_is_taken_up_again_by_a_resume_and_then_there_is_a_report() {
-    let way = Way::of("migrate-batch", "replies.yaml");
+fn resume_repeats_failed_worker_and_writes_report() {
+    let run = ExampleRun::of("migrate-batch", "replies.yaml");
     let stage = crate::stage::Stage::of("migrate-batch");
     let replies = stage.read("replies.yaml");
     let broken =
         replies.replace("expect: Migrate the package packages/billing", "expect: nonsense");
     stage.write("replies.yaml", &broken);
-    stage.start(way).wait().mentions(1, &["main_migrat1 failed at MIGRATE.md"]);
+    stage.start(run).wait().mentions(1, &["main_migrat1 failed at MIGRATE.md"]);
     assert!(!stage.has("try/.work/demo/report"));
     stage.write("replies.yaml", &replies);
     assert_eq!(stage.run("raymond resume demo --quiet").code(), 0);

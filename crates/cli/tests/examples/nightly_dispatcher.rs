@@ -1,12 +1,12 @@
-//! What `nightly-dispatcher` leaves in the morning.
+//! The results of `nightly-dispatcher` after a night.
 
 use serde_json::Value;
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 #[test]
-fn every_issue_gets_one_worker_in_a_worktree_of_its_own() {
-    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+fn every_issue_gets_a_worker_and_worktree() {
+    let stage = ExampleRun::of("nightly-dispatcher", "replies.yaml").go();
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     assert_eq!(stage.commits("night-15"), ["start"]);
     assert_eq!(stage.commits("main"), ["start"]);
@@ -21,8 +21,8 @@ fn every_issue_gets_one_worker_in_a_worktree_of_its_own() {
 }
 
 #[test]
-fn the_next_night_leaves_issues_alone_that_have_a_branch() {
-    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+fn issues_with_a_branch_are_not_started_again() {
+    let stage = ExampleRun::of("nightly-dispatcher", "replies.yaml").go();
     let run = "raymond run ../../workflow --replies ../../replies.yaml --run-id next --var looks=1";
     assert_eq!(stage.prints(&format!("{run} --quiet")), "looks: 1, issues: none\n");
     let next: Value = stage.run("raymond status next --json").json();
@@ -30,7 +30,7 @@ fn the_next_night_leaves_issues_alone_that_have_a_branch() {
 }
 
 #[test]
-fn a_tracker_that_does_not_answer_is_asked_again_at_the_next_look() {
+fn unreachable_tracker_is_asked_again() {
     let stage = Stage::of("nightly-dispatcher");
     stage.prints("mv ../bin/gh ../bin/real");
     // Each call is refused the first time.

@@ -16,7 +16,7 @@ fn excerpts(page: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// Whether these lines stand in the text one after the other, with something left out at each `…`.
+/// Whether the text contains these lines in order, with omissions at each `…`.
 fn is_excerpt(lines: &[&str], text: &str) -> bool {
     let parts = lines.split(|line| line.trim() == "…").map(|part| part.join("\n") + "\n");
     let mut rest = text;
@@ -30,7 +30,7 @@ fn is_excerpt(lines: &[&str], text: &str) -> bool {
 }
 
 #[test]
-fn every_excerpt_is_a_true_one() {
+fn every_excerpt_is_in_its_example() {
     let page = fs::read_to_string(top().join("docs/patterns.md")).unwrap();
     let excerpts = excerpts(&page);
     assert!(excerpts.len() >= 8, "there are only {}", excerpts.len());
@@ -42,7 +42,7 @@ fn every_excerpt_is_a_true_one() {
 }
 
 #[test]
-fn an_excerpt_has_the_lines_in_their_order() {
+fn excerpt_keeps_the_order_of_lines() {
     let check = |lines: &[&str], expected| assert_eq!(is_excerpt(lines, "a\nb\nc\nd\n"), expected);
     check(&["a", "b"], true);
     check(&["a", "…", "d"], true);

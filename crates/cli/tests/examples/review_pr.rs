@@ -1,8 +1,8 @@
-//! What `review-pr` says about its pull request.
+//! The review that `review-pr` writes.
 
 use std::fmt::Write as _;
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
 pub(crate) const COMMENT: &str = r#"## Review (run demo)
 
@@ -24,7 +24,7 @@ Dropped because the quoted line does not exist: 2
 
 #[test]
 fn only_proved_findings_are_reported() {
-    let stage = Way::of("review-pr", "replies.yaml").go();
+    let stage = ExampleRun::of("review-pr", "replies.yaml").go();
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     let dropped = stage.prints("cat .work/demo/dropped/*");
     let expected = "cart.sh: echo \"$((100 / $2))\"\n../../../../bin/gh: set -euo pipefail\n";
@@ -35,7 +35,7 @@ fn only_proved_findings_are_reported() {
 
 #[test]
 fn one_reviewer_continues_and_others_end() {
-    let stage = Way::of("review-pr", "replies.yaml").go();
+    let stage = ExampleRun::of("review-pr", "replies.yaml").go();
     let results = stage.results();
     let reviewers = ["main_review1", "main_review2", "main_review3"];
     let last = reviewers.map(|agent| results[agent] == "commented on pull request 7");
@@ -43,8 +43,8 @@ fn one_reviewer_continues_and_others_end() {
 }
 
 #[test]
-fn a_review_without_findings_says_so() {
-    let stage = Way::of("review-pr", "clean.yaml").go();
+fn review_without_findings_is_reported() {
+    let stage = ExampleRun::of("review-pr", "clean.yaml").go();
     let expected = "## Review (run demo)
 
 No bug was proven.
@@ -55,7 +55,7 @@ Dropped because the quoted line does not exist: 0
 }
 
 #[test]
-fn a_review_needs_the_number_of_a_pull_request() {
+fn review_needs_a_pull_request_number() {
     let stage = Stage::of("review-pr");
     let run = "raymond run ../../workflow --replies ../../clean.yaml --input main";
     stage.run(run).mentions(1, &["which pull request? start with --input NUMBER"]);
@@ -67,7 +67,7 @@ fn checkout_of_the_user_is_left_alone() {
     let stage = Stage::of("review-pr");
     stage.write("try/project/cart.sh", "mine\n");
     stage.write("try/project/new.txt", "mine\n");
-    assert_eq!(stage.start(Way::of("review-pr", "replies.yaml")).wait().code(), 0);
+    assert_eq!(stage.start(ExampleRun::of("review-pr", "replies.yaml")).wait().code(), 0);
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     let expected = "main\n M cart.sh\n?? new.txt\n";
     assert_eq!(stage.prints("git branch --show-current && git status --porcelain"), expected);
@@ -93,7 +93,7 @@ fn untested_findings_are_listed_worst_first() {
         writeln!(replies, "{agent}    REVIEW: \"<result>\\n{findings}</result>\"").unwrap();
     }
     stage.write("replies.yaml", &replies);
-    assert_eq!(stage.start(Way::of("review-pr", "replies.yaml")).wait().code(), 0);
+    assert_eq!(stage.start(ExampleRun::of("review-pr", "replies.yaml")).wait().code(), 0);
     let tried = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3];
     let tried: String =
         tried.map(|number| format!("\nNot proven: bug {number} (cart.sh)\n")).concat();

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use crate::stage::{Way, examples, top};
+use crate::stage::{ExampleRun, examples, top};
 
 #[test]
-fn the_title_is_judged() {
-    Way::of("title", "replies.yaml").go();
+fn title_is_judged() {
+    ExampleRun::of("title", "replies.yaml").go();
 }
 
 #[test]
-fn every_worker_of_the_research_writes_its_answer() {
-    let stage = Way::of("research", "replies.yaml").go();
+fn every_research_worker_writes_its_answer() {
+    let stage = ExampleRun::of("research", "replies.yaml").go();
     let answers = stage.read("answers-demo.tsv");
     let mut answers: Vec<&str> = answers.lines().collect();
     answers.sort_unstable();
@@ -24,8 +24,8 @@ fn every_worker_of_the_research_writes_its_answer() {
 }
 
 #[test]
-fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
-    let stage = Way::of("ralph", "replies.yaml").go();
+fn each_iteration_starts_a_fresh_session() {
+    let stage = ExampleRun::of("ralph", "replies.yaml").go();
     assert!(!stage.read("try/TODO.md").contains("- [ ]"));
     assert_eq!(stage.run("./test.sh && ls tests").stdout, "bye.sh\nhello.sh\nnight.sh\n");
     let events = stage.events();
@@ -36,7 +36,7 @@ fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
 
 #[test]
 fn claude_keeps_its_conversation_beside_codex() {
-    let stage = Way::of("claude-calls-codex", "replies.yaml").go();
+    let stage = ExampleRun::of("claude-calls-codex", "replies.yaml").go();
     let years = "for year in 1900 2000 2023 2024; do sh leap.sh $year; done";
     assert_eq!(stage.prints(years), "no\nyes\nno\nyes\n");
     let events = stage.events();
@@ -56,7 +56,7 @@ fn claude_keeps_its_conversation_beside_codex() {
 
 #[test]
 fn last_objections_are_returned_after_three_rounds() {
-    let stage = Way::of("claude-calls-codex", "stubborn.yaml").go();
+    let stage = ExampleRun::of("claude-calls-codex", "stubborn.yaml").go();
     let events = stage.events();
     let queued = events.iter().filter_map(|event| event.get("turn_queued"));
     let of_codex = queued.filter(|queued| queued["lane"]["prompt"] == "codex").count();
@@ -64,7 +64,7 @@ fn last_objections_are_returned_after_three_rounds() {
 }
 
 #[test]
-fn the_readme_shows_its_example_as_it_is() {
+fn readme_shows_its_example_unchanged() {
     let readme = fs::read_to_string(top().join("README.md")).unwrap();
     let example = examples().join("title");
     for file in ["workflow/START.md", "workflow/JUDGE.md", "workflow/DONE.sh", "replies.yaml"] {

@@ -8,64 +8,69 @@ use serde_json::Value;
 
 use crate::harness::{Output, Project, Running};
 
-/// One way through an example.
-pub(crate) struct Way {
+/// One file of replies of an example, with the expected result.
+pub(crate) struct ExampleRun {
     pub(crate) example: &'static str,
     pub(crate) replies: &'static str,
     flags: &'static str,
-    /// What it prints on stdout; a document of steps leaves files instead.
+    /// The expected stdout; a document of steps leaves files instead.
     prints: Option<&'static str>,
 }
 
-const fn way(
+const fn states(
     example: &'static str,
     replies: &'static str,
     flags: &'static str,
     prints: &'static str,
-) -> Way {
-    Way { example, replies, flags, prints: Some(prints) }
+) -> ExampleRun {
+    ExampleRun { example, replies, flags, prints: Some(prints) }
 }
 
-const fn steps(example: &'static str, replies: &'static str) -> Way {
-    Way { example, replies, flags: "", prints: None }
+const fn steps(example: &'static str, replies: &'static str) -> ExampleRun {
+    ExampleRun { example, replies, flags: "", prints: None }
 }
 
-/// Every file of replies, and what comes of it.
-pub(crate) const WAYS: [Way; 24] = [
-    way("title", "replies.yaml", "--input text", "A night at sea (8)"),
-    way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
-    way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
-    way("fix-until-green", "replies.yaml", "", "green, commits: 2"),
-    way("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
-    way("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
-    way("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
-    way("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
-    way("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
-    way("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
-    way("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
-    way("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
-    way("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
-    way("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
-    way(
+/// Every file of replies, with its result.
+pub(crate) const EXAMPLE_RUNS: [ExampleRun; 24] = [
+    states("title", "replies.yaml", "--input text", "A night at sea (8)"),
+    states("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
+    states("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
+    states("fix-until-green", "replies.yaml", "", "green, commits: 2"),
+    states("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
+    states("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
+    states("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
+    states("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
+    states("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
+    states("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
+    states("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
+    states("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
+    states("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    states("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    states(
         "nightly-dispatcher",
         "replies.yaml",
         "--var looks=3 --var every=0.01",
         "looks: 3, issues: 12 15",
     ),
-    way(
+    states(
         "claude-calls-codex",
         "replies.yaml",
         "--input 'leap.sh YEAR says yes or no'",
         "leap.sh knows the centuries now",
     ),
-    way(
+    states(
         "claude-calls-codex",
         "stubborn.yaml",
         "--input x",
         "after two corrections there are still objections: still wrong",
     ),
-    way("eight-steps", "replies.yaml", "", "closed 195: stats.sh counts words, too (closes #195)"),
-    way("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
+    states(
+        "eight-steps",
+        "replies.yaml",
+        "",
+        "closed 195: stats.sh counts words, too (closes #195)",
+    ),
+    states("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
     steps("crayfish-minimal", "replies.yaml"),
     steps("daily-digest", "replies.yaml"),
     steps("repair-loop", "replies.yaml"),
@@ -73,13 +78,13 @@ pub(crate) const WAYS: [Way; 24] = [
     steps("upgrade-dependencies", "replies.yaml"),
 ];
 
-impl Way {
+impl ExampleRun {
     pub(crate) fn of(example: &str, replies: &str) -> &'static Self {
-        let is_it = |way: &&Self| way.example == example && way.replies == replies;
-        WAYS.iter().find(is_it).unwrap()
+        let is_it = |run: &&Self| run.example == example && run.replies == replies;
+        EXAMPLE_RUNS.iter().find(is_it).unwrap()
     }
 
-    /// Goes it to its end.
+    /// Runs the example to its end.
     #[track_caller]
     pub(crate) fn go(&self) -> Stage {
         let stage = Stage::of(self.example);
@@ -98,7 +103,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// As its README begins.
+    /// Sets up an example as its README does.
     pub(crate) fn of(example: &str) -> Self {
         let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
         let path = std::env::var("PATH").unwrap();
@@ -117,17 +122,17 @@ impl Stage {
         stage
     }
 
-    /// Where its commands are run, from the top of the example.
+    /// The directory of its commands, relative to the example.
     fn place(&self) -> &'static str {
         let places = ["try/project", "try"];
         places.into_iter().find(|place| self.project.path(place).exists()).unwrap_or(".")
     }
 
-    /// Starts on a way through it, as the run `demo`.
-    pub(crate) fn start(&self, way: &Way) -> Running {
+    /// Starts the example as the run `demo`.
+    pub(crate) fn start(&self, run: &ExampleRun) -> Running {
         let top = self.project.root();
-        let (top, replies, flags) = (top.display(), way.replies, way.flags);
-        let command = match way.example {
+        let (top, replies, flags) = (top.display(), run.replies, run.flags);
+        let command = match run.example {
             "ralph" => format!("ralph {top}/PROMPT.md --until 'bash {top}/done.sh'"),
             _ if self.project.path("flow.json").exists() => format!("run {top}/flow.json"),
             _ => format!("run {top}/workflow"),
@@ -147,7 +152,7 @@ impl Stage {
         self.project.spawn("bash", &["-c", &script])
     }
 
-    /// What a command prints; it must succeed.
+    /// Returns the output of a command, which must succeed.
     #[track_caller]
     pub(crate) fn prints(&self, command: &str) -> String {
         let output = self.run(command);
@@ -193,7 +198,7 @@ impl Stage {
         steps.flat_map(|step| step["events"].as_array().unwrap().clone()).collect()
     }
 
-    /// What each agent returned.
+    /// The results of all agents.
     pub(crate) fn results(&self) -> Value {
         let output = self.run("raymond show demo --json");
         output.json()["results"].clone()
@@ -208,7 +213,7 @@ pub(crate) fn examples() -> PathBuf {
     top().join("examples")
 }
 
-/// Every file below a directory that is part of the project: not what trying an example left there.
+/// Every file of the project below a directory, without the files that a tried example left.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {

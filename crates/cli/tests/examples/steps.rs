@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::stage::{Stage, Way};
+use crate::stage::{ExampleRun, Stage};
 
-/// What steps left, by key.
+/// The results of steps, by key.
 type Left = BTreeMap<String, Value>;
 
-/// Who remembers between two calls of the tool.
+/// The place of the state between two calls of the tool.
 #[derive(Debug, Clone, Copy)]
 enum Memory {
     /// A run, under its id.
     Run,
-    /// The caller, who sends back what was replied.
+    /// The caller, which sends the last reply back.
     Caller,
 }
 
-/// Does an example in every way. All of them leave the same results, and what `look` looks at.
+/// Runs an example in every way. All of them leave the same results, which `look` checks.
 #[track_caller]
 fn everywhere(example: &str, look: impl Fn(&Stage)) -> Left {
-    let stage = Way::of(example, "replies.yaml").go();
+    let stage = ExampleRun::of(example, "replies.yaml").go();
     look(&stage);
     let driven = left_by_driver(&stage);
     for memory in [Memory::Run, Memory::Caller] {
         let (stage, mut called) = called(example, memory);
         look(&stage);
-        // In a loop, the latest result stands under the id, too.
+        // In a loop, the latest result is also listed under the id.
         called.retain(|key, _| driven.contains_key(key));
         assert_eq!(called, driven, "{memory:?}");
     }
@@ -45,7 +45,7 @@ fn left_by_driver(stage: &Stage) -> Left {
     left.collect()
 }
 
-/// Calls the tool until nothing is asked any more; every answer that is there was asked for once.
+/// Calls the tool until it asks nothing more, and checks that every answer was requested once.
 #[track_caller]
 fn called(example: &str, memory: Memory) -> (Stage, Left) {
     let stage = Stage::of(example);
@@ -59,7 +59,7 @@ fn called(example: &str, memory: Memory) -> (Stage, Left) {
         let reply = call(&stage, &request);
         assert_eq!(reply["ok"], true, "{reply:#}");
         if reply["status"] == "done" {
-            assert_eq!(outputs, json!({}), "answers that nobody asked for");
+            assert_eq!(outputs, json!({}), "answers that were not requested");
             let results = reply["results"].as_object().unwrap().clone();
             return (stage, results.into_iter().collect());
         }
@@ -126,7 +126,7 @@ fn day_without_news_asks_no_agent() {
     stage.write("replies.yaml", "{}\n");
     stage.write("try/feeds/builds.jsonl", "");
     stage.write("try/feeds/support.jsonl", "");
-    let output = stage.start(Way::of("daily-digest", "replies.yaml")).wait();
+    let output = stage.start(ExampleRun::of("daily-digest", "replies.yaml")).wait();
     assert_eq!(output.code(), 0, "{}", output.stderr);
     assert_eq!(stage.read("try/digest-2026-03-02.md"), "Nothing happened.\n");
 }
@@ -144,7 +144,7 @@ fn successful_fix_is_committed() {
 
 #[test]
 fn failed_fix_is_stashed() {
-    let stage = Way::of("repair-loop", "hopeless.yaml").go();
+    let stage = ExampleRun::of("repair-loop", "hopeless.yaml").go();
     assert_eq!(stage.commits("main"), ["start"]);
     let stash = "stash@{0}: On main: roman.sh is still broken\n";
     assert_eq!(stage.prints("git status --porcelain; git stash list"), stash);

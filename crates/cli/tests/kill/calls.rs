@@ -1,44 +1,44 @@
-//! Killed before and after every call of the kernel by which it changes a disk or another process.
+//! Kills before and after every system call that changes a disk or another process.
 //!
-//! The process that continues is killed at a call of its own, too, before a third one comes to the end.
+//! The process that resumes the run is killed at a call, too, before a third process finishes the run.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use raymond_testkit::dice::Dice;
-use raymond_testkit::strike::{self, Call, Edge, Signal, Struck, Then};
+use raymond_testkit::ptrace::{self, Action, Call, Edge, FollowEnd, Signal};
 use raymond_testkit::tally;
 
 use crate::harness::{Output, Project, Running, until};
 use crate::scene::{Client, Scene, States, Steps, Strikes, Tool, undisturbed};
 use crate::{cycles, seed};
 
-/// Follows a process that stands ready, and kills it at the first call that is the chosen one. It says
-/// at which; one that was never struck ends well.
+/// Traces a paused process, kills it at the chosen call, and returns that call. A process that never
+/// makes the call must succeed.
 fn strike(running: Running, mut chosen: impl FnMut(&Call) -> bool) -> Option<Call> {
-    let at = |call: &Call| if chosen(call) { Then::Dies } else { Then::GoesOn };
+    let at = |call: &Call| if chosen(call) { Action::Kill } else { Action::Continue };
     let struck = follow(&running, at);
     let output = running.wait();
     match struck {
-        Struck::At(call) => {
+        FollowEnd::At(call) => {
             assert_eq!(output.status.code(), None, "it was killed {call}: {output:?}");
             tally::count("kill", &format!("kill -9 {} {}", call.edge, call.verb), 1);
             Some(call)
         }
-        Struck::Never => {
+        FollowEnd::Exited => {
             assert_eq!(output.code(), 0, "{output:?}");
             None
         }
     }
 }
 
-fn follow(running: &Running, at: impl FnMut(&Call) -> Then) -> Struck {
+fn follow(running: &Running, at: impl FnMut(&Call) -> Action) -> FollowEnd {
     let program = Path::new(env!("CARGO_BIN_EXE_raymond"));
-    strike::follow(running.pid(), program, at).unwrap()
+    ptrace::follow(running.pid(), program, at).unwrap()
 }
 
-/// The one that comes after so many others.
+/// Chooses the call after so many others.
 fn after(mut others: usize) -> impl FnMut(&Call) -> bool {
     move |_| {
         let is_it = others == 0;
@@ -58,29 +58,30 @@ fn calls(running: Running) -> Vec<Call> {
     calls
 }
 
-/// So many places in a row of `length`, as far apart from each other as can be, from anywhere on: all
-/// of them, when there are as many.
+/// Returns evenly spread places below `length`, from a random one on: all of them if `cycles` is not
+/// smaller.
 fn spread(length: usize, cycles: u64, dice: &mut Dice) -> Vec<usize> {
     let cycles = usize::try_from(cycles).unwrap().min(length);
     let first = dice.index(length);
     (0..cycles).map(|cycle| (first + cycle * length / cycles) % length).collect()
 }
 
-/// The same, and every place of a call in the inbox.
+/// Returns spread places, and every place of a call in the inbox.
 fn spread_with_inbox(calls: &[Call], cycles: u64, dice: &mut Dice) -> BTreeSet<usize> {
     let inbox = (0..calls.len()).filter(|place| calls[*place].path.contains("inbox"));
     inbox.chain(spread(calls.len(), cycles, dice)).collect()
 }
 
-/// Each cycle is a fresh run: killed at a call of its own, killed again while it continues, finished.
+/// Each cycle is a fresh run: killed at one call, killed again at another while it resumes, then
+/// finished.
 fn check<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
-    let calls = calls(S::new().stands_ready());
+    let calls = calls(S::new().start_paused());
     for place in spread(calls.len(), cycles(short), &mut dice) {
         let scene = S::new();
         let again = dice.index(calls.len());
-        let struck = [place, again].map(|place| strike(scene.stands_ready(), after(place)));
+        let struck = [place, again].map(|place| strike(scene.start_paused(), after(place)));
         println!("{place}: {struck:?}");
         scene.finishes(&expected, Strikes::kills(struck.iter().flatten().count()));
     }
@@ -94,14 +95,14 @@ fn check<S: Scene>(short: u64) {
 // proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_states_survives_a_kill_at_any_call() {
+fn states_survive_a_kill_at_any_call() {
     check::<States>(40);
 }
 
 // proves: P2
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_steps_survives_a_kill_at_any_call() {
+fn steps_survive_a_kill_at_any_call() {
     check::<Steps>(40);
 }
 
@@ -114,7 +115,7 @@ fn kill_at_any_call_never_asks_twice() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_call_of_the_tool_that_is_killed_at_any_call_is_repeated_and_nothing_of_it() {
+fn tool_survives_a_kill_at_any_call() {
     check::<Tool>(15);
 }
 
@@ -127,20 +128,21 @@ fn stop_at_any_call_ends_resumably() {
     ends::<Client>(12);
 }
 
-/// Each cycle is a fresh run: asked to end at a call of its own, then finished.
+/// Each cycle is a fresh run: asked to end at one call, then finished.
 fn ends<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
-    let calls = calls(S::new().stands_ready());
+    let calls = calls(S::new().start_paused());
     for place in spread(calls.len(), cycles(short), &mut dice) {
         let scene = S::new();
-        let running = scene.stands_ready();
+        let running = scene.start_paused();
         let mut chosen = after(place);
-        let gets = Then::Gets(Signal::SIGTERM);
-        let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
+        let gets = Action::Send(Signal::SIGTERM);
+        let struck = follow(&running, |call| if chosen(call) { gets } else { Action::Continue });
         println!("{place}: {struck:?}");
         let output = running.wait();
-        // By its own handler, or before there was one; or too late.
+        // The handler ended the process, or the signal came before the handler was installed, or
+        // too late.
         let code = output.status.code();
         assert!(matches!(code, Some(143 | 0) | None), "{output:?}");
         assert_eq!(scene.processes(), [0; 0], "nothing outlives a run that was asked to end");
@@ -154,20 +156,20 @@ fn ends<S: Scene>(short: u64) {
 fn owner_suspended_at_any_call_stays_owner() {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<States>();
-    let calls = calls(States::new().stands_ready());
+    let calls = calls(States::new().start_paused());
     let mut refused = 0;
     for place in spread(calls.len(), cycles(10), &mut dice) {
         let scene = States::new();
-        let running = scene.stands_ready();
+        let running = scene.start_paused();
         let mut chosen = after(place);
-        let gets = Then::Gets(Signal::SIGSTOP);
-        let struck = follow(&running, |call| if chosen(call) { gets } else { Then::GoesOn });
-        let intruder = scene.goes_on().wait();
+        let gets = Action::Send(Signal::SIGSTOP);
+        let struck = follow(&running, |call| if chosen(call) { gets } else { Action::Continue });
+        let intruder = scene.start_or_resume().wait();
         println!("{place}: {struck:?}, {:?}", intruder.status);
-        // Before it took the lock, or after it gave it back, another process may continue.
+        // Before the process takes the lock, or after it releases it, another process may continue.
         assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
         refused += u64::from(intruder.code() == 6);
-        if struck != Struck::Never {
+        if struck != FollowEnd::Exited {
             running.signal(rustix::process::Signal::CONT);
             tally::count("kill", "SIGSTOP at a call, then SIGCONT", 1);
         }
@@ -194,9 +196,9 @@ fn waiting() -> (Project, Running) {
     (project, owner)
 }
 
-/// A run that was asked to stop continues, and no request is left of it.
+/// Checks that a stopped run continues, and that no request is left.
 #[track_caller]
-fn goes_on_after_a_stop(project: &Project) {
+fn continues_after_a_stop(project: &Project) {
     assert_eq!(project.raymond("status r --json").json()["status"], "stopped");
     assert_eq!(project.processes("r"), [0; 0], "nothing is left running");
     project.write("quick", "");
@@ -207,7 +209,7 @@ fn goes_on_after_a_stop(project: &Project) {
 
 /// `raymond` with these words, stopped before its first step.
 fn ready(project: &Project, words: &str) -> Running {
-    let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
+    let program = ptrace::stopped_command(env!("CARGO_BIN_EXE_raymond").as_ref());
     let all: Vec<&str> =
         program.iter().map(String::as_str).chain(words.split_whitespace()).collect();
     project.spawn(all[0], &all[1..])
@@ -225,14 +227,14 @@ fn second_starter_resumes_the_existing_run() {
     ];
     for (name, code) in moments {
         let scene = States::new();
-        let slow = scene.stands_ready();
+        let slow = scene.start_paused();
         let mut other = None;
         follow(&slow, |call| {
             let is_it = call.edge == Edge::Before && format!("{} {}", call.verb, call.path) == name;
             if is_it && other.is_none() {
-                other = Some(scene.goes_on().wait());
+                other = Some(scene.start_or_resume().wait());
             }
-            Then::GoesOn
+            Action::Continue
         });
         assert_eq!(other.as_ref().map(Output::code), Some(code), "before {name}: {other:?}");
         assert_eq!(slow.wait().code(), 0);
@@ -242,7 +244,7 @@ fn second_starter_resumes_the_existing_run() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_request_is_taken_whole_or_not_at_all_wherever_its_sender_is_killed() {
+fn killed_sender_never_leaves_a_partial_request() {
     let mut dice = Dice::new(seed());
     let (project, owner) = waiting();
     let calls = calls(ready(&project, "stop r"));
@@ -256,38 +258,38 @@ fn a_request_is_taken_whole_or_not_at_all_wherever_its_sender_is_killed() {
         let again = project.raymond("stop r");
         assert_eq!(again.code(), 0, "{again:?}");
         assert_eq!(owner.wait().code(), 130);
-        goes_on_after_a_stop(&project);
+        continues_after_a_stop(&project);
     }
 }
 
-/// Follows the owner of a run; a stop is asked for once its script runs, and the calls from there on
-/// are offered. Returns whoever asked.
-fn asked_to_stop(
+/// Traces the owner of a run, starts `raymond stop` once its script runs, and offers the calls from
+/// there on. Returns the process of `raymond stop`.
+fn stop_while_followed(
     project: &Project,
     owner: &Running,
     mut chosen: impl FnMut(&Call) -> bool,
-) -> (Struck, Running) {
+) -> (FollowEnd, Running) {
     let mut asker = None;
     let struck = follow(owner, |call| {
         if asker.is_none() {
             if call.verb == "spawn" && call.edge == Edge::After {
                 asker = Some(project.start("stop r"));
             }
-            return Then::GoesOn;
+            return Action::Continue;
         }
-        if chosen(call) { Then::Dies } else { Then::GoesOn }
+        if chosen(call) { Action::Kill } else { Action::Continue }
     });
     (struck, asker.unwrap())
 }
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_request_is_answered_once_wherever_the_owner_that_takes_it_is_killed() {
+fn killed_owner_answers_a_request_once() {
     let mut dice = Dice::new(seed());
     let project = patient();
     let owner = ready(&project, RUNS);
     let mut calls = Vec::new();
-    let (_, asker) = asked_to_stop(&project, &owner, |call| {
+    let (_, asker) = stop_while_followed(&project, &owner, |call| {
         calls.push(call.clone());
         false
     });
@@ -297,15 +299,15 @@ fn a_request_is_answered_once_wherever_the_owner_that_takes_it_is_killed() {
     for place in spread_with_inbox(&calls, cycles(6), &mut dice) {
         let project = patient();
         let owner = ready(&project, RUNS);
-        let (struck, asker) = asked_to_stop(&project, &owner, after(place));
+        let (struck, asker) = stop_while_followed(&project, &owner, after(place));
         println!("{place}: {struck:?}");
         owner.wait();
         let asked = asker.wait();
         assert_eq!(asked.code(), 0, "{asked:?}");
-        if let Struck::At(call) = struck {
+        if let FollowEnd::At(call) = struck {
             tally::count("kill", &format!("kill -9 {} {}", call.edge, call.verb), 1);
         }
         assert_eq!(project.events("r", "run_ended").len(), 1, "it was stopped once");
-        goes_on_after_a_stop(&project);
+        continues_after_a_stop(&project);
     }
 }

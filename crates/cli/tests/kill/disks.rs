@@ -1,4 +1,4 @@
-//! A disk of its own for `.raymond/` that is full at some byte, or read-only between two owners.
+//! `.raymond/` on a separate disk that is full at some byte, or read-only between two owners.
 
 use raymond_testkit::dice::Dice;
 use raymond_testkit::tally;
@@ -9,7 +9,7 @@ use crate::mounts::{in_private, mount};
 use crate::scene::{Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
 
-/// Each cycle is a fresh run on a disk of another size; given more room, it comes to its end.
+/// Each cycle is a fresh run on a disk of another size; with more room, the run finishes.
 fn fills<S: Scene>(short: u64) {
     let mut dice = Dice::new(seed());
     let expected = undisturbed::<S>();
@@ -22,9 +22,9 @@ fn fills<S: Scene>(short: u64) {
             ".raymond",
             &["-t", "tmpfs", "-o", &format!("size={}k", pages * 4), "tmpfs"],
         );
-        let output = scene.goes_on().wait();
+        let output = scene.start_or_resume().wait();
         println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
-        // A script that finds no room for its files fails its agent, which can continue.
+        // A script without room for its files fails its agent, which a resume continues.
         assert!(matches!(output.code(), 0 | 1 | 7), "{output:?}");
         if output.code() != 0 {
             let says_why = ["the disk is full", "No space left"].map(|w| output.stderr.contains(w));
@@ -42,8 +42,8 @@ fn fills<S: Scene>(short: u64) {
 // proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {
-    in_private("disks::a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded", || {
+fn full_disk_at_any_byte_loses_no_record() {
+    in_private("disks::full_disk_at_any_byte_loses_no_record", || {
         fills::<States>(12);
         fills::<Steps>(12);
     });
@@ -51,23 +51,23 @@ fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_disk_that_is_read_only_for_a_while_costs_nothing() {
-    in_private("disks::a_disk_that_is_read_only_for_a_while_costs_nothing", || {
+fn read_only_disk_loses_nothing() {
+    in_private("disks::read_only_disk_loses_nothing", || {
         let expected = undisturbed::<States>();
         for cycle in 0..cycles(6) {
             let scene = States::new();
             mount(scene.project(), ".raymond", &["-t", "tmpfs", "tmpfs"]);
-            let running = scene.goes_on();
+            let running = scene.start_or_resume();
             until("there is progress", || scene.settled() as u64 > cycle % 6);
             running.signal(Signal::KILL);
             running.wait();
-            // Whatever was left running may still have a file open there.
+            // Leftover processes may still have a file open there.
             until("it is read-only", || {
                 let target = scene.project().path(".raymond");
                 let words = ["-o", "remount,ro", target.to_str().unwrap()];
                 scene.project().spawn("mount", &words).wait().code() == 0
             });
-            let refused = scene.goes_on().wait();
+            let refused = scene.start_or_resume().wait();
             assert!(refused.stderr.contains("the file system is read-only"), "{refused:?}");
             assert_eq!(refused.code(), 7, "{refused:?}");
             assert_eq!(scene.project().raymond("status r --json").code(), 0);

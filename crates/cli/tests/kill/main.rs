@@ -1,9 +1,10 @@
 //! The real binary, killed again and again: nothing that was finished is done again, nothing is lost,
 //! nothing is left running.
 //!
-//! [`calls`] kills it before and after the calls by which it changes anything, by name; [`moments`] at
-//! moments of a clock; [`signals`] stops it, lets it continue; [`disks`] takes away its room. Everything is played by
-//! the same [`scene`]s. A seed is printed; `KILL_SEED=N` repeats it as far as a clock can, and
+//! [`calls`] kills before and after system calls that change something; [`moments`] kills at random
+//! times; [`signals`] suspends and continues owners; [`disks`] fills the disk. All of them use the
+//! same [`scene`]s. Each test prints its seed: `KILL_SEED=N` repeats it as far as timing allows,
+//! and
 //! `KILL_CYCLES=N` makes it longer.
 
 #![cfg(target_os = "linux")]
@@ -24,14 +25,14 @@ mod signals;
 #[path = "../claude/stage.rs"]
 mod stage;
 
-/// Where the dice begin.
+/// Returns the random seed.
 fn seed() -> u64 {
     let seed = variable("KILL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("KILL_SEED={seed}");
     seed
 }
 
-/// How often each test kills; its short version, unless more is asked for.
+/// Returns how often each test kills: the short version, unless `KILL_CYCLES` is set.
 fn cycles(short: u64) -> u64 {
     variable("KILL_CYCLES").unwrap_or(short)
 }

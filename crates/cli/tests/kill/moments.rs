@@ -1,4 +1,4 @@
-//! Killed at moments of a clock.
+//! Kills at random times.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use crate::harness::until;
 use crate::scene::{Client, Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
 
-/// The kills of one run before it is let come to its end.
+/// The number of kills of one run before it may finish.
 const IN_A_ROW: usize = 3;
 
-/// Moments of a run.
+/// Random moments of a run.
 pub(crate) struct Moments {
     dice: Dice,
-    /// How long a run takes, in microseconds, as far as is known.
+    /// The duration of a run in microseconds, as measured so far.
     span: u64,
 }
 
 impl Moments {
-    /// Those of a run that is undisturbed first, and what it comes to.
+    /// Measures an undisturbed run; also returns its outcome.
     pub(crate) fn of<S: Scene>() -> (Self, S::Outcome) {
         let begun = Instant::now();
         let expected = undisturbed::<S>();
@@ -34,7 +34,7 @@ impl Moments {
         sleep(Duration::from_micros(self.dice.below(self.span)));
     }
 
-    /// The run had ended by then: the first one took longer than those that follow.
+    /// Shortens the duration, because the run had ended before the kill.
     pub(crate) fn came_too_late(&mut self) {
         self.span -= self.span / 8;
     }
@@ -49,7 +49,7 @@ fn check<S: Scene>(short: u64) {
         let scene = S::new();
         let mut kills = 0;
         while kills < IN_A_ROW {
-            let mut running = scene.goes_on();
+            let mut running = scene.start_or_resume();
             moments.wait();
             if !running.is_alive() {
                 running.wait();
@@ -71,14 +71,14 @@ fn check<S: Scene>(short: u64) {
 // proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_states_survives_a_kill_at_any_moment() {
+fn states_survive_a_kill_at_any_moment() {
     check::<States>(15);
 }
 
 // proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_run_of_steps_survives_a_kill_at_any_moment() {
+fn steps_survive_a_kill_at_any_moment() {
     check::<Steps>(15);
 }
 
@@ -94,11 +94,12 @@ fn ends<S: Scene>(short: u64) {
     let (mut moments, expected) = Moments::of::<S>();
     for _ in 0..cycles(short) {
         let scene = S::new();
-        let running = scene.goes_on();
+        let running = scene.start_or_resume();
         moments.wait();
         running.signal(Signal::TERM);
         let output = running.wait();
-        // By its own handler, or before there was one; or too late.
+        // The handler ended the process, or the signal came before the handler was installed, or
+        // too late.
         assert!(matches!(output.status.code(), Some(143 | 0) | None), "{output:?}");
         assert_eq!(scene.processes(), [0; 0], "nothing outlives a run that was asked to end");
         tally::count("kill", "SIGTERM at a random moment", 1);
@@ -117,16 +118,16 @@ fn stop_at_any_moment_ends_resumably() {
 // proves: P4
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn a_long_run_survives_ten_kills_in_a_row() {
+fn long_run_survives_ten_kills_in_a_row() {
     let mut dice = Dice::new(seed());
     let laps = 150;
     let calm = States::with_laps(laps);
-    assert_eq!(calm.goes_on().wait().code(), 0);
+    assert_eq!(calm.start_or_resume().wait().code(), 0);
     let scene = States::with_laps(laps);
     let kills = 10;
     for kill in 1..=kills {
         let before = scene.settled();
-        let mut running = scene.goes_on();
+        let mut running = scene.start_or_resume();
         until("there is progress", || scene.settled() > before);
         sleep(Duration::from_micros(dice.below(60_000)));
         assert!(running.is_alive(), "the run ended before kill {kill}");

@@ -1,4 +1,4 @@
-//! What is killed: a run of every kind, and what must hold of it however often that happens.
+//! The runs that are killed, one for each kind, and the rules that hold after any number of kills.
 
 mod client;
 mod states;
@@ -9,19 +9,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Running};
-use raymond_testkit::strike;
+use raymond_testkit::ptrace;
 
 pub(crate) use client::Client;
 pub(crate) use states::States;
 pub(crate) use steps::Steps;
 pub(crate) use tool::Tool;
 
-/// What was done to a run before it came to its end.
+/// The number of interruptions of a run before its end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Strikes {
-    /// Its owner was killed so many times; whatever it had started lived on.
+    /// Kills of the owner; the processes that it had started continued.
     pub(crate) kills: usize,
-    /// It was asked to end so many times, and ended whatever it had started.
+    /// Requests to end; the owner ended the processes that it had started.
     pub(crate) ends: usize,
 }
 
@@ -30,33 +30,31 @@ impl Strikes {
         Self { kills, ends: 0 }
     }
 
-    /// How often turns in flight were cut off.
-    fn cuts(self) -> usize {
+    /// The number of interruptions of turns in flight.
+    fn interruptions(self) -> usize {
         self.kills + self.ends
     }
 }
 
 /// A run in a project of its own.
 pub(crate) trait Scene {
-    /// What it comes to when nobody disturbs it.
+    /// The outcome of an undisturbed run.
     type Outcome: Send + Sync;
 
-    /// A fresh one.
     fn new() -> Self;
 
     /// Starts a program in its project.
     fn start(&self, words: &[&str]) -> Running;
 
-    /// The words that start the run, or continue with it.
+    /// The arguments that start the run, or resume it.
     fn words(&self) -> &'static str;
 
-    /// What a run that is over came to.
+    /// Returns the outcome of an ended run.
     fn outcome(&self) -> Self::Outcome;
 
-    /// Checks everything that must hold of a run that is over, after all that was done to it.
+    /// Checks an ended run after all interruptions.
     fn audit(&self, expected: &Self::Outcome, strikes: Strikes);
 
-    /// Where it is.
     fn project(&self) -> &Project;
 
     /// The processes that belong to the run.
@@ -64,24 +62,25 @@ pub(crate) trait Scene {
         self.project().processes("r")
     }
 
-    /// Starts the run, or continues with it.
-    fn goes_on(&self) -> Running {
+    /// Starts the run, or resumes it.
+    fn start_or_resume(&self) -> Running {
         let words: Vec<&str> = self.words().split_whitespace().collect();
         self.start(&[&[env!("CARGO_BIN_EXE_raymond")], &words[..]].concat())
     }
 
-    /// The same, stopped before its first step: for whoever follows it.
-    fn stands_ready(&self) -> Running {
-        let program = strike::stopped(env!("CARGO_BIN_EXE_raymond").as_ref());
+    /// Starts or resumes the run, but stops the process before its first instruction, so that it
+    /// can be traced.
+    fn start_paused(&self) -> Running {
+        let program = ptrace::stopped_command(env!("CARGO_BIN_EXE_raymond").as_ref());
         let mut words: Vec<&str> = program.iter().map(String::as_str).collect();
         words.extend(self.words().split_whitespace());
         self.start(&words)
     }
 
-    /// Comes to its end, and everything holds.
+    /// Resumes the run to its end, and checks it.
     #[track_caller]
     fn finishes(&self, expected: &Self::Outcome, strikes: Strikes) {
-        let output = self.goes_on().wait();
+        let output = self.start_or_resume().wait();
         assert_eq!(output.code(), 0, "{output:?}");
         self.audit(expected, strikes);
         assert_eq!(self.processes(), [0; 0], "nothing is left running");
@@ -94,7 +93,7 @@ pub(crate) trait Scene {
     fn starts_few_again(&self, in_flight: usize, strikes: Strikes) {
         let count = |name| self.project().events("r", name).len();
         let (started, settled) = (count("turn_started"), count("turn_settled"));
-        let most = settled + in_flight * strikes.cuts();
+        let most = settled + in_flight * strikes.interruptions();
         assert!(started <= most, "{started} turns started, {settled} settled, {strikes:?}");
     }
 }
@@ -112,11 +111,11 @@ fn unfinished(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What an undisturbed run comes to.
+/// Returns the outcome of an undisturbed run.
 #[track_caller]
 pub(crate) fn undisturbed<S: Scene>() -> S::Outcome {
     let scene = S::new();
-    let output = scene.goes_on().wait();
+    let output = scene.start_or_resume().wait();
     assert_eq!(output.code(), 0, "{output:?}");
     let outcome = scene.outcome();
     scene.audit(&outcome, Strikes::default());

@@ -7,19 +7,19 @@ use crate::cycles;
 use crate::moments::Moments;
 use crate::scene::{Client, Scene, States, Steps, Strikes};
 
-/// Each cycle is a fresh run, which stands still for a while; nobody else can drive it meanwhile.
+/// Each cycle suspends a fresh run for a while; meanwhile no other process can drive it.
 fn check<S: Scene>(short: u64) {
     let (mut moments, expected) = Moments::of::<S>();
     let mut refused = 0;
     for _ in 0..cycles(short) {
         let scene = S::new();
-        let mut running = scene.goes_on();
+        let mut running = scene.start_or_resume();
         moments.wait();
         if running.is_alive() {
             running.signal(Signal::STOP);
             tally::count("kill", "SIGSTOP, then SIGCONT", 1);
-            let intruder = scene.goes_on().wait();
-            // Before it took the lock, or after it gave it back, another process may continue.
+            let intruder = scene.start_or_resume().wait();
+            // Before the process takes the lock, or after it releases it, another process may continue.
             assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
             refused += u64::from(intruder.code() == 6);
             running.signal(Signal::CONT);

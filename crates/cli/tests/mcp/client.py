@@ -13,18 +13,18 @@ from pathlib import Path
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
 
-NAME, TOLD = sys.argv[1], json.loads(sys.argv[2])
-MINIMAL = TOLD["minimal"]
+NAME, SETTINGS = sys.argv[1], json.loads(sys.argv[2])
+MINIMAL = SETTINGS["minimal"]
 ASKS = {"raymond/inputRequired": True}
 
 
 class Play:
     """A server, and how it is talked to."""
 
-    def __init__(self, told):
-        self.target, self.mode = told["target"], told["mode"]
+    def __init__(self, settings):
+        self.target, self.mode = settings["target"], settings["mode"]
         self.legacy = self.mode == "legacy"
-        self.workspace = Path(told["workspace"])
+        self.workspace = Path(settings["workspace"])
 
 
 def connect(play, **callbacks):
@@ -72,18 +72,18 @@ async def needs_agent(play):
 
 
 async def progress(play):
-    told = []
+    reports = []
 
     async def tell(progress, total, message):
-        told.append((progress, message))
+        reports.append((progress, message))
 
     async with connect(play) as client:
         steps = [{"id": f"s{n}", "kind": "exec", "shell": "true"} for n in range(3)]
         done = await call(client, {"workflow": {"steps": steps}}, progress_callback=tell)
         assert done["status"] == "done", done
-    counts = [count for count, _ in told]
-    assert len(counts) >= 3 and counts == sorted(set(counts)), told
-    assert all(message for _, message in told), told
+    counts = [count for count, _ in reports]
+    assert len(counts) >= 3 and counts == sorted(set(counts)), reports
+    assert all(message for _, message in reports), reports
 
 
 def lives(pid):
@@ -198,6 +198,6 @@ async def handles(play):
         assert (play.workspace / ".raymond" / "mcp-key").stat().st_mode & 0o777 == 0o600
 
 
-for told in TOLD["plays"]:
-    asyncio.run(globals()[NAME](Play(told)))
-print(f"{NAME}: fine {len(TOLD['plays'])} times")
+for settings in SETTINGS["plays"]:
+    asyncio.run(globals()[NAME](Play(settings)))
+print(f"{NAME}: fine {len(SETTINGS['plays'])} times")

@@ -58,7 +58,7 @@ fn last(server: &mut Child) -> Value {
 }
 
 #[test]
-fn the_end_of_its_input_ends_the_server_and_its_programs() {
+fn end_of_input_ends_server_and_its_programs() {
     let stage = Stage::new();
     let (mut server, pids) = at_work(&stage);
     assert!(pids.iter().all(lives), "{pids:?}");
@@ -100,7 +100,7 @@ fn other_hosts_need_permission() {
 }
 
 #[test]
-fn pages_of_other_origins_and_other_names_are_refused() {
+fn other_origins_and_hosts_are_rejected() {
     let stage = Stage::new();
     let server = stage.listening();
     let address = server.address.strip_prefix("http://").unwrap();
@@ -121,7 +121,7 @@ fn pages_of_other_origins_and_other_names_are_refused() {
     check(path, &[host("localhost"), origin("http://evil.example")], refused);
     check(path, &[host("localhost"), origin("null")], refused);
     check(path, &[host("localhost"), origin("https://localhost:1")], refused);
-    // These are read, and found to hold nothing.
+    // These requests pass the check, and fail because they are empty.
     let read = "406 Not Acceptable";
     check(path, &[host("localhost")], read);
     check(path, &[host("localhost"), origin("http://localhost:3000")], read);

@@ -1,4 +1,4 @@
-//! The MCP Inspector, as a program that asks one thing and prints the answer.
+//! The MCP Inspector as a command that sends one request and prints the answer.
 
 use std::process::Output;
 
@@ -24,7 +24,7 @@ impl<'s> Inspector<'s> {
         let script = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
         let bin = clients().join("bin");
         let mut command = self.stage.program(bin.join("node"));
-        // It starts others of its kind.
+        // The Inspector starts further processes.
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         command.arg(clients().join(script)).arg("--cli");
         match &self.server {
@@ -68,7 +68,7 @@ impl<'s> Inspector<'s> {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn the_strictest_look_at_the_tool_finds_nothing() {
+fn strict_inspection_finds_no_problems() {
     let stage = Stage::new();
     for (carrier, era) in CARRIERS.into_iter().flat_map(|c| ERAS.map(|era| (c, era))) {
         let inspector = Inspector::new(&stage, carrier, era);
@@ -81,7 +81,7 @@ fn the_strictest_look_at_the_tool_finds_nothing() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn a_workflow_is_carried_through_its_question() {
+fn workflow_continues_after_its_question() {
     for (carrier, era) in CARRIERS.into_iter().flat_map(|c| ERAS.map(|era| (c, era))) {
         let stage = Stage::new();
         let inspector = Inspector::new(&stage, carrier, era);

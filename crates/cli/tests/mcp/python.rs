@@ -1,6 +1,6 @@
-//! The client of the Python library: callbacks, progress, and calls that are given up.
+//! The client of the Python library: callbacks, progress, and cancelled calls.
 //!
-//! Its half of each test is a function in `client.py`, which fails by itself.
+//! The client side of each test is a function in `client.py` with its own assertions.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::stage::{CARRIERS, Carrier, Stage, clients, minimal, printed};
 
-/// Plays one function against a server over each carrier, in each era: in one process, because the
-/// library takes its time to load.
+/// Plays one function against a server over each carrier and in each era, in one process, because the
+/// library loads slowly.
 fn play(name: &str) {
     let modes = ["legacy", "auto"];
     let stages: Vec<(Stage, Carrier, &str)> = CARRIERS
@@ -28,16 +28,16 @@ fn play(name: &str) {
         };
         plays.push(json!({ "target": target, "mode": mode, "workspace": stage.workspace() }));
     }
-    let told = json!({ "plays": plays, "minimal": minimal() });
+    let settings = json!({ "plays": plays, "minimal": minimal() });
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/client.py");
     let mut command = stages[0].0.program(clients().join("python/bin/python"));
-    let output = command.arg(script).arg(name).arg(told.to_string()).output().unwrap();
+    let output = command.arg(script).arg(name).arg(settings.to_string()).output().unwrap();
     assert_eq!(printed(&output), format!("{name}: fine 4 times\n"));
 }
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn a_caller_answers_in_its_own_calls() {
+fn caller_answers_in_later_calls() {
     play("needs_agent");
 }
 
@@ -49,7 +49,7 @@ fn progress_is_reported() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn a_call_that_is_given_up_leaves_no_process() {
+fn abandoned_call_leaves_no_process() {
     play("cancel");
 }
 
@@ -67,6 +67,6 @@ fn a_person_answers_in_rounds() {
 
 #[test]
 #[ignore = "needs the MCP clients: cargo xtask test mcp"]
-fn handles_that_are_not_ours_are_refused() {
+fn foreign_handles_are_rejected() {
     play("handles");
 }

@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// What it printed, when it went well.
+/// Returns the stdout of a successful command.
 #[track_caller]
 pub(crate) fn printed(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

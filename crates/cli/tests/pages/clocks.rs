@@ -1,8 +1,8 @@
 //! One clock for each fence.
 //!
-//! Any time of day stands for every other when a page is played, so an update would leave old times
-//! beside new ones: a run of a second that seems to take half an hour. Only the times that begin a line
-//! are looked at: those are the log.
+//! When a page is played, any time of day matches every other. So an update would leave old times
+//! beside new ones, and a run of a second would seem to take half an hour. Only times at the start
+//! of a line are checked, because those are the log.
 
 /// How far apart the times of one fence may be, in seconds.
 const APART: u32 = 60;
@@ -61,7 +61,7 @@ fn seconds(time: &str) -> u32 {
 }
 
 #[test]
-fn a_fence_has_one_clock() {
+fn times_of_a_fence_use_one_clock() {
     let check = |text: &str, expected: &str| assert_eq!(set(text), expected, "{text}");
     let fence = |lines: &str| format!("```console\n$ x\n{lines}\n```\n");
     let near = fence("12:03:04 a\n12:03:06 b");

@@ -1,4 +1,4 @@
-//! The page on trouble knows the code of every mistake, and shows each of them happening.
+//! The troubleshooting page explains the code of every diagnostic, and shows an example of each.
 //!
 //! The codes are read from the sources: where a diagnostic is made, its code is the first argument
 //! that is a literal.
@@ -11,20 +11,20 @@ use raymond_core::crayfish::ProblemCode;
 
 use super::top;
 
-/// What makes a diagnostic.
+/// Calls that create a diagnostic.
 const MAKERS: [&str; 6] = [
     "Diagnostic::error(",
     "Diagnostic::warning(",
     ".error(",
     "error_with_hint(",
-    "wrong(",
     "left_out(",
+    "reject(",
 ];
 
 type Codes = BTreeSet<String>;
 
 #[test]
-fn every_code_of_a_mistake_is_explained_and_shown() {
+fn every_diagnostic_code_is_explained_and_shown() {
     let page = fs::read_to_string(top().join("docs/troubleshooting.md")).unwrap();
     let (_, section) = page.split_once("\n## By the code of a mistake\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
@@ -44,7 +44,7 @@ fn made() -> Codes {
     files.iter().flat_map(|file| codes_in(&fs::read_to_string(file).unwrap())).collect()
 }
 
-/// All files that are no tests.
+/// Collects all source files without tests.
 fn sources(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -97,12 +97,12 @@ fn explained(section: &str) -> Codes {
     rows.filter_map(|row| row.split_once('`')).map(|(code, _)| code.to_owned()).collect()
 }
 
-/// The codes in brackets behind what is printed.
+/// The codes in brackets at the end of messages.
 fn shown(section: &str) -> Codes {
-    let told = |line: &&str| line.contains("error: ") || line.contains("warning: ");
-    let told = section.lines().filter(told).filter_map(|line| line.strip_suffix(']'));
-    let codes = told.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
-    // Those of documents of steps have a page of their own.
+    let is_message = |line: &&str| line.contains("error: ") || line.contains("warning: ");
+    let messages = section.lines().filter(is_message).filter_map(|line| line.strip_suffix(']'));
+    let codes = messages.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
+    // The codes of documents of steps are on another page.
     let of_steps = |code: &&str| {
         code.contains('_') && ProblemCode::ALL.iter().any(|flaw| flaw.as_str() == *code)
     };

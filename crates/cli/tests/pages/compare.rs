@@ -1,11 +1,11 @@
-//! Whether what was printed is what a page shows.
+//! Compares the output with the page.
 //!
-//! `…` in a line stands for anything, a line of nothing else for any lines; a time of day stands for
-//! every other, and so does how long a run took.
+//! `…` in a line matches any text, and a line of only `…` matches any lines. A time of day matches
+//! every other, and so does the duration of a run.
 
 const ANYTHING: &str = "…";
 
-/// Whether the lines of a page stand for these.
+/// Whether the lines of a page match the printed ones.
 pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -18,7 +18,7 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// What was printed, in the words of the page where those stand for it.
+/// Returns the printed lines, with the line of the page wherever it matches.
 pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut shown, mut printed) = (shown, printed);
@@ -31,16 +31,16 @@ pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
     lines
 }
 
-/// The first line that was printed and that the page stands for, in both.
+/// The positions of the first printed line that the page matches, in both.
 fn first_kept(shown: &[String], printed: &[String]) -> Option<(usize, usize)> {
-    let stands = |line: &String| {
+    let matching = |line: &String| {
         let said = |pattern: &String| pattern.trim() != ANYTHING && line_matches(pattern, line);
         shown.iter().position(said)
     };
-    printed.iter().enumerate().find_map(|(line, text)| Some((stands(text)?, line)))
+    printed.iter().enumerate().find_map(|(line, text)| Some((matching(text)?, line)))
 }
 
-/// Lines that differ; where the page left lines out, they stay out.
+/// Adds lines that differ, but keeps the omissions of the page.
 fn fill(lines: &mut Vec<String>, shown: &[String], printed: &[String]) {
     match shown.iter().position(|line| line.trim() == ANYTHING) {
         Some(before) => {
@@ -69,7 +69,7 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.is_empty() || (open && (last.is_empty() || line.ends_with(last)))
 }
 
-/// Every time of day becomes midnight, and nothing takes any time.
+/// Sets every time of day to midnight, and every duration to zero.
 fn without_times(line: &str) -> String {
     let mut text: Vec<char> = line.chars().collect();
     let is_time = |window: &[char]| {
@@ -86,7 +86,7 @@ fn without_times(line: &str) -> String {
     without_id(without_span(text.into_iter().collect()))
 }
 
-/// `review-20260131-0af3c9` is as good as any other.
+/// Replaces run ids such as `review-20260131-0af3c9`.
 fn without_id(line: String) -> String {
     let ends = |at: usize| {
         let (day, rest) = line.get(at..)?.split_at_checked(8)?;
@@ -103,7 +103,7 @@ fn without_id(line: String) -> String {
     }
 }
 
-/// `completed in 0.4s: …` took no time.
+/// Removes the duration in `completed in 0.4s: …`.
 fn without_span(line: String) -> String {
     for start in ["completed in ", "failed after ", "over_budget after ", "stopped after "] {
         if let Some(at) = line.find(start).map(|at| at + start.len())

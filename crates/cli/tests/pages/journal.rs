@@ -1,4 +1,4 @@
-//! The page on the journal knows every event and every cause that a journal can hold.
+//! The page on the journal explains every event and every cause.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn every_event_and_every_cause_is_explained() {
     assert_eq!(missing, Names::new(), "causes that the page does not name");
 }
 
-/// What stands in backticks.
+/// The names in backticks.
 fn spoken(text: &str) -> Names {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

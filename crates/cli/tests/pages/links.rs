@@ -1,13 +1,13 @@
-//! Whether the pages hang together: every link leads somewhere, and the book has them all.
+//! Checks that no link of the pages is broken, and that the book lists every page.
 //!
-//! Links to other sites are not followed. A page of the book links only to what is in the book: whatever
-//! lies outside of `docs/` is not there when it is read in a browser.
+//! Links to other sites are not followed. A page of the book links only to pages of the book, because
+//! files outside of `docs/` are missing when it is read in a browser.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// What is wrong with the links of a page.
+/// Returns the broken links of a page.
 pub(crate) fn broken(page: &Path, book: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let wrong = |link: &Link| {
@@ -45,7 +45,7 @@ fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// The lines outside of fences, without what stands in backticks.
+/// The lines outside of fences, without the text in backticks.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let spoken = |line: &str| line.split('`').step_by(2).collect();
     unfenced(text).into_iter().map(|(number, line)| (number, spoken(line))).collect()
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_in_prose_and_not_in_code() {
+    fn links_are_found_only_in_prose() {
         let check = |text: &str, expected: &[&str]| {
             let found: Vec<String> = links(text).into_iter().map(|link| link.target).collect();
             assert_eq!(found, expected, "{text}");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_has_the_anchor_that_browsers_know() {
+    fn heading_has_the_anchor_of_browsers() {
         let check = |text: &str, expected: &[&str]| {
             let expected = expected.iter().map(|anchor| (*anchor).to_owned()).collect();
             assert_eq!(anchors(text), expected, "{text}");

@@ -1,4 +1,4 @@
-//! Every page that shows a command is played: what it shows is what happens.
+//! Plays every page that shows commands, and compares the output with the page.
 //!
 //! A page is the README, a page of the book, the README of an example, or a screen that is pinned in
 //! `tests/screens`. It is played from top to bottom in a directory of its own:
@@ -6,10 +6,11 @@
 //! - a fence ```` ```LANG file=PATH ```` writes that file;
 //! - a `console` fence holds commands behind `$ ` (and `> `, where they continue), each with what it prints;
 //!   a command that fails is followed by `[exit N]`;
-//! - an `sh` fence is run, and must succeed; so must what stands in `<!-- setup: … -->`, unseen;
-//! - `skip=REASON` in the head of a fence leaves it alone; one of `text`, or of no language, is a picture.
+//! - an `sh` fence is run, and must succeed; so must the hidden commands in `<!-- setup: … -->`;
+//! - `skip=REASON` in the head of a fence ignores it; so does the language `text`, or no language.
 //!
-//! `UPDATE=1` writes what was printed into the pages; `PAGE=WORD` plays only those whose path holds it.
+//! `UPDATE=1` writes the output into the pages; `PAGE=WORD` plays only pages with this word in
+//! their path.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -50,7 +51,7 @@ fn pages_in(directory: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Plays all of them, each in a thread of its own, and tells everything that differs.
+/// Plays all pages, each in its own thread, and reports all differences.
 fn check(pages: &[PathBuf]) {
     let wanted = std::env::var("PAGE").unwrap_or_default();
     let wanted = pages.iter().filter(|path| path.to_str().unwrap().contains(&wanted));
@@ -65,7 +66,7 @@ fn check(pages: &[PathBuf]) {
     );
 }
 
-/// What differs in a page.
+/// Returns the differences of a page.
 fn check_page(path: &Path) -> Option<String> {
     let name = path.strip_prefix(top()).unwrap().display().to_string();
     let text = fs::read_to_string(path).unwrap();
@@ -111,7 +112,7 @@ fn screens_are_true() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn no_link_is_broken() {
     let mut pages = pages_in("docs");
     pages.extend(pages_in("examples"));
     let others = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"];
@@ -122,7 +123,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_summary_of_the_book_names_every_page() {
+fn book_summary_lists_every_page() {
     let book = top().join("docs");
     let (named, mut pages) = links::summary(&book, &pages_in("docs"));
     // Pages include them without their heads, which no book can show.

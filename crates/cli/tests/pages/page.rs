@@ -3,28 +3,28 @@
 use crate::compare::{in_words_of, matches};
 use crate::play::Stage;
 
-/// A page, and where in it things are shown.
+/// A page, and the steps of its test.
 pub(crate) struct Page {
     lines: Vec<String>,
     steps: Vec<Step>,
 }
 
-/// One thing to do. Lines are counted from 0.
+/// One action. Lines are counted from 0.
 struct Step {
     line: usize,
-    deed: Deed,
+    action: Action,
 }
 
-enum Deed {
+enum Action {
     /// Write a file.
     File { path: String, text: String },
     /// Run a script, which must succeed.
     Script(String),
-    /// Run a command, which prints what stands in the lines from `line + 1` up to `end`.
+    /// Run a command, which prints the lines from `line + 1` up to `end`.
     Command { command: String, shown: Vec<String>, end: usize },
 }
 
-/// What each command of a page printed, in order.
+/// The output of each command of a page, in order.
 pub(crate) type Played = Vec<Vec<String>>;
 
 impl Page {
@@ -40,7 +40,7 @@ impl Page {
                 let mut script = vec![rest];
                 script.extend(lines[at + 1..=end].iter().map(String::as_str));
                 let script = script.join("\n").replace("-->", "");
-                steps.push(Step { line: at, deed: Deed::Script(script) });
+                steps.push(Step { line: at, action: Action::Script(script) });
                 at = end;
             } else if let Some(fence) = Fence::open(&lines[at]) {
                 let end = (at + 1..lines.len()).find(|line| fence.closes(&lines[*line]));
@@ -53,20 +53,20 @@ impl Page {
         Ok(Self { lines, steps })
     }
 
-    /// Does everything; the error names the line where it went wrong.
+    /// Runs all actions; the error names the line of the failure.
     pub(crate) fn play(&self, stage: &Stage) -> Result<Played, String> {
         let mut played = Vec::new();
-        for Step { line, deed } in &self.steps {
-            match deed {
-                Deed::File { path, text } => stage.write(path, text),
-                Deed::Script(script) => {
+        for Step { line, action } in &self.steps {
+            match action {
+                Action::File { path, text } => stage.write(path, text),
+                Action::Script(script) => {
                     let (code, printed) = stage.run(script);
                     if code != 0 {
                         let printed = printed.join("\n");
                         return Err(format!("{}: exit {code}: {script}\n{printed}", line + 1));
                     }
                 }
-                Deed::Command { command, .. } => {
+                Action::Command { command, .. } => {
                     let (code, mut printed) = stage.run(command);
                     if code != 0 {
                         printed.push(format!("[exit {code}]"));
@@ -78,17 +78,17 @@ impl Page {
         Ok(played)
     }
 
-    /// The commands, each with its line, what is shown of it, and where that ends.
+    /// The commands, each with its line, the shown output and the end of that output.
     fn commands(&self) -> impl Iterator<Item = (usize, &str, &[String], usize)> {
-        self.steps.iter().filter_map(|step| match &step.deed {
-            Deed::Command { command, shown, end } => {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Action::Command { command, shown, end } => {
                 Some((step.line, command.as_str(), shown.as_slice(), *end))
             }
-            Deed::File { .. } | Deed::Script(_) => None,
+            Action::File { .. } | Action::Script(_) => None,
         })
     }
 
-    /// What differs from what is shown.
+    /// Returns the differences between the page and the output.
     pub(crate) fn differences(&self, played: &Played) -> Vec<String> {
         let differs = self.commands().zip(played);
         let differs = differs.filter(|((_, _, shown, _), printed)| !matches(shown, printed));
@@ -101,7 +101,7 @@ impl Page {
         differs.map(tell).collect()
     }
 
-    /// The page, with what was printed where it differs.
+    /// Returns the page with the real output wherever it differs.
     pub(crate) fn with(&self, played: &Played) -> String {
         let mut lines = self.lines.clone();
         let commands: Vec<_> = self.commands().zip(played).collect();
@@ -149,9 +149,9 @@ impl<'a> Fence<'a> {
     fn steps(&self, lines: &[String], start: usize, end: usize) -> Result<Vec<Step>, String> {
         let body = &lines[start + 1..end];
         let text = || body.join("\n") + "\n";
-        let deed = match (self.skipped, self.file, self.language) {
-            (false, Some(path), _) => Deed::File { path: path.to_owned(), text: text() },
-            (false, None, "sh" | "bash") => Deed::Script(text()),
+        let action = match (self.skipped, self.file, self.language) {
+            (false, Some(path), _) => Action::File { path: path.to_owned(), text: text() },
+            (false, None, "sh" | "bash") => Action::Script(text()),
             (false, None, "console") => return commands(lines, start, end),
             (true, ..) | (false, None, "" | "text") => return Ok(Vec::new()),
             (false, None, language) => {
@@ -160,7 +160,7 @@ impl<'a> Fence<'a> {
                 return Err(format!("{}: {fault}", start + 1));
             }
         };
-        Ok(vec![Step { line: start, deed }])
+        Ok(vec![Step { line: start, action }])
     }
 }
 
@@ -184,7 +184,7 @@ fn commands(lines: &[String], start: usize, end: usize) -> Result<Vec<Step>, Str
             at += 1;
         }
         let shown = lines[from..at].iter().map(|line| line.trim_end().to_owned()).collect();
-        steps.push(Step { line, deed: Deed::Command { command, shown, end: at } });
+        steps.push(Step { line, action: Action::Command { command, shown, end: at } });
     }
     Ok(steps)
 }

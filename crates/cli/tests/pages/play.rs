@@ -1,4 +1,4 @@
-//! Where a page is played: a home of its own, a project in it, and the binary on the path.
+//! The environment of a page: a private home, a project in it, and the binary on the path.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-/// The longest that any command of a page may take.
+/// The longest time that any command of a page may take.
 const LIMIT: Duration = Duration::from_mins(2);
 
 pub(crate) struct Stage {
@@ -18,8 +18,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An empty project; one that has the examples, when the page speaks of them. The README of an
-    /// example is played in its directory.
+    /// An empty project, or one with the examples if the page mentions them. The README of an example
+    /// is played in its directory.
     pub(crate) fn for_page(top: &Path, page: &Path, text: &str) -> Self {
         let stage = Self { home: tempfile::tempdir().unwrap() };
         let project = stage.project();
@@ -56,7 +56,7 @@ impl Stage {
         self.path("project")
     }
 
-    /// Where the last command went.
+    /// The directory after the last command.
     fn directory(&self) -> PathBuf {
         PathBuf::from(fs::read_to_string(self.path("directory")).unwrap().trim_end())
     }
@@ -67,7 +67,7 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs a script where the last one went; its exit code and what it printed.
+    /// Runs a script in that directory, and returns its exit code and its output.
     pub(crate) fn run(&self, script: &str) -> (i32, Vec<String>) {
         let printed = self.path("printed");
         let output = File::create(&printed).unwrap();

@@ -1,5 +1,5 @@
-//! The pages on the step language say what the program says: every code with its cause and its remedy,
-//! and every limit.
+//! The pages on the step language list every code of the program with its cause and its remedy, and
+//! every limit.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use raymond_engine::schemas;
 use super::top;
 
 #[test]
-fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
+fn error_page_lists_every_code_with_remedy() {
     let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let row = |code: &ErrorCode| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
@@ -24,7 +24,7 @@ fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
 }
 
 #[test]
-fn the_reference_has_the_limits() {
+fn reference_lists_all_limits() {
     let page = fs::read_to_string(top().join("docs/crayfish.md")).unwrap();
     let (_, limits) = page.split_once("\n## Limits\n").unwrap();
     let check = |what: &str, limit: String| {

@@ -1,8 +1,8 @@
 //! A real client behind the contract of backends, without a run around it.
 //!
-//! A backend hands its client the environment of its own process, which in a test is that of whoever
-//! runs the tests. So the client is wrapped: what is started sees the stage, and of the process only
-//! what the backend set.
+//! A backend passes the environment of its own process to its client. In a test that is the environment
+//! of the user. So a wrapper replaces it by the environment of the stage, and keeps only the variables
+//! that the backend sets.
 
 use std::cell::Cell;
 use std::fs::{self, Permissions as Mode};
@@ -16,7 +16,7 @@ use raymond_backends::contract::{Answer, Backend, Request, StartedTurn, TurnObse
 use raymond_backends::headless::ClientSettings;
 use raymond_backends::{claude, codex};
 use raymond_core::agent::SessionPlan;
-use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 use tokio_util::sync::CancellationToken;
@@ -26,16 +26,16 @@ use crate::codex::contract as codex_contract;
 use crate::contract;
 use crate::stage::Stage;
 
-/// What a backend sets for its clients.
+/// The variables that a backend sets for its clients.
 const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
 
-/// The backend, and all that its client can reach.
+/// A backend, and the stage of its client.
 pub(crate) struct Alone {
     pub(crate) stage: Stage,
     pub(crate) backend: Arc<dyn Backend>,
-    /// What leads the model to each situation.
+    /// The prompt that leads the model to each situation.
     prompts: fn(Situation) -> &'static str,
-    /// Where the backend looks for what its client keeps; none when it need not look.
+    /// The directory of the client's files; `None` if the backend does not read it.
     config_home: Option<PathBuf>,
     asked: Cell<u32>,
 }
@@ -55,7 +55,7 @@ impl Alone {
         Self { stage, backend, prompts, config_home, asked: Cell::new(0) }
     }
 
-    /// A turn of its own, in a fresh conversation.
+    /// A request for one turn in a fresh conversation.
     pub(crate) fn asking(&self, prompt: &str) -> Request {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
@@ -71,7 +71,7 @@ impl Alone {
                 cap: None,
                 config_home: self.config_home.clone(),
             },
-            state: "START.md".into(),
+            location: StateName::new("START.md").into(),
             count: 1,
             prompt: prompt.to_owned(),
             notice: None,
@@ -108,7 +108,8 @@ impl Harness for Alone {
     }
 }
 
-/// What comes of it. The model has a runtime of its own, which must not be started in another.
+/// Runs a future to its end in a new runtime, because the model has its own runtime, which must not
+/// start inside of another one.
 pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
@@ -117,7 +118,7 @@ fn session(number: u32) -> SessionId {
     SessionId::new(format!("00000000-0000-4000-8000-{:012}", number + 1000))
 }
 
-/// A script that is the client with the environment of the stage.
+/// Writes a script that starts the client with the environment of the stage.
 fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
     let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
     let set = SET.map(|name| format!("${{{name}+\"{name}=${name}\"}}")).join(" ");

@@ -1,12 +1,12 @@
-//! Where the real clients are, and which ones are meant.
+//! The paths and the versions of the real clients.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// What `claude --version` prints.
+/// The output of `claude --version`.
 pub(crate) const CLAUDE_VERSION: &str = "2.1.325 (Claude Code)";
 
-/// What `codex --version` prints.
+/// The output of `codex --version`.
 pub(crate) const CODEX_VERSION: &str = "codex-cli 0.166.0";
 
 pub(crate) fn claude() -> PathBuf {

@@ -1,7 +1,7 @@
-//! Codex, for real: what the model was shown, what it cost, and how everything may end.
+//! The real Codex: its conversations with the model, costs, failures and crashes.
 //!
-//! The client chooses the ids of its threads, so a plan names one that never comes to be: what counts is
-//! the thread by which the client asks the model.
+//! The client chooses the ids of its threads, so the id in a plan never exists. The tests use the
+//! thread id of the client's requests.
 
 mod contexts;
 pub(crate) mod contract;
@@ -12,14 +12,14 @@ mod quota;
 
 use std::collections::BTreeMap;
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use serde_json::Value;
 
 use crate::harness::Output;
 use crate::shown;
 use crate::stage::Stage;
 
-/// A tool that does nothing, and as a line of a script.
+/// A call of a tool that does nothing, as a `model:` line.
 const TOOL: &str = "model: tool exec_command {\"cmd\": \"true\"}";
 
 /// Runs the workflow with Codex, one turn at a time.
@@ -27,14 +27,16 @@ fn run(stage: &Stage, flags: &str) -> Output {
     stage.run(&format!("--backend codex --max-parallel 1 {flags}"))
 }
 
-/// The thread by which the client asks.
-fn thread(seen: &Seen) -> &str {
+/// The thread of a request.
+fn thread(seen: &RecordedRequest) -> &str {
     seen.header("thread-id").unwrap()
 }
 
 /// The first request of every turn.
-fn openings(stage: &Stage) -> Vec<Seen> {
-    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+fn openings(stage: &Stage) -> Vec<RecordedRequest> {
+    let opens = |seen: &RecordedRequest| {
+        seen.conversation.last().is_some_and(|said| said.role == Role::User)
+    };
     let mut requests = stage.requests();
     requests.retain(opens);
     // The client may try a request again.
@@ -42,16 +44,17 @@ fn openings(stage: &Stage) -> Vec<Seen> {
     requests
 }
 
-/// One line per turn, as [`shown::told`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
+/// One line per turn, as [`shown::turn_contexts`] has it: `new A | START`, `resume A | …`, `branch
+/// A to B | …`.
 ///
-/// The plan says what is opened and what is gone on in; which thread that is, is what the client says.
+/// The plan names the session to open or to resume; the request of the client names the thread.
 #[track_caller]
-fn told(stage: &Stage) -> Vec<String> {
+fn turn_contexts(stage: &Stage) -> Vec<String> {
     let started = stage.events("turn_started");
     let openings = openings(stage);
     assert_eq!(started.len(), openings.len(), "turns and what they asked first: {started:#?}");
     let mut letters = BTreeMap::new();
-    let line = |(started, seen): (&Value, &Seen)| {
+    let line = |(started, seen): (&Value, &RecordedRequest)| {
         let mut letter = |thread: &str| {
             let next = char::from(b'A' + u8::try_from(letters.len()).unwrap());
             *letters.entry(thread.to_owned()).or_insert(next)
@@ -64,7 +67,7 @@ fn told(stage: &Stage) -> Vec<String> {
                 assert_eq!(
                     id(place),
                     thread(seen),
-                    "another thread than the one that is gone on in"
+                    "the request is in another thread than planned"
                 );
                 format!("resume {}", letter(thread(seen)))
             }

@@ -1,20 +1,24 @@
 //! Every transition: which session its turn gets, and what the model sees there.
 
-use raymond_testkit::model::{Fate, Role, Said, USUAL};
+use raymond_testkit::model::{ConversationItem, DEFAULT_USAGE, RequestOutcome, Role};
 use serde_json::json;
 
 use crate::harness::until;
 use crate::shown;
 use crate::stage::Stage;
 
-/// Runs a workflow of prompts one turn at a time; `told` is every turn, in order.
+/// Runs a workflow of prompts one turn at a time; `contexts` has one line per turn, in order.
 #[track_caller]
-fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
+fn check(states: &[(&str, &str)], result: &str, contexts: &[&str]) -> Stage {
     let stage = Stage::prompts(states);
     let flags = "--max-parallel 1 --allow Bash(echo:*)";
     stage.run(flags).prints(&format!("{result}\n")).mentions(0, &[]);
-    assert_eq!(stage.told(), told);
-    assert_eq!(stage.events("turn_settled").len(), told.len(), "every turn was settled at once");
+    assert_eq!(stage.turn_contexts(), contexts);
+    assert_eq!(
+        stage.events("turn_settled").len(),
+        contexts.len(),
+        "every turn was settled at once"
+    );
     assert_eq!(stage.spent(), stage.billed(), "what the model took is what was paid");
     stage.leaves_nothing();
     stage
@@ -22,7 +26,7 @@ fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
+fn only_goto_sees_the_earlier_turns() {
     check(
         &[
             ("START", "model: say <goto>NEXT</goto>"),
@@ -46,7 +50,7 @@ fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
+fn caller_sees_only_the_result_of_callee() {
     let stage = check(
         &[
             ("START", "model: say <call return='BACK'>SUB</call>"),
@@ -72,16 +76,17 @@ fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
     let requests = stage.requests();
     let back = requests.last().unwrap();
     let expected = [
-        Said::new(Role::User, stage.project.read("wf/START.md")),
-        Said::new(Role::Assistant, "<call return='BACK'>SUB</call>"),
-        Said::new(Role::User, "BACK\ngot found\nmodel: say <result>found!</result>\n"),
+        ConversationItem::new(Role::User, stage.project.read("wf/START.md")),
+        ConversationItem::new(Role::Assistant, "<call return='BACK'>SUB</call>"),
+        ConversationItem::new(Role::User, "BACK\ngot found\nmodel: say <result>found!</result>\n"),
     ];
     assert_eq!(back.conversation, expected);
-    let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
+    let zebra =
+        |seen: &raymond_testkit::model::RecordedRequest| seen.body.to_string().contains("zebra");
     let callee = requests.iter().map(zebra).collect::<Vec<_>>();
     assert_eq!(callee, [false, true, true, true, false], "of all that the client sent");
     let done = requests[3].conversation.iter().find(|said| said.role == Role::Outcome);
-    assert_eq!(done, Some(&Said::new(Role::Outcome, "tool of the zebra")));
+    assert_eq!(done, Some(&ConversationItem::new(Role::Outcome, "tool of the zebra")));
 }
 
 #[test]
@@ -109,7 +114,7 @@ fn nested_calls_branch_from_their_own_callers() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_second_call_branches_from_the_caller_as_it_then_is_and_reset_keeps_the_way_back() {
+fn second_call_branches_from_the_current_caller() {
     let middle = "START, <call return='MIDDLE'>SUB</call>, MIDDLE";
     check(
         &[
@@ -134,9 +139,9 @@ fn a_second_call_branches_from_the_caller_as_it_then_is_and_reset_keeps_the_way_
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_reminder_arrives_in_the_same_session_and_holds_nothing_but_itself() {
-    let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
-                  tag counts only when it stands alone on its lines.)";
+fn reminder_stays_in_session_without_repeating_the_prompt() {
+    let no_tag = "Your message contains no transition tag, so the workflow cannot continue. (In code, a \
+                  tag counts only if it is alone on its lines.)";
     let nowhere = "The <goto> tag of your message leads nowhere: there is no state \"NOWHERE\".";
     let sub = "START, <call return='BACK'>SUB</call>, SUB";
     let stage = check(
@@ -168,7 +173,7 @@ fn a_reminder_arrives_in_the_same_session_and_holds_nothing_but_itself() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn four_agents_work_at_the_same_time_and_share_nothing() {
+fn four_parallel_agents_share_nothing() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -182,9 +187,9 @@ fn four_agents_work_at_the_same_time_and_share_nothing() {
     for gate in ["gate1", "gate2", "gate3", "gate4"] {
         stage.reaches(gate);
     }
-    let open = stage.requests().iter().filter(|seen| seen.fate == Fate::Open).count();
+    let open = stage.requests().iter().filter(|seen| seen.outcome == RequestOutcome::Open).count();
     assert_eq!((open, stage.requests().len()), (4, 5), "all four are being answered");
-    // In an order that is not theirs.
+    // In another order than they started.
     for gate in ["gate3", "gate1", "gate4", "gate2"] {
         stage.opens(gate);
     }
@@ -217,7 +222,9 @@ fn four_agents_work_at_the_same_time_and_share_nothing() {
         "main": "parent", "main_w1": "worker 1", "main_w2": "worker 2", "main_w3": "worker 3",
     });
     assert_eq!(stage.project.state("r")["results"], results);
-    assert!(stage.requests().iter().all(|seen| seen.fate == Fate::Answered(USUAL)));
+    assert!(
+        stage.requests().iter().all(|seen| seen.outcome == RequestOutcome::Answered(DEFAULT_USAGE))
+    );
     assert_eq!(stage.spent(), stage.billed());
     until("nothing is left", || stage.processes().is_empty());
 }

@@ -1,10 +1,10 @@
-//! The real client passes the suite that every backend passes.
+//! The real client passes the test suite of all backends.
 
 use raymond_backends::conformance::{Situation, violations};
 
 use crate::alone::{Alone, finished};
 
-/// What leads the model to each situation.
+/// The prompt that leads the model to each situation.
 pub(crate) fn prompts(situation: Situation) -> &'static str {
     match situation {
         Situation::Replies | Situation::KnowsNoSession => "model: say done",
@@ -22,7 +22,7 @@ pub(crate) fn prompts(situation: Situation) -> &'static str {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_backend_conforms() {
+fn backend_conforms() {
     let alone = Alone::claude();
     assert_eq!(finished(violations(&alone)), []);
     alone.stage.leaves_nothing();

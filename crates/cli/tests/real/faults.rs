@@ -4,25 +4,25 @@
 //! final or the wait is too long. Errors come from the client's stream, costs from the model.
 
 use raymond_core::prices::{Prices, Usage};
-use raymond_testkit::model::{Failure, Fate, Span, USUAL, Weather};
+use raymond_testkit::model::{DEFAULT_USAGE, Failure, FaultDuration, NetworkState, RequestOutcome};
 use serde_json::Value;
 
 use crate::harness::until;
 use crate::shown::{conversation, session};
 use crate::stage::Stage;
 
-/// How often the client asks before it gives up.
+/// The number of requests before the client gives up.
 const TRIES: u32 = 3;
 
-/// A run that is done in one turn, and a server that fails from the start.
-fn under(weather: Weather) -> Stage {
+/// A run of one turn, and a server that fails from the start.
+fn under(weather: NetworkState) -> Stage {
     let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
-    stage.model.set_weather(weather).unwrap();
+    stage.model.set_network(weather).unwrap();
     stage
 }
 
-fn failing(status: u16, span: Span) -> Weather {
-    Weather::Failing(Failure::new(status), span)
+fn failing(status: u16, span: FaultDuration) -> NetworkState {
+    NetworkState::Failing(Failure::new(status), span)
 }
 
 /// Every request, with a letter for its session: `A | START, again START`.
@@ -41,7 +41,7 @@ pub(crate) fn shown(stage: &Stage) -> Vec<String> {
     requests.iter().map(line).collect()
 }
 
-/// How turns failed, and what the client said of it.
+/// The failures of turns: their kind, and the message of the client.
 pub(crate) fn failures(stage: &Stage) -> Vec<(String, String)> {
     let failed = |event: &Value| {
         let (kind, failure) = event["failure"].as_object().unwrap().iter().next().unwrap();
@@ -54,7 +54,7 @@ fn kinds(stage: &Stage) -> Vec<String> {
     failures(stage).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// One reply was delivered, and the run paid for it.
+/// Checks that one reply was delivered, and that the run paid for it.
 #[track_caller]
 fn is_billed_once(stage: &Stage) {
     let answered = stage.requests().iter().filter(|seen| seen.is_answered()).count();
@@ -62,12 +62,12 @@ fn is_billed_once(stage: &Stage) {
     is_billed(stage);
 }
 
-/// The run paid for what was delivered. The beginning of a reply that was interrupted is counted by the
-/// client at times.
+/// Checks that the run paid for the delivered replies. The client sometimes counts the beginning of an
+/// interrupted reply.
 #[track_caller]
 fn is_billed(stage: &Stage) {
-    let begun = Usage { output: 1, ..USUAL };
-    let cut = stage.requests().into_iter().filter(|seen| seen.fate == Fate::Broken);
+    let begun = Usage { output: 1, ..DEFAULT_USAGE };
+    let cut = stage.requests().into_iter().filter(|seen| seen.outcome == RequestOutcome::Broken);
     let cut = cut.map(|seen| Prices::default().estimate(&seen.model, &begun).unwrap().0);
     let (billed, most) = (stage.billed(), stage.billed() + cut.sum::<u64>());
     let spent = stage.spent();
@@ -76,9 +76,9 @@ fn is_billed(stage: &Stage) {
     assert!(charges.iter().all(|(_, _, basis)| basis == "reported"), "{charges:?}");
 }
 
-/// The client got over it by itself, after so many requests.
+/// Checks that the client recovers by itself after so many requests.
 #[track_caller]
-fn is_got_over(stage: &Stage, requests: usize) {
+fn client_recovers(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &[]);
     assert_eq!(kinds(stage), [""; 0]);
     assert_eq!(stage.events("turn_started").len(), 1);
@@ -87,9 +87,9 @@ fn is_got_over(stage: &Stage, requests: usize) {
     stage.leaves_nothing();
 }
 
-/// The client gave up after so many requests, and the run went on by itself.
+/// Checks that the client gives up after so many requests, and that Raymond retries.
 #[track_caller]
-fn is_tried_again(stage: &Stage, requests: usize) {
+fn raymond_retries(stage: &Stage, requests: usize) {
     stage.run("").prints("done\n").mentions(0, &["retry 1 of 5 follows"]);
     assert_eq!(kinds(stage), ["transient"]);
     let mut expected = vec!["A | START"; requests];
@@ -101,12 +101,12 @@ fn is_tried_again(stage: &Stage, requests: usize) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
-    // The client would wait so long before it asks again.
-    let refused = Failure::new(401).with("retry-after", "20");
-    let stage = under(Weather::Failing(refused, Span::Lasting));
+fn missing_login_waits_without_retries() {
+    // The client would wait this long before its next request.
+    let refused = Failure::new(401).with_header("retry-after", "20");
+    let stage = under(NetworkState::Failing(refused, FaultDuration::UntilChanged));
     stage.run("").mentions(3, &["not logged in", "claude /login", "raymond resume r"]);
-    // What the client would say after its retries is another sentence.
+    // After its own retries, the client would print another sentence.
     let said = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                 authentication_failed (401)";
     assert_eq!(failures(&stage), [("auth".to_owned(), said.to_owned())]);
@@ -114,25 +114,25 @@ fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
     assert_eq!(stage.raymond("status r --json").json()["status"], "waiting");
     stage.leaves_nothing();
 
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    // The client was ended as a person ends it, and keeps that in the conversation.
+    // The client was interrupted like by a person, and records that in the conversation.
     let interrupted = "[Request interrupted by user], No response requested.";
     assert_eq!(shown(&stage).last().unwrap(), &format!("A | START, {interrupted}, again START"));
     is_billed_once(&stage);
 }
 
-/// Somebody has to see to it first, after one request that is not repeated; then the run continues.
+/// Checks that the run waits for a person after a single request, and continues after a resume.
 #[track_caller]
-fn is_for_a_person(failure: Failure, why: &str) {
-    let stage = under(Weather::Failing(failure, Span::Lasting));
+fn waits_for_a_person(failure: Failure, why: &str) {
+    let stage = under(NetworkState::Failing(failure, FaultDuration::UntilChanged));
     stage.run("").mentions(3, &[why, "raymond resume r"]);
     assert_eq!(kinds(&stage), ["auth"], "{:?}", failures(&stage));
     assert_eq!(shown(&stage), ["A | START"]);
     assert_eq!(stage.raymond("status r --json").json()["status"], "waiting");
     assert_eq!(stage.spent(), 0);
     stage.leaves_nothing();
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
     assert_eq!(shown(&stage).last().unwrap(), "A | START, again START");
     is_billed_once(&stage);
@@ -140,71 +140,71 @@ fn is_for_a_person(failure: Failure, why: &str) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_key_that_may_not_do_this_waits_for_a_person() {
-    is_for_a_person(Failure::new(403).saying("not for this key"), "not for this key");
+fn forbidden_key_waits_for_a_person() {
+    waits_for_a_person(Failure::new(403).with_message("not for this key"), "not for this key");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_balance_that_is_used_up_waits_for_a_person() {
+fn empty_balance_waits_for_a_person() {
     // The server calls this an invalid request, and those fail their agent.
     let credit = "Your credit balance is too low to access the Anthropic API. \
                   Please go to Plans & Billing to upgrade or purchase credits.";
-    let credit = Failure::new(400).of_kind("invalid_request_error").saying(credit);
-    is_for_a_person(credit, "Credit balance is too low");
+    let credit = Failure::new(400).with_kind("invalid_request_error").with_message(credit);
+    waits_for_a_person(credit, "Credit balance is too low");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_fails_for_a_moment_is_left_to_the_client() {
-    is_got_over(&under(failing(500, Span::Next(1))), 2);
+fn short_server_failure_is_left_to_the_client() {
+    client_recovers(&under(failing(500, FaultDuration::NextRequests(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_request_that_comes_too_early_is_repeated_by_the_client() {
-    let early = Failure::new(429).with("retry-after", "1");
-    is_got_over(&under(Weather::Failing(early, Span::Next(1))), 2);
+fn rate_limited_request_is_repeated_by_the_client() {
+    let early = Failure::new(429).with_header("retry-after", "1");
+    client_recovers(&under(NetworkState::Failing(early, FaultDuration::NextRequests(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_fails_is_tried_again() {
-    is_tried_again(&under(failing(500, Span::Next(TRIES))), 3);
+fn failing_server_is_retried() {
+    raymond_retries(&under(failing(500, FaultDuration::NextRequests(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_that_is_overloaded_is_tried_again() {
-    is_tried_again(&under(failing(529, Span::Next(TRIES))), 3);
+fn overloaded_server_is_retried() {
+    raymond_retries(&under(failing(529, FaultDuration::NextRequests(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn connections_that_are_dropped_are_tried_again() {
-    is_tried_again(&under(Weather::Dropping(Span::Next(TRIES))), 3);
+fn dropped_connections_are_retried() {
+    raymond_retries(&under(NetworkState::Dropping(FaultDuration::NextRequests(TRIES))), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_text_that_is_cut_once_is_asked_for_again_by_the_client() {
-    // The start of the message and of its text, and half of that.
-    is_got_over(&under(Weather::Cutting(3, Span::Next(1))), 2);
+fn truncated_text_is_requested_again_by_the_client() {
+    // The start of the message, the start of its text, and half of the text.
+    client_recovers(&under(NetworkState::Cutting(3, FaultDuration::NextRequests(1))), 2);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_text_that_is_cut_every_time_is_tried_again() {
+fn always_truncated_text_is_retried_by_raymond() {
     // The client's last request is one without a stream.
-    is_tried_again(&under(Weather::Cutting(3, Span::Next(TRIES + 1))), 4);
+    raymond_retries(&under(NetworkState::Cutting(3, FaultDuration::NextRequests(TRIES + 1))), 4);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_tool_whose_call_was_cut_has_not_run() {
+fn tool_with_a_truncated_call_does_not_run() {
     let call = r#"model: tool Bash {"command":"echo x >> effects"}"#;
     let stage = Stage::prompts(&[("START", &format!("{call}\nmodel: say <result>done</result>"))]);
-    stage.model.set_weather(Weather::Cutting(3, Span::Next(1))).unwrap();
+    stage.model.set_network(NetworkState::Cutting(3, FaultDuration::NextRequests(1))).unwrap();
     let words = ["run", "wf", "--run-id", "r", "--allow", "Bash(echo:*)"];
     stage.start_words(&words).wait().prints("done\n").mentions(0, &[]);
     assert_eq!(stage.project.read("effects"), "x\n");
@@ -216,19 +216,19 @@ fn a_tool_whose_call_was_cut_has_not_run() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn dead_server_fails_the_agent_until_resume() {
-    let stage = under(failing(500, Span::Lasting));
+    let stage = under(failing(500, FaultDuration::UntilChanged));
     stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
     assert_eq!(kinds(&stage), ["transient", "transient"]);
     let (first, second) = ("A | START", "A | START, again START");
     assert_eq!(shown(&stage), [first, first, first, second, second, second]);
     assert_eq!(stage.spent(), 0);
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
     assert_eq!(shown(&stage)[6], "A | START, again START, again START");
     is_billed_once(&stage);
 }
 
-/// The agent fails at once, after so many requests.
+/// Checks that the agent fails at once, after so many requests.
 #[track_caller]
 fn is_final(stage: &Stage, requests: usize, why: &str) {
     stage.run("").mentions(1, &[why, "raymond resume r"]);
@@ -241,45 +241,55 @@ fn is_final(stage: &Stage, requests: usize, why: &str) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_that_is_too_long_is_not_tried_again() {
+fn too_long_prompt_is_not_retried() {
     let long = "prompt is too long: 250000 tokens > 200000 maximum";
-    let long = Failure::new(400).of_kind("invalid_request_error").saying(long);
-    is_final(&under(Weather::Failing(long, Span::Lasting)), 1, "Prompt is too long");
+    let long = Failure::new(400).with_kind("invalid_request_error").with_message(long);
+    is_final(
+        &under(NetworkState::Failing(long, FaultDuration::UntilChanged)),
+        1,
+        "Prompt is too long",
+    );
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_request_that_is_too_large_is_not_tried_again() {
-    is_final(&under(failing(413, Span::Lasting)), 1, "Request too large");
+fn too_large_request_is_not_retried() {
+    is_final(&under(failing(413, FaultDuration::UntilChanged)), 1, "Request too large");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn unknown_model_is_not_retried() {
-    let unknown = Failure::new(404).of_kind("not_found_error").saying("model: no-such-model");
-    let stage = under(Weather::Failing(unknown, Span::Lasting));
+    let unknown =
+        Failure::new(404).with_kind("not_found_error").with_message("model: no-such-model");
+    let stage = under(NetworkState::Failing(unknown, FaultDuration::UntilChanged));
     is_final(&stage, 2, "issue with the selected model");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_invalid_request_is_not_tried_again() {
+fn invalid_request_is_not_retried() {
     // The client leaves out one optional part of its request after the other. None is billed.
-    let invalid = Failure::new(400).of_kind("invalid_request_error").saying("no such thing");
-    is_final(&under(Weather::Failing(invalid, Span::Lasting)), 6, "no such thing");
+    let invalid =
+        Failure::new(400).with_kind("invalid_request_error").with_message("no such thing");
+    is_final(
+        &under(NetworkState::Failing(invalid, FaultDuration::UntilChanged)),
+        6,
+        "no such thing",
+    );
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_refusal_is_not_tried_again() {
-    // The client tells the model so, once, and continues.
+fn refusal_is_not_retried() {
+    // The client reports the refusal to the model once, and continues.
     let stage = Stage::prompts(&[("START", "model: refuse\nmodel: then\nmodel: refuse")]);
     is_final(&stage, 2, "the model refused");
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_outage_costs_nothing_that_is_done_and_hides_nothing_that_was_said() {
+fn outage_loses_no_work_and_no_conversation() {
     let stage = Stage::prompts(&[
         ("START", "model: wait first\nmodel: say <goto>ONE</goto>"),
         ("ONE", "model: say <goto>TWO</goto>"),
@@ -295,18 +305,18 @@ fn an_outage_costs_nothing_that_is_done_and_hides_nothing_that_was_said() {
     ]);
     let words = ["run", "wf", "--run-id", "r", "--allow", "Bash(echo:*)"];
     let running = stage.start_words(&words);
-    // Nobody listens any more when the second turn begins.
+    // The server refuses connections when the second turn begins.
     stage.reaches("first");
-    stage.model.set_weather(Weather::Refusing).unwrap();
+    stage.model.set_network(NetworkState::Refusing).unwrap();
     stage.opens("first");
     until("the connection was refused", || kinds(&stage).len() == 1);
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     // The server goes down while the third turn is at its tool.
     stage.reaches("second");
-    stage.model.set_weather(failing(503, Span::Lasting)).unwrap();
+    stage.model.set_network(failing(503, FaultDuration::UntilChanged)).unwrap();
     stage.opens("second");
     until("the server failed", || kinds(&stage).len() == 2);
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     running.wait().prints("done\n").mentions(0, &["ONE.md: transient", "TWO.md: transient"]);
 
     assert_eq!(kinds(&stage), ["transient", "transient"]);

@@ -11,10 +11,10 @@ use crate::kills::audit::{Lost, holds};
 use crate::kills::scene::{FLAGS, Kind, Scene, kill_clients};
 use crate::stage::Stage;
 
-/// A client under another version, or under that of another program.
+/// A client that reports another version, or the version of another program.
 pub(crate) struct Other<'a> {
     pub(crate) client: &'a str,
-    /// What it says to `--version`.
+    /// The output of `--version`.
     pub(crate) said: &'a str,
 }
 
@@ -33,20 +33,20 @@ impl Other<'_> {
     }
 }
 
-/// Claude under another version.
-fn of_version(stage: &Stage, version: &str) -> String {
+/// Installs a client that reports this version of Claude.
+fn install_claude_version(stage: &Stage, version: &str) -> String {
     let said = format!("{version} (Claude Code)");
     Other { client: "claude", said: &said }.install(stage)
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
+fn doctor_names_client_versions_without_a_request() {
     let stage = Stage::new();
     let doctor = stage.raymond("doctor --json");
     let checks = doctor.json()["checks"].take();
     let checks = checks.as_array().unwrap().iter();
-    let told: Vec<(&str, &str)> = checks
+    let found: Vec<(&str, &str)> = checks
         .filter(|check| check["check"] == "client")
         .map(|check| (check["verdict"].as_str().unwrap(), check["text"].as_str().unwrap()))
         .collect();
@@ -59,7 +59,7 @@ fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
     };
     let claude = line("claude", clients::CLAUDE_VERSION, clients::claude());
     let codex = line("codex", clients::CODEX_VERSION, clients::codex());
-    assert_eq!(told, [("ok", claude.as_str()), ("ok", codex.as_str())]);
+    assert_eq!(found, [("ok", claude.as_str()), ("ok", codex.as_str())]);
     doctor.mentions(0, &[]);
     assert_eq!(stage.model.requests(), []);
     stage.leaves_nothing();
@@ -78,55 +78,55 @@ const TOO_OLD: &str = ") is version 2.1.308, but Raymond needs 2.1.309 or later"
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
-    let check = |entry: fn(&Stage) -> String, told: &str, hint: &str| {
+fn missing_or_old_client_is_rejected_before_spending() {
+    let check = |entry: fn(&Stage) -> String, message: &str, hint: &str| {
         let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
         let entry = entry(&stage);
         let stage = stage.with(&entry);
-        let told = format!("{told}\n");
+        let message = format!("{message}\n");
         stage
             .run("")
             .prints("")
-            .mentions(7, &["raymond: could not use claude for START.md: ", &told, hint]);
+            .mentions(7, &["raymond: could not use claude for START.md: ", &message, hint]);
         assert_eq!(stage.model.requests(), []);
         stage.raymond("status r").mentions(2, &[]);
     };
     let missing = |_: &Stage| "RAYMOND_CLAUDE=no-such-client".to_owned();
     check(missing, MISSING, "hint: install Claude Code (npm install -g");
     check(
-        |stage| of_version(stage, "2.1.308"),
+        |stage| install_claude_version(stage, "2.1.308"),
         TOO_OLD,
         "hint: install a newer version (npm install",
     );
     let mixed_up = |_: &Stage| format!("RAYMOND_CLAUDE={}", clients::codex().display());
     let codex = clients::codex().display().to_string();
-    let told = format!(
-        "could not read the version of claude ({codex}):  {:?} is not a version of claude",
+    let message = format!(
+        "could not read the version of claude ({codex}): {:?} is not a version of claude",
         clients::CODEX_VERSION
     );
-    check(mixed_up, &told, &format!("hint: see what `{codex} --version` says, and set `claude`"));
+    check(mixed_up, &message, &format!("hint: try `{codex} --version`, then set `claude`"));
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+fn changed_client_version_is_noted_on_resume() {
     let scene = Scene::new(Kind::Resumed);
     let running = scene.stage.start_run(FLAGS);
     scene.stage.reaches("first");
     running.signal(Signal::KILL);
     running.wait();
     kill_clients(&scene.stage);
-    scene.opens_all();
+    scene.open_all_gates();
     let scene = scene.with("RAYMOND_CLAUDE=no-such-client");
     scene.stage.raymond("resume r").prints("").mentions(7, &[MISSING]);
-    let old = of_version(&scene.stage, "2.1.308");
+    let old = install_claude_version(&scene.stage, "2.1.308");
     let scene = scene.with(&old);
     scene.stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
     assert_eq!(scene.stage.events("run_resumed").len(), 0, "nothing was recorded");
-    let newer = of_version(&scene.stage, "2.2.0");
+    let newer = install_claude_version(&scene.stage, "2.2.0");
     let scene = scene.with(&newer);
     let output = scene.stage.raymond("resume r");
-    output.mentions(0, &["raymond: claude was 2.1.325, and is 2.2.0 now\n"]);
+    output.mentions(0, &["raymond: claude changed from version 2.1.325 to 2.2.0\n"]);
     holds(&scene, Lost::Known(0), &output);
     let recorded = |event: &str| scene.stage.events(event)[0]["settings"]["clients"].clone();
     assert_eq!(recorded("run_started")["claude"], "2.1.325");

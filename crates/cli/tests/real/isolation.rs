@@ -1,13 +1,13 @@
-//! The clients are the pinned ones, and nothing but this machine is reached.
+//! The clients have the pinned versions, and reach only this machine.
 
-use raymond_testkit::model::{Api, Role, Said};
+use raymond_testkit::model::{Api, ConversationItem, Role};
 
 use crate::clients;
 use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_is_the_pinned_one() {
+fn installed_client_is_the_pinned_version() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::claude(), &["--version"]).wait();
     version.prints(&format!("{}\n", clients::CLAUDE_VERSION)).mentions(0, &[]);
@@ -15,9 +15,9 @@ fn the_client_is_the_pinned_one() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
+fn run_sends_only_the_prompt_to_the_model() {
     let stage = Stage::new();
-    // Whoever asks for another address asks for it here, and is recorded.
+    // A request to another address arrives at this proxy and is recorded.
     let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
         .into_iter()
         .fold(stage, |stage, name| {
@@ -31,7 +31,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
     let requests = stage.model.requests();
     let [request] = requests.as_slice() else { panic!("one request: {requests:#?}") };
     assert_eq!(request.api, Api::Messages);
-    assert_eq!(request.conversation, [Said::new(Role::User, prompt)]);
+    assert_eq!(request.conversation, [ConversationItem::new(Role::User, prompt)]);
     assert_eq!(request.header("x-api-key"), Some("sk-not-a-key"));
     assert!(request.tools.iter().any(|tool| tool == "Bash"), "{:?}", request.tools);
     assert!(request.is_answered());

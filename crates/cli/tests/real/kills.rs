@@ -1,8 +1,9 @@
 //! kill -9 of the owner at twenty points of a fresh, a resumed and a branching turn, then `resume`.
 //!
-//! Points are told by what the journal, the transcript, the client or the model holds; two more are left
-//! to chance. Of what may become of the client meanwhile (it still runs, it has finished, it was killed,
-//! too), each point meets one with each kind of turn, and another one with the next kind.
+//! The state of the journal, the transcript, the client or the model defines each point; two more
+//! points are random. Meanwhile the client still runs, has finished or is killed, too: each point
+//! is tested with one of these endings for each kind of turn, and with another ending for the next
+//! kind.
 
 pub(crate) mod audit;
 mod points;
@@ -18,13 +19,13 @@ use points::{Ending, Moment, Since};
 use scene::{Kind, Scene};
 
 #[expect(clippy::print_stderr, reason = "shown when it fails")]
-fn strike(kind: Kind, moment: Moment, ending: Ending) {
+fn kill_and_resume(kind: Kind, moment: Moment, ending: Ending) {
     eprintln!("{kind:?}, {moment:?}, {ending:?}");
     let scene = Scene::new(kind);
-    moment.strike(&scene);
+    moment.kill_owner(&scene);
     tally::count("kill", "kill -9 of the owner of a real client", 1);
-    let output = ending.come(&scene).wait();
-    audit(&scene, (moment, ending), &output);
+    let output = ending.resume(&scene).wait();
+    audit(&scene, moment, ending, &output);
 }
 
 const ENDINGS: [Ending; 3] = [Ending::Adopted, Ending::Finished, Ending::Killed];
@@ -41,7 +42,7 @@ fn check(kind: Kind, moments: &[Moment]) {
             Moment::Blind(_) => Ending::Finished,
             _ => ENDINGS[(place + turn) % ENDINGS.len()],
         };
-        strike(kind, *moment, ending);
+        kill_and_resume(kind, *moment, ending);
     }
 }
 
@@ -61,15 +62,15 @@ const WHILE_A_TOOL_RUNS: [Moment; 5] =
     [Moment::Called, Moment::Tool, Moment::ToolTwice, Moment::ToolEnded, Moment::Returned];
 
 const AROUND_THE_RESULT: [Moment; 6] = [
-    Moment::ToldTheModel,
-    Moment::ToldTwice,
-    Moment::Blind(Since::ToldTheModel),
+    Moment::ToolReported,
+    Moment::ToolReportedTwice,
+    Moment::Blind(Since::ToolReported),
     Moment::Answered,
     Moment::Resulted,
     Moment::Settled,
 ];
 
-/// Two moments of chance; `KILL_SEED=N` repeats them as far as a clock can.
+/// Two random moments; `KILL_SEED=N` repeats them as far as timing allows.
 #[expect(clippy::print_stderr, reason = "a failure can be repeated")]
 fn by_chance(kind: Kind) {
     let given = std::env::var("KILL_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -81,98 +82,98 @@ fn by_chance(kind: Kind) {
     let mut dice = Dice::new(seed);
     for _ in 0..2 {
         let moment = Moment::After(Duration::from_millis(dice.below(4_000)));
-        strike(kind, moment, *dice.pick(&ENDINGS));
+        kill_and_resume(kind, moment, *dice.pick(&ENDINGS));
     }
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_its_client_starts() {
+fn fresh_turn_is_killed_while_its_client_starts() {
     check(Kind::Fresh, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_the_model_is_asked() {
+fn fresh_turn_is_killed_during_a_request() {
     check(Kind::Fresh, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_while_a_tool_runs() {
+fn fresh_turn_is_killed_while_a_tool_runs() {
     check(Kind::Fresh, &WHILE_A_TOOL_RUNS);
 }
 
 // proves: P2
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_around_its_result() {
+fn fresh_turn_is_killed_around_its_result() {
     check(Kind::Fresh, &AROUND_THE_RESULT);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_fresh_turn_is_killed_by_chance() {
+fn fresh_turn_is_killed_at_random() {
     by_chance(Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_its_client_starts() {
+fn resumed_turn_is_killed_while_its_client_starts() {
     check(Kind::Resumed, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_the_model_is_asked() {
+fn resumed_turn_is_killed_during_a_request() {
     check(Kind::Resumed, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_while_a_tool_runs() {
+fn resumed_turn_is_killed_while_a_tool_runs() {
     check(Kind::Resumed, &WHILE_A_TOOL_RUNS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_around_its_result() {
+fn resumed_turn_is_killed_around_its_result() {
     check(Kind::Resumed, &AROUND_THE_RESULT);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_resumed_turn_is_killed_by_chance() {
+fn resumed_turn_is_killed_at_random() {
     by_chance(Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_its_client_starts() {
+fn branching_turn_is_killed_while_its_client_starts() {
     check(Kind::Branching, &WHILE_THE_CLIENT_STARTS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_the_model_is_asked() {
+fn branching_turn_is_killed_during_a_request() {
     check(Kind::Branching, &WHILE_THE_MODEL_IS_ASKED);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_while_a_tool_runs() {
+fn branching_turn_is_killed_while_a_tool_runs() {
     check(Kind::Branching, &WHILE_A_TOOL_RUNS);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_around_its_result() {
+fn branching_turn_is_killed_around_its_result() {
     check(Kind::Branching, &AROUND_THE_RESULT);
 }
 
 // proves: P3
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_branching_turn_is_killed_by_chance() {
+fn branching_turn_is_killed_at_random() {
     by_chance(Kind::Branching);
 }

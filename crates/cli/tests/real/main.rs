@@ -1,7 +1,7 @@
 //! The real binary over the real clients, whose model is scripted by the prompts.
 //!
-//! Nothing is reached but this machine, and nobody's own configuration is read: see [`stage`]. The
-//! language of the `model:` lines is that of [`raymond_testkit::model`]. `cargo xtask test real`
+//! The tests use no network and no configuration of the user: see [`stage`]. The module
+//! [`raymond_testkit::model`] describes the language of the `model:` lines. `cargo xtask test real`
 //! installs the clients and runs these tests.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]

@@ -1,7 +1,7 @@
 //! Costs of turns, caps, and runs over budget.
 
 use raymond_core::prices::Prices;
-use raymond_testkit::model::Seen;
+use raymond_testkit::model::RecordedRequest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::stage::Stage;
 const ALLOW: &str = "--allow Bash(echo:*)";
 const TOOL: &str = "model: tool Bash {\"command\": \"echo working\"}";
 
-/// What the client itself puts in the place of an answer that never came.
+/// The message that the client inserts for a missing answer.
 const CUT_OFF: &str = "No response requested.";
 
 /// `(turn, micro-dollars, basis)`
@@ -21,19 +21,19 @@ fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
     (turn.to_owned(), amount, basis.to_owned())
 }
 
-/// What a request cost, in micro-dollars.
-fn cost(seen: &Seen) -> u64 {
+/// The cost of a request, in micro-dollars.
+fn cost(seen: &RecordedRequest) -> u64 {
     Prices::default().estimate(&seen.model, &seen.usage()).unwrap().0
 }
 
-/// What the requests of a prompt cost, each of them; also those after a notice.
+/// The cost of each request of a prompt, also of requests after a notice.
 fn costs(stage: &Stage, prompt: &str) -> Vec<u64> {
     let requests = stage.requests().into_iter();
     let of = requests.filter(|seen| shown::prompt(seen).trim_start_matches("again ") == prompt);
     of.map(|seen| cost(&seen)).collect()
 }
 
-/// The caps of the clients that live.
+/// The caps of the running clients.
 fn caps(stage: &Stage) -> Vec<String> {
     let processes = stage.processes().into_iter();
     let cap = |(_, words): (u32, String)| {
@@ -51,7 +51,7 @@ fn shares(stage: &Stage) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_costs_what_its_requests_cost_and_not_what_its_session_has() {
+fn turn_is_charged_its_requests_not_its_session() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -129,7 +129,7 @@ fn exhausted_share_continues_in_its_session() {
 // proves: P5
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_overshoot_is_at_most_one_request_of_each_turn_in_flight() {
+fn overshoot_is_at_most_one_request_per_turn() {
     let dear = |gate: &str| {
         format!(
             "model: usage input=100000 output=0
@@ -176,7 +176,7 @@ fn the_overshoot_is_at_most_one_request_of_each_turn_in_flight() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn agents_of_the_client_itself_spend_from_the_share_of_their_turn() {
+fn subagents_spend_the_share_of_their_turn() {
     let sub = "SUB\nmodel: usage input=100000 output=0\nmodel: wait sub\nmodel: say found";
     let agent = json!({ "description": "x", "subagent_type": "claude", "prompt": sub });
     let stage = Stage::prompts(&[(
@@ -198,7 +198,7 @@ fn agents_of_the_client_itself_spend_from_the_share_of_their_turn() {
     running.wait().prints("").mentions(5, &["share used up", "of $0.50"]);
     // The second request of START was in flight when the other agent used up the share: the client
     // interrupts it, and may not count it. Raymond charges one request for the other agent, because the
-    // client does not tell which of the two had one in flight.
+    // client does not report which of the two had one in flight.
     assert_eq!(stage.requests().len(), 3, "none starts beyond the cap");
     let subagent = 400_000 + 20;
     let charged = [500_000 + subagent, 600_000 + subagent];
@@ -208,7 +208,7 @@ fn agents_of_the_client_itself_spend_from_the_share_of_their_turn() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_answer_beyond_the_share_is_an_answer() {
+fn answer_beyond_the_share_counts() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -227,7 +227,7 @@ fn an_answer_beyond_the_share_is_an_answer() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
+fn killed_turn_is_estimated_from_its_stream() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(
@@ -246,7 +246,7 @@ fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
     let client = stage.processes().iter().find_map(client).unwrap();
     kill_process(Pid::from_raw(i32::try_from(client).unwrap()).unwrap(), Signal::KILL).unwrap();
     running.wait().prints("done\n").mentions(0, &["$0.8002 of it estimated"]);
-    // The first request, and as much for the second one, which was in flight.
+    // The first request, and the same amount for the second one, which was in flight.
     let streamed = 400_000 + 6 * 20;
     assert_eq!(
         stage.charges(),
@@ -254,14 +254,14 @@ fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
     );
     assert_eq!(costs(&stage, "START"), [402_000, 0, 6_000], "the list price of what was answered");
     let again = format!("continue A | START, Bash, done, {CUT_OFF}, again START");
-    assert_eq!(stage.told(), ["new A | START", &again]);
+    assert_eq!(stage.turn_contexts(), ["new A | START", &again]);
     stage.leaves_nothing();
 }
 
 // proves: A7
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_stopped_turn_pays_for_the_request_in_flight() {
+fn stopped_turn_pays_for_its_running_request() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(
@@ -295,7 +295,7 @@ fn a_stopped_turn_pays_for_the_request_in_flight() {
 // proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_lower_cap_binds_an_adopted_client() {
+fn lower_cap_binds_an_adopted_client() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

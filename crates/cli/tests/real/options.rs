@@ -1,6 +1,6 @@
 //! Options of a state reach the model or the tools.
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -9,10 +9,10 @@ const END: &str = "model: say <result>done</result>";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversation() {
-    let state = |model: &str, effort: &str, told: &str, next: &str| {
+fn every_state_has_its_own_options() {
+    let state = |model: &str, effort: &str, system: &str, next: &str| {
         format!(
-            "model: {model}\neffort: {effort}\nappend_system_prompt: {told}\n---\nmodel: say {next}"
+            "model: {model}\neffort: {effort}\nappend_system_prompt: {system}\n---\nmodel: say {next}"
         )
     };
     let stage = Stage::prompts(&[
@@ -32,7 +32,7 @@ fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversati
         ("claude-opus-5", "low", vec!["start"]),
         ("claude-sonnet-5", "high", vec!["next"]),
         ("claude-opus-5", "max", vec!["callee"]),
-        // None of their own: that which the conversation began with.
+        // States without own options get the system prompt of the start of the conversation.
         ("claude-sonnet-5", "medium", vec!["start"]),
         ("claude-sonnet-5", "medium", vec!["start"]),
     ];
@@ -40,16 +40,16 @@ fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversati
     assert_eq!(stage.spent(), stage.billed());
 }
 
-/// The model, the effort, and which of the sentences `Be a …` the system prompt has.
-fn asked(seen: &Seen) -> (&str, &str, Vec<&str>) {
-    let told = ["start", "next", "callee"].into_iter();
-    let told = told.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();
-    (&seen.model, seen.body["output_config"]["effort"].as_str().unwrap_or_default(), told)
+/// The model, the effort, and the sentences `Be a …` in the system prompt.
+fn asked(seen: &RecordedRequest) -> (&str, &str, Vec<&str>) {
+    let words = ["start", "next", "callee"].into_iter();
+    let words = words.filter(|word| seen.system.contains(&format!("Be a {word}."))).collect();
+    (&seen.model, seen.body["output_config"]["effort"].as_str().unwrap_or_default(), words)
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_directory_that_is_added_may_be_written_to() {
+fn added_directory_may_be_written_to() {
     let stage = Stage::new();
     let shared = stage.home().join("shared");
     std::fs::create_dir(&shared).unwrap();
@@ -82,7 +82,7 @@ done
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_server_of_tools_is_used_and_one_that_is_not_there_is_a_warning() {
+fn missing_mcp_server_is_a_warning() {
     let front = "mcp_config: mcp.json\nallow: [mcp__tiny__greet]\n---\n";
     let stage =
         Stage::prompts(&[("START", &format!("{front}model: tool mcp__tiny__greet {{}}\n{END}"))]);
@@ -92,7 +92,7 @@ fn a_server_of_tools_is_used_and_one_that_is_not_there_is_a_warning() {
         "gone": { "command": "/no/such/server" },
     } });
     stage.project.write("mcp.json", servers.to_string());
-    stage.run("").prints("done\n").mentions(0, &["the MCP server gone is not there"]);
+    stage.run("").prints("done\n").mentions(0, &["the MCP server gone is not available"]);
     let requests = stage.requests();
     let [first, last] = &requests[..] else { panic!("two requests: {requests:#?}") };
     // The client shows such tools by name only, until the model looks for them.

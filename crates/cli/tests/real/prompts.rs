@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use raymond_testkit::model::{Role, Said};
+use raymond_testkit::model::{ConversationItem, Role};
 
 use crate::harness::until;
 use crate::stage::{RUN, Stage};
 
 const END: &str = "model: say <result>done</result>";
 
-/// A megabyte in which every line is another one, and nothing is plain.
+/// A megabyte of different lines with special characters.
 fn megabyte(of: &str) -> String {
     let mut text = String::new();
     let mut line = 0;
@@ -22,7 +22,7 @@ fn megabyte(of: &str) -> String {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_template() {
+fn megabyte_prompts_reach_the_model_unchanged() {
     let (state, payload) = (megabyte("state"), megabyte("payload"));
     let stage = Stage::new();
     let first = format!("{state}model: say <function return=\"NEXT\">MAKE</function>\n");
@@ -32,12 +32,14 @@ fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_templat
     stage.project.write("payload", &payload);
     stage.run("").prints("done\n").mentions(0, &[]);
     let second = format!("[{payload}]\n{END}\n");
-    let [_, last] = &stage.requests()[..] else { panic!("two requests: {:?}", stage.told()) };
+    let [_, last] = &stage.requests()[..] else {
+        panic!("two requests: {:?}", stage.turn_contexts())
+    };
     let called = "<function return=\"NEXT\">MAKE</function>";
     let expected = [
-        Said::new(Role::User, first),
-        Said::new(Role::Assistant, called),
-        Said::new(Role::User, second),
+        ConversationItem::new(Role::User, first),
+        ConversationItem::new(Role::Assistant, called),
+        ConversationItem::new(Role::User, second),
     ];
     // They are too long to be printed.
     assert_eq!(last.conversation.len(), 3);
@@ -46,7 +48,7 @@ fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_templat
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
+fn all_blocks_of_only_the_final_message_count() {
     let stage = Stage::prompts(&[
         (
             "1_START",
@@ -63,15 +65,18 @@ fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
     ]);
     stage.run("").prints("done\n").mentions(0, &[]);
     let said = "Perhaps <goto>WRONG</goto>, Bash, done, Well,\n\n<go, to>E, ND</goto>, of course";
-    assert_eq!(stage.told(), ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]);
+    assert_eq!(
+        stage.turn_contexts(),
+        ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]
+    );
     let requests = stage.requests();
     let outcome = &requests[1].conversation[3];
-    assert_eq!(*outcome, Said::new(Role::Outcome, "<goto>WRONG</goto>"));
+    assert_eq!(*outcome, ConversationItem::new(Role::Outcome, "<goto>WRONG</goto>"));
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_task_in_the_background_is_waited_for_and_the_last_result_is_the_answer() {
+fn background_task_delays_the_answer_until_it_ends() {
     let wait = "until [ -e go ]; do sleep 0.02; done; echo finished";
     let lines = format!(
         "allow: [Bash]\n---\n\

@@ -5,7 +5,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use raymond_testkit::model::{Failure, Span, Weather};
+use raymond_testkit::model::{Failure, FaultDuration, NetworkState};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::harness::until;
 use crate::stage::Stage;
 
 const HOUR: u64 = 3600;
-/// A limit that ends sooner is not believed, in milliseconds.
+/// The shortest hold, in milliseconds: a limit that ends sooner lasts as long.
 const SHORTEST_HOLD: u64 = 30_000;
 
 /// A client with the login of a person instead of a key.
@@ -31,13 +31,13 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// What the server answers whoever has used up five hours' worth.
+/// The answer of the server when the limit of five hours is used up.
 fn limit(reset: u64) -> Failure {
     Failure::new(429)
-        .of_kind("rate_limit_error")
-        .with("anthropic-ratelimit-unified-status", "rejected")
-        .with("anthropic-ratelimit-unified-reset", &reset.to_string())
-        .with("anthropic-ratelimit-unified-representative-claim", "five_hour")
+        .with_kind("rate_limit_error")
+        .with_header("anthropic-ratelimit-unified-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-reset", &reset.to_string())
+        .with_header("anthropic-ratelimit-unified-representative-claim", "five_hour")
 }
 
 pub(crate) fn status(stage: &Stage) -> Value {
@@ -79,7 +79,7 @@ pub(crate) fn starts(stage: &Stage) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_by_itself() {
+fn usage_limit_holds_paid_turns_across_a_kill() {
     let stage = logged_in(Stage::prompts(&[
         ("START", "model: wait gate\nmodel: say <fork next=\"LIMITED\">WORKER</fork>"),
         ("LIMITED", "model: say <result>done</result>"),
@@ -88,8 +88,8 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_b
     stage.state("WORKER.sh", "echo x >> scripts; echo '<goto>PAID</goto>'");
     let running = stage.start_run("--max-parallel 1 --retries 0");
     stage.reaches("gate");
-    let limited = Weather::Failing(limit(now() + 2), Span::Lasting);
-    stage.model.set_weather(limited).unwrap();
+    let limited = NetworkState::Failing(limit(now() + 2), FaultDuration::UntilChanged);
+    stage.model.set_network(limited).unwrap();
     stage.opens("gate");
     until("it waits", || !stage.events("backend_held").is_empty());
     until("the script has run", || stage.project.read("scripts") == "x\n");
@@ -101,9 +101,9 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_b
 
     running.signal(Signal::KILL);
     running.wait();
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     let again = stage.start("resume r");
-    until("it goes on", || !stage.events("run_resumed").is_empty());
+    until("the run is resumed", || !stage.events("run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
     assert_eq!(stage.requests().len(), 2, "nothing is asked before the limit is lifted");
     again.wait().prints("done\n").mentions(0, &["tries again"]);
@@ -122,7 +122,7 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_survives_a_kill_and_lifts_b
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
+fn usage_limit_is_shown_with_its_end() {
     let stage = logged_in(Stage::prompts(&[(
         "START",
         "model: wait gate
@@ -132,7 +132,10 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
     let running = stage.start_run("--no-wait");
     stage.reaches("gate");
     let reset = now() + 2 * HOUR;
-    stage.model.set_weather(Weather::Failing(limit(reset), Span::Lasting)).unwrap();
+    stage
+        .model
+        .set_network(NetworkState::Failing(limit(reset), FaultDuration::UntilChanged))
+        .unwrap();
     stage.opens("gate");
     let time = jiff::Timestamp::from_second(i64::try_from(reset).unwrap()).unwrap();
     let time = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
@@ -143,12 +146,12 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
     assert_eq!(hold(&stage).1, reset * 1000);
     assert_eq!(shown(&stage), ["A | START", "A | START, Bash, done"], "the client asks once");
     assert_eq!(stage.spent(), stage.billed(), "what was said before the limit is paid");
-    let told = status(&stage);
+    let status = status(&stage);
     assert_eq!(
-        (&told["status"], &told["next_command"]),
+        (&status["status"], &status["next_command"]),
         (&"waiting".into(), &"raymond resume r".into())
     );
-    assert!(told["why"].as_str().unwrap().contains(&reached), "{told}");
+    assert!(status["why"].as_str().unwrap().contains(&reached), "{status}");
     for look in ["status r", "why r"] {
         let output = stage.raymond(look);
         assert!(output.stdout.contains(&reached), "{output:?}");
@@ -165,7 +168,10 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn resume_after_no_wait_costs_no_retry() {
     let stage = logged_in(one_prompt());
-    stage.model.set_weather(Weather::Failing(limit(now() + 2), Span::Next(1))).unwrap();
+    stage
+        .model
+        .set_network(NetworkState::Failing(limit(now() + 2), FaultDuration::NextRequests(1)))
+        .unwrap();
     stage.run("--no-wait --retries 0").prints("").mentions(4, &["You've hit your 5-hour limit"]);
     stage.leaves_nothing();
     stage.raymond("resume r").prints("done\n").mentions(0, &["tries again"]);
@@ -177,29 +183,29 @@ fn resume_after_no_wait_costs_no_retry() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_limit_of_a_key_lasts_as_long_as_the_server_said_or_is_looked_at_now_and_then() {
+fn retry_after_decides_the_length_of_a_hold() {
     let check = |retry_after: &str, requests: usize, length: std::ops::RangeInclusive<u64>| {
         let stage = one_prompt();
-        let early = Failure::new(429).with("retry-after", retry_after);
-        stage.model.set_weather(Weather::Failing(early, Span::Lasting)).unwrap();
+        let early = Failure::new(429).with_header("retry-after", retry_after);
+        stage.model.set_network(NetworkState::Failing(early, FaultDuration::UntilChanged)).unwrap();
         stage.run("--no-wait").prints("").mentions(4, &["usage limit"]);
         assert_eq!(stage.requests().len(), requests, "retry-after {retry_after}");
         let (held, lifted) = hold(&stage);
         assert!(length.contains(&(lifted - held)), "retry-after {retry_after}: {held} {lifted}");
     };
-    // The client waits, twice, and comes too early again.
+    // The client waits twice, and is rejected each time.
     check("1", 3, SHORTEST_HOLD..=SHORTEST_HOLD);
-    // That is too long for the client, and it does not say how long it would be.
+    // That is too long for the client, which then reports no end of the limit.
     check("3600", 1, 900_000..=900_000);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_limit_that_only_money_lifts_waits_for_a_person() {
+fn missing_usage_credits_wait_for_a_person() {
     let stage = logged_in(one_prompt());
     let credits = "Usage credits are required for long context requests.";
-    let credits = Failure::new(429).of_kind("rate_limit_error").saying(credits);
-    stage.model.set_weather(Weather::Failing(credits, Span::Lasting)).unwrap();
+    let credits = Failure::new(429).with_kind("rate_limit_error").with_message(credits);
+    stage.model.set_network(NetworkState::Failing(credits, FaultDuration::UntilChanged)).unwrap();
     stage.run("").prints("").mentions(3, &["Usage credits required", "raymond resume r"]);
     assert_eq!(stage.requests().len(), 1);
     let kinds: Vec<String> = failures(&stage).into_iter().map(|(kind, _)| kind).collect();

@@ -2,22 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use raymond_testkit::model::{Role, Said, Seen};
+use raymond_testkit::model::{ConversationItem, RecordedRequest, Role};
 use serde_json::Value;
 
 /// One line per turn: `new A | START`, `resume A | START, <goto>NEXT</goto>, NEXT`,
 /// `branch A to B | …`.
 ///
-/// What stands before the bar is the plan of the journal, what stands behind it is what the model was
-/// shown by the client in that very session; both must go together, turn by turn. Of a prompt the
-/// first line is shown (`again X` after a notice), of a tool call the name.
+/// Before the bar is the recorded plan, behind it the conversation that the client sent in this
+/// session. Both must match in every turn. A prompt is shown by its first line (`again X` after a
+/// notice), a tool call by its name.
 #[track_caller]
-pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
-    let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
-    let requests: Vec<&Seen> = requests.iter().filter(opens).collect();
+pub(crate) fn turn_contexts(plans: &[Value], requests: &[RecordedRequest]) -> Vec<String> {
+    let opens = |seen: &&RecordedRequest| {
+        seen.conversation.last().is_some_and(|said| said.role == Role::User)
+    };
+    let requests: Vec<&RecordedRequest> = requests.iter().filter(opens).collect();
     assert_eq!(plans.len(), requests.len(), "turns and what they asked first: {plans:#?}");
     let mut letters = Letters::default();
-    let line = |(plan, seen): (&Value, &&Seen)| {
+    let line = |(plan, seen): (&Value, &&RecordedRequest)| {
         let (session, plan) = letters.plan(plan);
         assert_eq!(session, self::session(seen), "the session that was chosen is not used");
         format!("{plan} | {}", conversation(&seen.conversation))
@@ -25,9 +27,9 @@ pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
     plans.iter().zip(&requests).map(line).collect()
 }
 
-/// What was said, as one line.
-pub(crate) fn conversation(said: &[Said]) -> String {
-    let entry = |said: &Said| match said.role {
+/// Returns a conversation as one line.
+pub(crate) fn conversation(said: &[ConversationItem]) -> String {
+    let entry = |said: &ConversationItem| match said.role {
         Role::User => label(&said.text),
         Role::Assistant => said.text.clone(),
         Role::Call => said.text.split(' ').next().unwrap_or_default().to_owned(),
@@ -36,13 +38,13 @@ pub(crate) fn conversation(said: &[Said]) -> String {
     said.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// The id of the session that asked.
-pub(crate) fn session(seen: &Seen) -> &str {
+/// The session id of a request.
+pub(crate) fn session(seen: &RecordedRequest) -> &str {
     seen.header("x-claude-code-session-id").unwrap_or_default()
 }
 
 /// The prompt that is being answered.
-pub(crate) fn prompt(seen: &Seen) -> String {
+pub(crate) fn prompt(seen: &RecordedRequest) -> String {
     let last = seen.conversation.iter().rfind(|said| said.role == Role::User);
     last.map(|said| label(&said.text)).unwrap_or_default()
 }
@@ -51,7 +53,9 @@ pub(crate) fn prompt(seen: &Seen) -> String {
 fn label(prompt: &str) -> String {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match prompt.split_once("\n\n") {
-        Some((notice, body)) if notice.ends_with("then go on.") => format!("again {}", first(body)),
+        Some((notice, body)) if notice.ends_with("then continue.") => {
+            format!("again {}", first(body))
+        }
         _ => first(prompt),
     }
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::harness::{Running, until};
 use crate::kills::audit::{Lost, holds};
-use crate::kills::scene::{FLAGS, Kind, Scene, nobody_is_answered, signal_clients};
+use crate::kills::scene::{FLAGS, Kind, Scene, signal_clients, wait_for_closed_requests};
 
-/// Where a signal strikes: while the model holds its reply, and while a tool runs. The second one costs
-/// a reply that was paid.
+/// The points of a signal: while the model holds back its reply, and while a tool runs. The second one
+/// loses a paid reply.
 const POINTS: [(&str, Lost); 2] = [("first", Lost::Known(0)), ("tool", Lost::Known(1))];
 
 /// A run that waits at a gate.
@@ -22,28 +22,28 @@ fn waiting_at(gate: &str, kind: Kind) -> (Scene, Running) {
     (scene, running)
 }
 
-/// What nobody reported is estimated by an earlier turn; before there is one, it is labelled.
+/// Checks that an unreported cost is estimated from an earlier turn, or labelled if there is none.
 #[track_caller]
 fn is_charged(charge: &Value, kind: Kind) {
     let labelled = kind == Kind::Fresh && charge["basis"] == "unpriced";
     assert!(charge["amount"] != 0 || labelled, "{charge}");
 }
 
-/// What was said is continued in the same conversation: see [`holds`].
-fn a_client_is_hit_by(signal: Signal, kind: Kind) {
+/// Checks that the run continues in the same conversation: see [`holds`].
+fn check_client_signal(signal: Signal, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);
         signal_clients(&scene.stage, signal);
-        until("it is recorded", || !scene.of_the_turn("turn_failed").is_empty());
+        until("it is recorded", || !scene.turn_events("turn_failed").is_empty());
         let living = scene.stage.processes();
         let living: Vec<u32> = living.into_iter().map(|(pid, _)| pid).collect();
         assert_eq!(living, [running.pid()], "tools are ended before it is tried again");
-        nobody_is_answered(&scene.stage);
-        scene.opens_all();
+        wait_for_closed_requests(&scene.stage);
+        scene.open_all_gates();
         let output = running.wait();
         output.mentions(0, &["transient failure: the client ", "retry 1 of 5 follows"]);
         holds(&scene, lost, &output);
-        let [failed] = &scene.of_the_turn("turn_failed")[..] else { panic!("{gate}") };
+        let [failed] = &scene.turn_events("turn_failed")[..] else { panic!("{gate}") };
         assert!(failed["failure"]["transient"].is_object(), "{failed}");
         is_charged(&failed["charge"], kind);
     }
@@ -51,59 +51,59 @@ fn a_client_is_hit_by(signal: Signal, kind: Kind) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_interrupted_is_gone_on_with() {
-    a_client_is_hit_by(Signal::INT, Kind::Fresh);
+fn interrupted_client_of_fresh_turn_is_continued() {
+    check_client_signal(Signal::INT, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_terminated_is_gone_on_with() {
-    a_client_is_hit_by(Signal::TERM, Kind::Fresh);
+fn terminated_client_of_fresh_turn_is_continued() {
+    check_client_signal(Signal::TERM, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_fresh_turn_that_is_killed_is_gone_on_with() {
-    a_client_is_hit_by(Signal::KILL, Kind::Fresh);
+fn killed_client_of_fresh_turn_is_continued() {
+    check_client_signal(Signal::KILL, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_interrupted_is_gone_on_with() {
-    a_client_is_hit_by(Signal::INT, Kind::Resumed);
+fn interrupted_client_of_resumed_turn_is_continued() {
+    check_client_signal(Signal::INT, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_terminated_is_gone_on_with() {
-    a_client_is_hit_by(Signal::TERM, Kind::Resumed);
+fn terminated_client_of_resumed_turn_is_continued() {
+    check_client_signal(Signal::TERM, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_resumed_turn_that_is_killed_is_gone_on_with() {
-    a_client_is_hit_by(Signal::KILL, Kind::Resumed);
+fn killed_client_of_resumed_turn_is_continued() {
+    check_client_signal(Signal::KILL, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_interrupted_is_gone_on_with() {
-    a_client_is_hit_by(Signal::INT, Kind::Branching);
+fn interrupted_client_of_branching_turn_is_continued() {
+    check_client_signal(Signal::INT, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_terminated_is_gone_on_with() {
-    a_client_is_hit_by(Signal::TERM, Kind::Branching);
+fn terminated_client_of_branching_turn_is_continued() {
+    check_client_signal(Signal::TERM, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_of_a_branching_turn_that_is_killed_is_gone_on_with() {
-    a_client_is_hit_by(Signal::KILL, Kind::Branching);
+fn killed_client_of_branching_turn_is_continued() {
+    check_client_signal(Signal::KILL, Kind::Branching);
 }
 
-fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
+fn check_owner_signal(signal: Signal, code: i32, kind: Kind) {
     for (gate, lost) in POINTS {
         let (scene, running) = waiting_at(gate, kind);
         running.signal(signal);
@@ -111,10 +111,10 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
         scene.stage.leaves_nothing();
         let status = scene.stage.raymond("status r --json").json();
         assert_eq!(status["status"], "stopped", "{status}");
-        let [cut] = &scene.of_the_turn("turn_interrupted")[..] else { panic!("{gate}") };
+        let [cut] = &scene.turn_events("turn_interrupted")[..] else { panic!("{gate}") };
         is_charged(&cut["charge"], kind);
-        nobody_is_answered(&scene.stage);
-        scene.opens_all();
+        wait_for_closed_requests(&scene.stage);
+        scene.open_all_gates();
         let output = scene.stage.raymond("resume r");
         let reused = match kind {
             Kind::Fresh => "reused 0 turns ($0.00)",
@@ -127,36 +127,36 @@ fn raymond_is_hit_by(signal: Signal, code: i32, kind: Kind) {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_fresh_turn() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Fresh);
+fn ctrl_c_in_fresh_turn_can_be_resumed() {
+    check_owner_signal(Signal::INT, 130, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_fresh_turn() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Fresh);
+fn sigterm_in_fresh_turn_can_be_resumed() {
+    check_owner_signal(Signal::TERM, 143, Kind::Fresh);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_resumed_turn() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Resumed);
+fn ctrl_c_in_resumed_turn_can_be_resumed() {
+    check_owner_signal(Signal::INT, 130, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_resumed_turn() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Resumed);
+fn sigterm_in_resumed_turn_can_be_resumed() {
+    check_owner_signal(Signal::TERM, 143, Kind::Resumed);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn ctrl_c_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_branching_turn() {
-    raymond_is_hit_by(Signal::INT, 130, Kind::Branching);
+fn ctrl_c_in_branching_turn_can_be_resumed() {
+    check_owner_signal(Signal::INT, 130, Kind::Branching);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn sigterm_ends_the_client_and_its_tools_and_a_resume_goes_on_in_a_branching_turn() {
-    raymond_is_hit_by(Signal::TERM, 143, Kind::Branching);
+fn sigterm_in_branching_turn_can_be_resumed() {
+    check_owner_signal(Signal::TERM, 143, Kind::Branching);
 }

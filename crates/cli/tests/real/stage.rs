@@ -1,13 +1,13 @@
 //! A project, the real clients with a home of their own, and a model that does what prompts say.
 //!
-//! Whatever is started here has a clean environment: a private home, a dummy key, the address of the
-//! model on this machine, and no proxy. Whatever is left of it when a stage is dropped is killed.
+//! Every process of a stage has a clean environment: a private home, a dummy key, the address of the
+//! model on this machine, and no proxy. A dropped stage kills its leftover processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond_core::prices::Prices;
-use raymond_testkit::model::{Model, Seen, Settings};
+use raymond_testkit::model::{Model, RecordedRequest, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -69,7 +69,7 @@ impl Stage {
         self.project.write(&format!("wf/{file}"), text);
     }
 
-    /// The same with one more variable.
+    /// Adds a variable to the environment.
     pub(crate) fn with(mut self, entry: &str) -> Self {
         self.environment.push(entry.to_owned());
         self
@@ -115,7 +115,7 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
-    /// All that a process sees of this machine.
+    /// The environment of every process.
     pub(crate) fn environment(&self) -> Vec<String> {
         let home = self.home();
         let mut environment = vec![
@@ -142,30 +142,30 @@ impl Stage {
         environment
     }
 
-    /// Waits until the model stands at a gate (`model: wait GATE`).
+    /// Waits until the model reaches a gate (`model: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {
         let waiting = self.home.path().join(format!("gates/{gate}.waiting"));
         until(&format!("the model waits at {gate}"), || waiting.exists());
     }
 
-    /// Lets go whoever stands at a gate, now and later.
+    /// Opens a gate for all replies, now and later.
     pub(crate) fn opens(&self, gate: &str) {
         fs::write(self.home.path().join("gates").join(gate), "").unwrap();
     }
 
     /// Every request to the model, in order.
-    pub(crate) fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         let requests = self.model.requests().into_iter();
-        requests.filter(|seen| seen.api.is_of_a_model()).collect()
+        requests.filter(|seen| seen.api.is_answered_by_model()).collect()
     }
 
-    /// Whether the client has kept anything that was said in this session.
+    /// Whether the client has saved a message of this session.
     pub(crate) fn keeps(&self, session: &str) -> bool {
         self.kept(session, "")
     }
 
-    /// Whether the client has kept a prompt of this session that holds these words.
+    /// Whether the client has saved a prompt of this session with these words.
     pub(crate) fn kept(&self, session: &str, words: &str) -> bool {
         let projects = fs::read_dir(self.home.path().join("claude/projects"));
         let mut files = projects.into_iter().flatten().flatten();
@@ -176,18 +176,18 @@ impl Stage {
         })
     }
 
-    /// What was said in the conversation that the model was shown last.
+    /// The messages of the conversation that the model received last.
     pub(crate) fn last_shown(&self) -> Option<Vec<String>> {
         let seen = self.requests().pop()?;
         Some(seen.conversation.into_iter().map(|said| said.text).collect())
     }
 
-    /// Every turn of a run that takes one after the other; see [`shown::told`].
+    /// Every turn of a sequential run; see [`shown::turn_contexts`].
     #[track_caller]
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn turn_contexts(&self) -> Vec<String> {
         let started = self.events("turn_started").into_iter();
         let plans: Vec<Value> = started.map(|mut started| started["plan"].take()).collect();
-        shown::told(&plans, &self.requests())
+        shown::turn_contexts(&plans, &self.requests())
     }
 
     /// Every event of the journal, in order.
@@ -202,7 +202,7 @@ impl Stage {
         self.project.events(RUN, name)
     }
 
-    /// What the journal charged, turn by turn: micro-dollars and their basis.
+    /// The recorded charges by turn: micro-dollars and their basis.
     pub(crate) fn charges(&self) -> Vec<(String, u64, String)> {
         let word = |value: &Value| value.as_str().unwrap().to_owned();
         let charge = |event: &Value| {
@@ -213,7 +213,7 @@ impl Stage {
         self.journal().iter().filter_map(charge).collect()
     }
 
-    /// What the run has spent, in micro-dollars, as `status` says.
+    /// The spent micro-dollars of the run, by `status`.
     pub(crate) fn spent(&self) -> u64 {
         let status = self.raymond(&format!("status {RUN} --json")).json();
         let dollars = status["spent_usd"].as_f64().unwrap();
@@ -226,7 +226,7 @@ impl Stage {
         micros
     }
 
-    /// What the replies of the model cost by the list, in micro-dollars.
+    /// The list price of all replies of the model, in micro-dollars.
     pub(crate) fn billed(&self) -> u64 {
         self.model.cost(&Prices::default()).unwrap().0
     }
@@ -244,14 +244,14 @@ impl Stage {
         fs::read_dir("/proc").unwrap().flatten().filter_map(process).collect()
     }
 
-    /// No process of this stage lives.
+    /// Checks that no process of this stage runs.
     #[track_caller]
     pub(crate) fn leaves_nothing(&self) {
         assert_eq!(self.processes(), []);
     }
 }
 
-/// Codex takes its model from a file. It tries again once, and asks nobody else for anything.
+/// The configuration of Codex: the model on this machine, one retry, and no other requests.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"gpt-5.5\"

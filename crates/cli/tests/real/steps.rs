@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{RUN, Stage};
 
-/// A document of one agent step between two programs, and what its model does.
+/// A document with one agent step between two programs, and the script of its model.
 fn stage(script: &[&str], more: &Value) -> Stage {
     let stage = Stage::new();
     let mut asks = json!({
@@ -110,7 +110,7 @@ fn codex_answers_an_agent_step_by_its_schema() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn no_answer_of_claude_is_paid_twice_when_its_owner_is_killed_afterwards() {
+fn killed_owner_never_pays_an_answer_twice() {
     let script = ["model: tool StructuredOutput {\"foo\":\"bar\"}", "model: say done"];
     let stage = stage(&script, &json!({}));
     let slow =

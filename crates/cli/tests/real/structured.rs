@@ -1,14 +1,15 @@
-//! An answer in JSON that a schema describes, and a model that gives none.
+//! Answers in JSON with a schema, and models that give none.
 
-use raymond_backends::contract::{Answer, Reply, Request};
+use raymond_backends::contract::{Answer, Request};
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::run::outcome::{Finished, Reply};
 use serde_json::{Value, json};
 
 use crate::alone::Alone;
 
-fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Reply {
+fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Finished<Reply> {
     let answer = alone.ask(Request { schema, ..alone.asking(prompt) });
-    let Answer::Replied(reply) = answer else { panic!("{answer:#?}") };
+    let Answer::Finished(reply) = answer else { panic!("{answer:#?}") };
     *reply
 }
 
@@ -20,13 +21,13 @@ fn schema() -> Value {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_complies_gives_its_answer_as_json() {
+fn answer_that_fits_the_schema_is_json() {
     let alone = Alone::claude();
     let prompt = r#"model: tool StructuredOutput {"grade":0}
         model: tool StructuredOutput {"grade":3,"why":"ä \"quoted\""}
         model: say done"#;
     let reply = replied(&alone, prompt, Some(schema()));
-    assert_eq!(reply.structured, Some(json!({ "grade": 3, "why": "ä \"quoted\"" })));
+    assert_eq!(reply.reply.structured, Some(json!({ "grade": 3, "why": "ä \"quoted\"" })));
     let requests = alone.stage.requests();
     assert!(requests[0].tools.contains(&"StructuredOutput".to_owned()), "{:?}", requests[0].tools);
     assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
@@ -35,11 +36,11 @@ fn a_model_that_complies_gives_its_answer_as_json() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_never_complies_gives_a_reply_without_it() {
+fn answer_without_the_tool_has_no_json() {
     let alone = Alone::claude();
     let prompt = "model: say grade three\nmodel: then\nmodel: say three, in words";
     let reply = replied(&alone, prompt, Some(schema()));
-    assert_eq!((reply.structured, reply.text), (None, "three, in words".to_owned()));
+    assert_eq!((reply.reply.structured, reply.reply.text), (None, "three, in words".to_owned()));
     assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
     assert_eq!(alone.stage.requests().len(), 2, "the client insists once");
     alone.stage.leaves_nothing();
@@ -47,14 +48,14 @@ fn a_model_that_never_complies_gives_a_reply_without_it() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
+fn five_invalid_answers_give_no_json() {
     let alone = Alone::claude();
     let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
     let reply = replied(&alone, &prompt, Some(schema()));
-    assert_eq!(reply.structured, None);
-    let told = "Failed to provide valid structured output after 5 attempts";
-    assert!(reply.text.starts_with(told), "{reply:?}");
-    // The client gives up while the last answer still arrives, and may not have counted it.
+    assert_eq!(reply.reply.structured, None);
+    let failure = "Failed to provide valid structured output after 5 attempts";
+    assert!(reply.reply.text.starts_with(failure), "{reply:?}");
+    // The client gives up while the last answer still arrives, and may not count it.
     let billed = alone.stage.billed();
     let possible = [billed, billed / 5 * 4].map(|amount| Cost::Reported(Micros(amount)));
     assert!(possible.contains(&reply.cost), "{:?} of {billed}", reply.cost);
@@ -67,7 +68,7 @@ fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
 fn unrequested_json_is_text() {
     let alone = Alone::claude();
     let reply = replied(&alone, r#"model: say {"grade":3}"#, None);
-    assert_eq!((reply.structured, reply.text), (None, r#"{"grade":3}"#.to_owned()));
+    assert_eq!((reply.reply.structured, reply.reply.text), (None, r#"{"grade":3}"#.to_owned()));
     let shown = &alone.stage.requests()[0].tools;
     assert!(!shown.contains(&"StructuredOutput".to_owned()), "{shown:?}");
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use raymond_testkit::model::{Role, Seen};
+use raymond_testkit::model::{RecordedRequest, Role};
 use rustix::process::getuid;
 
 use crate::stage::Stage;
 
 const TEST: &str = r#"model: tool Bash {"command":"cargo test --offline"}"#;
 const END: &str = "model: say <result>done</result>";
-/// What the model is told of a command that nobody allowed.
+/// The tool output for a command that was not allowed.
 const REFUSED: &str = "This command requires approval";
 /// The rule that the summary proposes for [`TEST`].
 const RULE: &str = "Bash(cargo test:*)";
@@ -29,8 +29,8 @@ fn has(stage: &Stage, file: &str) -> bool {
     stage.project.path(file).exists()
 }
 
-/// What the model was told of its tools, in every request.
-fn outcomes(seen: &Seen) -> Vec<&str> {
+/// The tool outputs of a request.
+fn outcomes(seen: &RecordedRequest) -> Vec<&str> {
     let outcomes = seen.conversation.iter().filter(|said| said.role == Role::Outcome);
     outcomes.map(|said| said.text.as_str()).collect()
 }
@@ -46,7 +46,7 @@ fn denied(stage: &Stage) -> Vec<String> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_denied_test_fails_a_state_that_minds_and_runs_when_the_run_is_resumed_as_the_summary_says() {
+fn suggested_allow_flag_lets_a_denied_tool_run() {
     let stage = package(&[("START", &format!("on_denied: fail\n---\n{TEST}\n{END}"))]);
     let next_command = format!("to continue: raymond resume r --allow '{RULE}'");
     stage.run("").prints("").mentions(
@@ -73,7 +73,7 @@ fn a_denied_test_fails_a_state_that_minds_and_runs_when_the_run_is_resumed_as_th
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_state_allows_its_own_tests_and_no_other_state() {
+fn allow_list_of_state_applies_to_it_alone() {
     let stage = package(&[
         ("START", &format!("allow: ['{RULE}']\n---\n{TEST}\nmodel: say <goto>NEXT</goto>")),
         ("NEXT", &format!("{TEST}\n{END}")),
@@ -137,14 +137,14 @@ fn denied_tool_can_be_a_reminder() {
     let [.., last] = &stage.requests()[..] else { panic!("no request") };
     let prompts = last.conversation.iter().filter(|said| said.role == Role::User);
     let [_, reminder] = &prompts.collect::<Vec<_>>()[..] else { panic!("{last:#?}") };
-    let told = "You were denied these tools: Bash(cargo test --offline).";
-    assert!(reminder.text.starts_with(told), "{reminder:?}");
+    let denial = "You were denied these tools: Bash(cargo test --offline).";
+    assert!(reminder.text.starts_with(denial), "{reminder:?}");
     assert_eq!(stage.requests().len(), 3);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn all_checks_are_skipped_only_where_root_says_that_it_is_in_a_sandbox() {
+fn root_skips_permissions_only_in_a_sandbox() {
     let stage = package(&[("START", &format!("{TEST}\n{END}"))]);
     if getuid().is_root() {
         let refused = stage.raymond("run wf --dangerously-skip-permissions");
@@ -159,7 +159,7 @@ fn all_checks_are_skipped_only_where_root_says_that_it_is_in_a_sandbox() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn files_are_written_where_their_agent_works_and_nowhere_else() {
+fn files_are_written_only_in_the_agents_directory() {
     let write = r#"model: tool Write {"file_path":"written.txt","content":"x"}
         model: tool Bash {"command":"pwd > where.txt"}"#;
     let stage = Stage::prompts(&[
@@ -188,7 +188,7 @@ fn files_are_written_where_their_agent_works_and_nowhere_else() {
     stage.leaves_nothing();
 }
 
-/// What lies in the project, besides the workflow and what begins with a dot.
+/// The files of the project, except for the workflow and dot files.
 fn files(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut places = vec![root.to_owned()];

@@ -1,5 +1,5 @@
-//! Many agents in one run, many runs side by side, long journals: nothing is lost, and what it takes is
-//! printed. `LOAD=10` is a tenth of everything; all of it by default.
+//! Many agents in one run, many parallel runs and long journals: nothing is lost, and the tests print
+//! the resources that they used. `LOAD=10` runs a tenth of the load (default: all of it).
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::harness::{Project, until};
 use crate::{taken, watch};
 
-/// So many, or the part of it that is wanted.
+/// Returns the part of a number that `LOAD` asks for.
 fn share(of: usize) -> usize {
     let percent = std::env::var("LOAD").ok().and_then(|percent| percent.parse().ok());
     of * percent.unwrap_or(100) / 100
@@ -18,7 +18,7 @@ fn share(of: usize) -> usize {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn ten_thousand_agents_of_one_run_end_each_with_its_own_result() {
+fn ten_thousand_agents_return_their_own_results() {
     let agents = share(10_000);
     let fork = format!(
         "for i in $(seq {agents}); do echo \"<fork next='END' n='$i'>WORKER</fork>\"; done"
@@ -53,7 +53,7 @@ fn ten_thousand_agents_of_one_run_end_each_with_its_own_result() {
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
-fn two_hundred_runs_side_by_side_all_come_to_their_end() {
+fn two_hundred_parallel_runs_complete() {
     let runs = share(200);
     let project = Project::of(&[
         ("wf/START.md", "begin"),
@@ -94,11 +94,17 @@ fn two_hundred_runs_side_by_side_all_come_to_their_end() {
     assert!(own / (runs as u64) < 4 * 1024, "{own} KiB");
 }
 
-/// A program that notes that it runs, and waits.
+/// A project, and the arguments of `raymond run` for its long run.
+struct LongRun {
+    project: Project,
+    arguments: &'static str,
+}
+
+/// A program that logs its start, and waits.
 const LAST: &str = "echo x >> log; test -e go || sleep 300; echo '<result>done</result>'";
 
 /// A run of so many events in a few records: turns of a loop that runs no program.
-fn few_records(events: usize) -> (Project, &'static str) {
+fn few_records(events: usize) -> LongRun {
     let list: Vec<usize> = (0..events).collect();
     let document = json!({
         "name": "long",
@@ -111,29 +117,31 @@ fn few_records(events: usize) -> (Project, &'static str) {
             { "id": "last", "kind": "exec", "shell": LAST },
         ],
     });
-    (Project::of(&[("flow.json", &document.to_string())]), "flow.json")
+    let project = Project::of(&[("flow.json", &document.to_string())]);
+    LongRun { project, arguments: "flow.json" }
 }
 
 /// A goto settles a turn, moves, enters, queues and starts.
 const EVENTS_OF_A_GOTO: usize = 5;
 
 /// A run of so many events, five to a record: one goto after the other.
-fn many_records(events: usize) -> (Project, &'static str) {
+fn many_records(events: usize) -> LongRun {
     let gotos = events / EVENTS_OF_A_GOTO;
     let again = format!("---\nmax_visits: {gotos}\nthen: LAST\n---\nagain\n");
     let replies = "START: { text: '<goto>START</goto>', cost: 0 }\n";
     let files = [("wf/START.md", &*again), ("wf/LAST.sh", LAST), ("replies.yaml", replies)];
-    (Project::of(&files), "wf --replies replies.yaml")
+    LongRun { project: Project::of(&files), arguments: "wf --replies replies.yaml" }
 }
 
-/// Of a journal of more records a snapshot is kept.
+/// Raymond writes a snapshot for a journal of more records.
 const WORTH_A_SNAPSHOT: usize = 1_000;
 
-/// Its owner is killed in its last step; it is looked at and continued, and takes fewer KiB than `most`.
-/// Returns how many records there were.
+/// Kills the owner of a run in its last step, checks `status` and `resume`, and checks that both
+/// take less than `most` KiB. Returns the number of records.
 #[expect(clippy::print_stdout, reason = "what it takes is printed")]
-fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
-    let running = project.start(&format!("run {words} --quiet --json --run-id r"));
+fn check_resume(run: &LongRun, wanted: usize, most: u64) -> usize {
+    let LongRun { project, arguments } = run;
+    let running = project.start(&format!("run {arguments} --quiet --json --run-id r"));
     until("the last step runs", || !project.read("log").is_empty());
     if project.records("r").len() > WORTH_A_SNAPSHOT {
         let snapshot = project.path(".raymond/runs/r/snapshot.json");
@@ -175,7 +183,7 @@ fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64)
 #[ignore = "heavy: run by cargo xtask torture"]
 fn large_records_are_resumed() {
     let wanted = share(100_000);
-    is_gone_on_with(&few_records(wanted), wanted, 64 * 1024);
+    check_resume(&few_records(wanted), wanted, 64 * 1024);
 }
 
 #[test]
@@ -183,12 +191,12 @@ fn large_records_are_resumed() {
 fn many_records_are_resumed() {
     let wanted = share(100_000);
     let long = many_records(wanted);
-    let records = is_gone_on_with(&long, wanted, 128 * 1024);
-    let (project, gotos) = (long.0, wanted / EVENTS_OF_A_GOTO);
+    let records = check_resume(&long, wanted, 128 * 1024);
+    let (project, gotos) = (long.project, wanted / EVENTS_OF_A_GOTO);
     assert!(records >= gotos, "{records} records");
     let status = project.raymond("status r --json").json();
-    let told = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
+    let found = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
     let results = json!({ "main": "done" });
-    // The turn that was interrupted is one, too.
-    assert_eq!(told, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
+    // The interrupted turn counts, too.
+    assert_eq!(found, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
 }

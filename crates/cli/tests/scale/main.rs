@@ -1,7 +1,7 @@
-//! Whether anything is lost under [`load`], and what it takes.
+//! Checks that nothing is lost under [`load`], and measures memory and CPU time.
 //!
-//! The CPU time is that of the process itself, without the scripts that it runs: fields 14 and 15 of
-//! `/proc/PID/stat`, read when the run is over but its process is not yet reaped.
+//! The CPU time excludes the scripts of the run: it is read from the fields 14 and 15 of
+//! `/proc/PID/stat` when the run is over, but its process is not yet reaped.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -14,19 +14,19 @@ use std::fs;
 
 use harness::{Project, Running, until};
 
-/// What a process took, as far as its table entry still tells.
+/// The resources that a process used, by its entry in the process table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     /// User and system time, in ticks of a hundredth of a second.
     ticks: u64,
-    /// The most memory it had, in KiB: with the parts of the program itself that it has used so far,
-    /// which the system keeps once for all processes, and drops when it needs the room.
+    /// The peak memory in KiB. It includes the used pages of the program file, which the system shares
+    /// between all processes and can drop at any time.
     peak: u64,
-    /// What of it was its own: heap and stacks.
+    /// The private part of it: heap and stacks.
     own: u64,
 }
 
-/// What a process has taken up to now; nothing once it is reaped.
+/// Returns the resources that a process used so far; zeros once it is reaped.
 fn taken(pid: u32) -> (Taken, bool) {
     let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let (stat, status) = (read("stat"), read("status"));
@@ -42,7 +42,7 @@ fn taken(pid: u32) -> (Taken, bool) {
     (Taken { ticks, peak: kibibytes("VmHWM:"), own: kibibytes("RssAnon:") }, fields[0] == "Z")
 }
 
-/// Looks at a process until it is over.
+/// Measures a process until its end.
 fn watch(running: &Running) -> Taken {
     let mut all = Taken::default();
     until("it ends", || {
@@ -55,7 +55,7 @@ fn watch(running: &Running) -> Taken {
 }
 
 #[test]
-fn a_plain_run_takes_little_memory_of_its_own() {
+fn plain_run_takes_little_memory() {
     let project = Project::of(&[
         ("wf/START.md", "Think."),
         ("wf/CHECK.sh", "echo '<result>done</result>'"),

@@ -16,11 +16,11 @@ use screen::{Gate, Terminal};
 use unicode_width::UnicodeWidthStr as _;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
-/// A script that waits until it is let go.
+/// A script that waits for the file `go`.
 const WAIT: &str =
     "until test -e go; do sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
 
-/// A run whose first state forks so many workers; all of them wait until they are let go.
+/// A run whose first state forks so many workers; all of them wait for the file `go`.
 fn forking(workers: usize) -> Project {
     let forks = "<fork next=\"DONE\">W</fork>".repeat(workers);
     Project::of(&[
@@ -40,7 +40,7 @@ fn rows(lines: &[String]) -> usize {
 }
 
 #[test]
-fn every_agent_has_a_row_below_the_log_and_the_summary_replaces_them() {
+fn every_agent_has_a_row_below_the_log() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
     let log = [
@@ -80,7 +80,7 @@ fn every_agent_has_a_row_below_the_log_and_the_summary_replaces_them() {
 }
 
 #[test]
-fn another_size_leaves_no_debris() {
+fn resize_leaves_no_remains() {
     let project = forking(3);
     let terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("4 running · 0s · Ctrl-C stops");
@@ -95,7 +95,7 @@ fn another_size_leaves_no_debris() {
     check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
     check(25, 24, "$0.00 of $10.00");
     check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
-    // Where there is no room for rows there are none, nor are any left behind.
+    // A screen without room shows no rows, and old rows are removed.
     terminal.resize(15, 24);
     terminal.until("no rows", |lines| rows(lines) == 0);
     check(60, 13, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
@@ -119,7 +119,7 @@ fn ctrl_c_stops_with_the_resume_command() {
     assert_eq!(
         lines[at + 3..],
         [
-            "stopped after 0s: a signal to its process stopped it; 2 agents can go on",
+            "stopped after 0s: a signal to its process stopped it; 2 agents can continue",
             "path START → DONE",
             "look raymond show r · raymond logs r",
             "spent $0.00 of $10.00; to continue: raymond resume r",
@@ -129,7 +129,7 @@ fn ctrl_c_stops_with_the_resume_command() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_everything_at_once() {
+fn second_ctrl_c_ends_everything_at_once() {
     let project =
         Project::of(&[("wf/START.sh", "trap '' INT TERM; touch deaf; while :; do sleep 1; done")]);
     let mut terminal = start(&project, "run wf --run-id r", &[]);
@@ -173,7 +173,7 @@ fn wide_characters_stay_in_their_columns() {
     let lines = terminal.raw();
     let check = |beginning: &str| {
         let row = lines.iter().find(|line| line.starts_with(beginning));
-        // Ages end where the rows do.
+        // Each row ends with its age, one column before the edge.
         assert_eq!(row.map(|row| row.width()), Some(79), "{beginning}: {lines:#?}");
     };
     check("▸ main     検査する  runs   ");
@@ -185,7 +185,7 @@ fn wide_characters_stay_in_their_columns() {
 }
 
 #[test]
-fn a_terminal_that_cannot_or_should_not_gets_no_escape() {
+fn dumb_terminal_and_quiet_print_no_escapes() {
     let check = |words: &str, variables: &[(&str, &str)], least: usize| {
         let project = forking(1);
         project.write("go", "");
@@ -207,7 +207,7 @@ fn has_colours(bytes: &str) -> bool {
 }
 
 #[test]
-fn without_colours_the_rows_stay_and_words_say_the_same() {
+fn rows_stay_without_colours() {
     let check = |variables: &[(&str, &str)], colours: bool| {
         let project = Project::of(&[
             ("wf/START.md", "---\nmodle: x\n---\nBegin.\n"),
@@ -243,12 +243,12 @@ fn long_lines_wrap_below_their_text() {
     let text = strip_str(&bytes).to_string().replace('\r', "");
     // On a busy machine it lasts long enough for a live row.
     let lines = text.lines().filter(|line| !line.ends_with("Ctrl-C stops"));
-    let told: Vec<&str> = lines.skip_while(|line| !line.contains("failed:")).collect();
+    let printed: Vec<&str> = lines.skip_while(|line| !line.contains("failed:")).collect();
     let first = " main             START.sh: failed: script: exit status 3: the parser,";
-    assert_eq!((code, told[0].get(8..)), (1, Some(first)));
-    assert!(told[3].starts_with("failed after"), "{told:#?}");
+    assert_eq!((code, printed[0].get(8..)), (1, Some(first)));
+    assert!(printed[3].starts_with("failed after"), "{printed:#?}");
     assert_eq!(
-        [&told[1..3], &told[4..]].concat(),
+        [&printed[1..3], &printed[4..]].concat(),
         [
             "                          the scanner and the printer were all asked and none",
             "                          of them knows",
@@ -262,7 +262,7 @@ fn long_lines_wrap_below_their_text() {
 }
 
 #[test]
-fn the_examples_are_listed_in_two_columns() {
+fn examples_are_listed_in_two_columns() {
     let project = Project::of(&[]);
     let terminal = start(&project, "init --list", &[]);
     terminal.until_shown("to copy one");
@@ -282,9 +282,9 @@ fn crayfish_on_a_terminal_prints_a_hint() {
     let project = Project::of(&[]);
     let (code, lines, _) = start(&project, "crayfish", &[]).end();
     assert_eq!(code, 2);
-    let told = lines.join(" ");
-    assert!(told.contains("raymond: crayfish reads a JSON request from stdin"), "{told}");
-    assert!(told.contains("raymond crayfish < request.json"), "{told}");
+    let printed = lines.join(" ");
+    assert!(printed.contains("raymond: crayfish reads a JSON request from stdin"), "{printed}");
+    assert!(printed.contains("raymond crayfish < request.json"), "{printed}");
 }
 
 const DEEP: &str = r#"{ "vars": { "list": [] }, "steps": [
@@ -294,7 +294,7 @@ const DEEP: &str = r#"{ "vars": { "list": [] }, "steps": [
       "schema": { "type": "object", "required": ["verdict"], "properties": { "verdict": { "enum": ["yes", "no"] } } } } ] } ] }"#;
 
 #[test]
-fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
+fn plan_wraps_on_a_narrow_terminal() {
     let project = Project::of(&[("flow.json", DEEP)]);
     let terminal = start(&project, "crayfish explain flow.json", &[]);
     let (code, lines, bytes) = terminal.end();
@@ -317,7 +317,7 @@ fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
 }
 
 #[test]
-fn events_on_the_same_terminal_have_it_for_themselves() {
+fn events_on_the_terminal_hide_the_rows() {
     let project = forking(1);
     project.write("go", "");
     let (code, _, bytes) = start(&project, "run wf --run-id r --events", &[]).end();
@@ -325,7 +325,7 @@ fn events_on_the_same_terminal_have_it_for_themselves() {
 }
 
 #[test]
-fn a_row_says_which_tool_is_used() {
+fn row_names_the_running_tool() {
     let project = Project::of(&[(
         "wf/START.md",
         "START\nfake: tool Bash cargo test --all\nfake: wait gate\nfake: say <result>done</result>\n",
@@ -375,7 +375,7 @@ fn attach_shows_the_same_rows() {
     running.wait().mentions(0, &[]);
 }
 
-/// A run that says far more than a terminal takes without being read, and then comes to its last state.
+/// A run that prints far more than the buffer of a terminal, and then reaches its last state.
 fn talkative(last: &str) -> Project {
     let long = "L".repeat(240);
     let count = format!(
@@ -404,9 +404,10 @@ fn stuck_terminal_blocks_nothing() {
 }
 
 #[test]
-fn a_run_ends_on_a_terminal_that_is_stuck_for_ever() {
+fn run_ends_on_a_stuck_terminal() {
     let check = |words: &str| {
-        // What is pinned is told at the beginning.
+        // The first event contains the text of the script, so the script composes its result at run
+        // time.
         let project = talkative("what=end; echo \"<result>the $what</result>\"");
         let mut terminal = start(&project, words, &[]);
         terminal.set(Gate::Shut);

@@ -1,7 +1,7 @@
-//! A terminal of 80 columns and 24 rows with a program in it, and what is to be seen there.
+//! Runs a program in a terminal of 80 columns and 24 rows, and reads its screen.
 //!
-//! The kernel's side is a real pseudo-terminal, which is also the controlling one; the screen is kept
-//! by `vt100`. Waiting is for a screen, never for a time.
+//! The terminal is a real pseudo-terminal and the controlling terminal of the program; `vt100`
+//! keeps the screen. Tests wait for a screen, never for a time.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// The longest that anything may take.
+/// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(3);
 
 pub(crate) struct Terminal {
@@ -36,7 +36,7 @@ struct State {
     gate: Gate,
 }
 
-/// Whether what the program writes is taken from it.
+/// Whether the output of the program is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     Open,
@@ -70,7 +70,7 @@ impl Terminal {
         Self { child, keyboard, watcher, seen }
     }
 
-    /// Waits until the screen is so, and gives its lines.
+    /// Waits until the screen fulfils a condition, and returns its lines.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
         let deadline = Instant::now() + LIMIT;
@@ -86,13 +86,13 @@ impl Terminal {
         }
     }
 
-    /// Waits until a line of the screen holds this.
+    /// Waits until a line of the screen contains this text.
     #[track_caller]
     pub(crate) fn until_shown(&self, words: &str) -> Vec<String> {
         self.until(words, |lines| lines.iter().any(|line| line.contains(words)))
     }
 
-    /// The lines of the screen as they stand there.
+    /// The lines of the screen, unchanged.
     pub(crate) fn raw(&self) -> Vec<String> {
         let state = self.seen.lock();
         let screen = state.screen.screen();
@@ -103,20 +103,20 @@ impl Terminal {
         self.keyboard.write_all(keys).unwrap();
     }
 
-    /// Another size; the kernel tells the program.
+    /// Changes the size; the kernel sends SIGWINCH to the program.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let mut state = self.seen.lock();
         state.screen.screen_mut().set_size(size(rows), size(columns));
         tcsetwinsize(&self.keyboard, window(columns, rows)).unwrap();
     }
 
-    /// Lets the terminal get stuck, or continue.
+    /// Blocks the terminal, or lets it continue.
     pub(crate) fn set(&self, gate: Gate) {
         self.seen.lock().gate = gate;
         self.seen.news.notify_all();
     }
 
-    /// Waits for the end of the program, whatever of it was read.
+    /// Waits for the end of the program, even if its output was not read.
     #[track_caller]
     pub(crate) fn code(&mut self) -> i32 {
         let deadline = Instant::now() + LIMIT;
@@ -154,7 +154,7 @@ impl Seen {
         self.state.lock().unwrap()
     }
 
-    /// Takes what is written, until nobody can write any more.
+    /// Reads the output until all writers are closed.
     fn watch(&self, mut output: File) {
         let mut buffer = [0; 4096];
         loop {
@@ -169,7 +169,7 @@ impl Seen {
 }
 
 impl State {
-    /// The lines of the screen: times are midnight, ages nothing, and blanks one.
+    /// The lines of the screen, with times set to midnight, ages to zero, and single blanks.
     fn lines(&self) -> Vec<String> {
         let screen = self.screen.screen();
         let mut lines: Vec<String> =

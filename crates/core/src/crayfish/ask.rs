@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::ids::AgentId;
 
+use super::definition::StepsDefinition;
 use super::envelope::AgentRequest;
 use super::key::Key;
 use super::problem::Problem;
-use super::program::StepsProgram;
 use super::render;
 use super::state::StepsState;
 
@@ -42,7 +42,7 @@ pub fn message(request: &AgentRequest) -> String {
     format!("{RULES}\n{envelope:#}\n")
 }
 
-impl StepsProgram {
+impl StepsDefinition {
     /// Returns the request of the agent step that a branch is at; `schema` has every `$ref` resolved.
     pub fn request(
         &self,
@@ -51,7 +51,7 @@ impl StepsProgram {
         schema: &Value,
     ) -> Option<AgentRequest> {
         let (asks, branch) = (self.agent(key)?, state.branches.get(agent)?);
-        let question = render::agent(asks, &self.steps().scope(state, branch)).ok()?;
+        let question = render::agent(asks, &self.interpreter().scope(state, branch)).ok()?;
         Some(AgentRequest {
             run: None,
             key: key.clone(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::crayfish::verdict::Verdict;
 
 use super::key::Key;
-use crate::crayfish::stored::Stored;
+use crate::crayfish::stored::{Read, Stored};
 
 /// The data of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,6 +33,16 @@ pub struct Output {
     /// The result of the step if the output is valid.
     pub stored: Stored,
     pub verdict: Verdict,
+}
+
+impl Call {
+    /// Drops the parsed forms of its values.
+    pub(crate) fn drop_readings(&mut self) {
+        let outputs = self.outputs.values_mut().map(|output| &mut output.stored);
+        for stored in self.results.values_mut().chain(outputs) {
+            stored.read = Read::default();
+        }
+    }
 }
 
 /// Returns the caller's attempt for a key, and the name it was sent under: the key, or its step's id.

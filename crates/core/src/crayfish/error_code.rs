@@ -107,13 +107,13 @@ impl ErrorCode {
             }
             Self::NotAnArray => "the `listPath` of a forEach leads to something else than an array",
             Self::TooLarge => {
-                "a step with its expressions filled in, a list, or what steps left, is beyond its limit"
+                "a step with its expressions filled in, a list, or the stored results exceed a limit"
             }
             Self::ExecFailed => {
                 "a program failed in every attempt, or one of its inputs does not keep its contract"
             }
             Self::AgentFailed => "the backend of a driven run could not answer an agent step",
-            Self::AgentOutputSchemaFailed => "no attempt of an agent step was valid by its schema",
+            Self::AgentOutputSchemaFailed => "no attempt of an agent step matched its schema",
             Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
             Self::RunMismatch => {
                 "the run was begun with another document, other vars or other schemas"
@@ -123,16 +123,16 @@ impl ErrorCode {
             Self::Cancelled => {
                 "the caller gave up, and the running step was ended, or `raymond cancel` ended the run"
             }
-            Self::Internal => "the engine met a state that it should never be in",
+            Self::Internal => "the engine reached a state that should be impossible",
         }
     }
 
     /// Returns the remedy in one line.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::BadRequest => "mend what `errors` point to in the request",
+            Self::BadRequest => "fix the places in the request that `errors` names",
             Self::InvalidWorkflow => {
-                "mend what `errors` point to; `raymond crayfish validate` checks a file"
+                "fix the places that `errors` names; `raymond crayfish validate` checks a file"
             }
             Self::UnknownAgent => "name a configured agent, or pass the workspace",
             Self::BadWorkspace => "create the directory, or pass another workspace",
@@ -146,12 +146,10 @@ impl ErrorCode {
                 "let the path lead to an array, with a new `runId`; `results` in the reply show what is there"
             }
             Self::TooLarge => "pass large data in files, and name only the parts that are needed",
-            Self::ExecFailed => {
-                "read `stderr` in the step's result, mend the cause, and call again"
-            }
-            Self::AgentFailed => "look at `raymond why`, mend the cause, and resume the run",
+            Self::ExecFailed => "read `stderr` in the step's result, fix the cause, and call again",
+            Self::AgentFailed => "look at `raymond why`, fix the cause, and resume the run",
             Self::AgentOutputSchemaFailed => {
-                "mend prompt or schema, and start a new run with the echoed `results`"
+                "fix the prompt or the schema, and start a new run with the echoed `results`"
             }
             Self::WhileNotConverged => {
                 "raise `maxIters` (to 5 at most) or say `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
@@ -162,7 +160,7 @@ impl ErrorCode {
             Self::Cancelled => {
                 "call again: with a `runId` no finished step is repeated; what `raymond cancel` ended needs a new `runId`"
             }
-            Self::Internal => "report the message; with a `runId` the run can go on",
+            Self::Internal => "report the message; a run with a `runId` can continue",
         }
     }
 }

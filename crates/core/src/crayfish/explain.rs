@@ -201,7 +201,7 @@ fn session(session: &Session) -> String {
         return "session without `mode`: a new one each time".to_owned();
     };
     let label = session.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
-    let reset = if session.reset == Some(true) { ", begun anew" } else { "" };
+    let reset = if session.reset == Some(true) { ", reset" } else { "" };
     format!("{mode} session{label}{reset}")
 }
 
@@ -222,7 +222,7 @@ fn order_facts(order: Order) -> Vec<String> {
 fn while_facts(step: &While) -> Vec<String> {
     let then = match step.on_max_iters {
         OnMaxIters::Fail => "then it fails",
-        OnMaxIters::Continue => "then it goes on",
+        OnMaxIters::Continue => "then it continues",
     };
     vec![format!("at most {}", counted(step.max_iters.get(), "time")), then.to_owned()]
 }

@@ -57,7 +57,7 @@ impl Problem {
     }
 
     /// Returns how many problems it stands for: one, or the number in a `MoreProblems`.
-    pub fn tells(&self) -> usize {
+    pub fn count(&self) -> usize {
         // The number is in the message only: a problem has no field for it.
         let counted = self.message.split(' ').find_map(|word| word.parse().ok());
         if self.code == ProblemCode::MoreProblems { counted.unwrap_or(1) } else { 1 }
@@ -195,7 +195,7 @@ impl Report {
 }
 
 /// Returns the first problems up to the limit, and one that counts the rest.
-pub fn told(problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
+pub fn limited(problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
     let mut report = Report::new();
     for problem in problems {
         if report.found.len() >= 2 * MOST {
@@ -300,7 +300,7 @@ mod tests {
                 Problem::new("", ProblemCode::MoreProblems, format!("there are {n} more problems"))
             });
             assert_eq!(problems.get(1_000), more.as_ref());
-            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), count);
+            assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), count);
         }
     }
 
@@ -313,22 +313,22 @@ mod tests {
         report.add(ProblemCode::BadName, "y");
         let problems = report.problems();
         assert_eq!(problems[0], Problem::new("/late", ProblemCode::BadName, "y"));
-        assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), 1_501);
+        assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), 1_501);
     }
 
     #[test]
     fn external_problems_beyond_a_thousand_are_only_counted() {
         let other = |n: usize| Problem::new(format!("/{n}"), ProblemCode::BadId, "x");
         for count in [0, 999, 1_000, 1_001, 2_000, 2_001, 9_000] {
-            let problems = told((0..count).map(other));
+            let problems = limited((0..count).map(other));
             let whole = count.min(1_000);
             assert_eq!(problems[..whole], (0..whole).map(other).collect::<Vec<_>>());
             assert_eq!(problems.len(), count.min(1_001));
-            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), count);
+            assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), count);
         }
         // A repeated problem is not counted.
         let twice = (0..1_000).chain(0..1_000).map(other);
-        assert_eq!(told(twice), (0..1_000).map(other).collect::<Vec<_>>());
+        assert_eq!(limited(twice), (0..1_000).map(other).collect::<Vec<_>>());
     }
 
     #[test]

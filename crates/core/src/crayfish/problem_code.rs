@@ -149,41 +149,41 @@ impl ProblemCode {
         match self {
             Self::NotJson => "the text is not strict JSON (RFC 8259)",
             Self::NotUtf8 => "the text is not UTF-8",
-            Self::DuplicateKey => "a key stands twice in one object",
-            Self::TooDeep => "JSON, steps or schemas stand inside each other deeper than the limit",
+            Self::DuplicateKey => "a key appears twice in one object",
+            Self::TooDeep => "JSON, steps or schemas are nested deeper than the limit",
             Self::TooLarge => {
                 "the text has more bytes, or a schema more ways through it, than the limit"
             }
             Self::Unreadable => "the file cannot be opened or read",
             Self::WrongType => "the value is of another JSON type than this place takes",
             Self::UnknownKey => "no object of this sort has this key",
-            Self::MissingKey => "a key that this object needs is not there",
+            Self::MissingKey => "a required key is missing",
             Self::ConflictingKeys => {
                 "keys exclude each other, or one needs another key or value beside it"
             }
-            Self::UnknownKind => "no step is of this `kind`",
-            Self::UnknownWord => "the word is not one of those that this key takes",
+            Self::UnknownKind => "this `kind` of step does not exist",
+            Self::UnknownWord => "this key does not accept the word",
             Self::OutOfRange => "the number is not whole, or not within its limits",
-            Self::BadId => "an id is empty, too long, or has a character that ids do not have",
-            Self::DuplicateId => "two steps have the same id, wherever they stand",
+            Self::BadId => {
+                "an id is empty, too long, or has a character that is not allowed in ids"
+            }
+            Self::DuplicateId => "two steps of the document have the same id",
             Self::TooManySteps => "the document has more steps than the limit",
             Self::BadName => {
-                "a local, a file contract, a variable of the environment or a program cannot be called so"
+                "the name of a local, a file contract, an environment variable or a program is not allowed"
             }
-            Self::BadText => "the text holds a NUL character, which no program can be handed",
+            Self::BadText => "the text contains a NUL character, which no program can receive",
             Self::BadPath => "a path or an expression is not written as one, such as `$.vars.a[0]`",
             Self::UnknownNamespace => {
                 "a path begins with something else than `vars`, `results` or `locals`"
             }
             Self::UnknownLocal => "no forEach around the step binds this local",
-            Self::TooEarly => "`env` of the document names something that only a step can know",
-            Self::Injection => {
-                "what a step left would be run as a program: it stands in `shell` or `cmd`"
-            }
+            Self::TooEarly => "`env` of the document names a value that exists only inside steps",
+            Self::Injection => "the output of a step is in `shell` or `cmd`, where it would run",
             Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
-            Self::UnknownResult => "a path leads to what its step never leaves, such as its `json`",
+            Self::UnknownResult => "a path names a result that its step never has, such as `json`",
             Self::UnusableStep => {
-                "the step that `inputFrom` names leaves no JSON, or not before this one runs"
+                "the step of `inputFrom` has no JSON result before this step runs"
             }
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
@@ -193,17 +193,15 @@ impl ProblemCode {
                 "a `$ref` is a path or a URL, or leads to nothing in its own document"
             }
             Self::MissingSchema => "no directory of schemas has a schema of this name",
-            Self::UnreadableSchema => "the file of a named schema cannot be read, or is no JSON",
-            Self::CircularSchema => "a schema leads back to itself without going into the value",
-            Self::InvalidSchema => {
-                "this is no schema of its draft, or of a draft that is not known"
-            }
+            Self::UnreadableSchema => "the file of a named schema cannot be read, or is not JSON",
+            Self::CircularSchema => "a schema refers to itself without descending into the value",
+            Self::InvalidSchema => "this schema is not valid in its draft, or its draft is unknown",
             Self::MixedDrafts => "schemas that belong together are of different drafts",
             Self::UnaskedOutput => "an output is for no agent step, or an attempt still to come",
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => "an answer, an input or an output is not valid by its schema",
-            Self::MoreProblems => "there are more problems than are told",
-            Self::Internal => "the engine met a state that it should never be in",
+            Self::InvalidOutput => "an answer, an input or an output does not match its schema",
+            Self::MoreProblems => "there are more problems than the list shows",
+            Self::Internal => "the engine reached a state that should be impossible",
         }
     }
 

@@ -87,9 +87,9 @@ pub enum Reason {
     BadEscape,
     #[error("this escape is half of a character: a lone surrogate")]
     LoneSurrogate,
-    #[error("the key {key} stands twice in this object", key = quoted(.0))]
+    #[error("the key {key} appears twice in this object", key = quoted(.0))]
     DuplicateKey(String),
-    #[error("more than {0} arrays and objects stand inside each other")]
+    #[error("arrays and objects are nested deeper than {0} levels")]
     TooDeep(usize),
     #[error("there is more text after the JSON value")]
     Trailing,

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::ids::{AgentId, SessionId};
@@ -39,6 +39,7 @@ pub const MOST_KEPT: u64 = 24 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StepsState {
     /// Results by key.
+    #[serde(serialize_with = "without_readings")]
     pub results: BTreeMap<Key, Stored>,
     /// The size of all results in bytes.
     #[serde(default)]
@@ -67,7 +68,11 @@ pub struct StepsState {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gates: BTreeMap<Gate, Passage>,
     /// Outputs of the caller that no step has taken yet, by the name they were sent under.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "outputs_without_readings"
+    )]
     pub offers: BTreeMap<String, Output>,
     /// The attempts that the caller says it answers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -75,6 +80,25 @@ pub struct StepsState {
     /// Outputs of the caller for attempts that are over.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stale: BTreeSet<String>,
+}
+
+/// Serializes results without their parsed forms: a snapshot would contain everything twice.
+fn without_readings<S: Serializer>(
+    results: &BTreeMap<Key, Stored>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(results.iter().map(|(key, stored)| (key, stored.without_reading())))
+}
+
+fn outputs_without_readings<S: Serializer>(
+    outputs: &BTreeMap<String, Output>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let without = |output: &Output| Output {
+        stored: output.stored.without_reading(),
+        verdict: output.verdict.clone(),
+    };
+    serializer.collect_map(outputs.iter().map(|(name, output)| (name, without(output))))
 }
 
 /// Returns the result of an agent step with a valid answer.
@@ -166,6 +190,33 @@ pub enum StepEvent {
     Revived,
     /// The branch has ended.
     Ended,
+}
+
+impl StepEvent {
+    /// Drops the parsed forms of its values.
+    pub(crate) fn drop_readings(&mut self) {
+        match self {
+            Self::Called(call) => call.drop_readings(),
+            Self::Done { stored, .. } | Self::Fails { stored: Some(stored), .. } => {
+                stored.read = Read::default();
+            }
+            Self::Begun { .. }
+            | Self::Entered { .. }
+            | Self::Parked { .. }
+            | Self::Takes { .. }
+            | Self::Ignores { .. }
+            | Self::Asks { .. }
+            | Self::Keeps { .. }
+            | Self::Met { .. }
+            | Self::Loops { .. }
+            | Self::Turns { .. }
+            | Self::Splits
+            | Self::Leaves
+            | Self::Fails { stored: None, .. }
+            | Self::Revived
+            | Self::Ended => {}
+        }
+    }
 }
 
 impl StepsState {

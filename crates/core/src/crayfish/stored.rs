@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::value::{Hash, Value};
@@ -15,13 +15,32 @@ pub struct Stored {
     /// Whether the step succeeded; only then it never runs again.
     pub ok: bool,
     /// The parsed result. It is not journalled: a process that resumes the run parses it again.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Read::is_empty")]
     pub read: Read,
 }
 
 /// The parsed form of a text. It adds no information to the text, so all values compare equal.
 #[derive(Debug, Clone, Default)]
 pub struct Read(pub Option<Arc<Json>>);
+
+impl Read {
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_deref().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Read {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // `null` is a value here, because an absent one is not written.
+        Json::deserialize(deserializer).map(|json| Self(Some(Arc::new(json))))
+    }
+}
 
 impl PartialEq for Read {
     fn eq(&self, _: &Self) -> bool {
@@ -50,6 +69,13 @@ impl Stored {
     /// Returns the parsed result, if it is loaded.
     pub fn json(&self) -> Option<&Json> {
         self.read.0.as_deref()
+    }
+}
+
+impl Stored {
+    /// Returns the result as a journal or a snapshot keeps it.
+    pub(crate) fn without_reading(&self) -> Self {
+        Self { value: self.value.clone(), ok: self.ok, read: Read::default() }
     }
 }
 

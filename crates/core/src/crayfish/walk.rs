@@ -24,7 +24,7 @@ pub use scope::Scope;
 
 /// The document and variables of a run, without its state.
 #[derive(Clone, Copy)]
-pub struct Steps<'a> {
+pub struct Interpreter<'a> {
     pub document: &'a Document,
     /// Its variables, replaced by those of the request where both exist.
     pub vars: &'a Map<String, Json>,
@@ -62,7 +62,7 @@ pub const MOST_STRANDS: u32 = 10_000;
 /// The most iterations of all loops of a run.
 pub const MOST_TURNS: u64 = 1_000_000;
 
-impl<'a> Steps<'a> {
+impl<'a> Interpreter<'a> {
     /// Returns what happens next to `agent`, or `None` while it waits.
     pub fn next(&self, state: &StepsState, agent: &AgentId) -> Option<Next> {
         let branch = state.branches.get(agent)?;

@@ -11,16 +11,14 @@ use crate::ids::AgentId;
 use crate::machine::blocked::Blocked;
 use crate::machine::transition;
 use crate::machine::transition_context::TransitionContext;
+use crate::program;
 use crate::run::share::{Share, share};
 use crate::scheduler::{Lane, Turn};
-use crate::steps::decide;
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 
-use super::settle;
 use crate::run::decision::Decision;
 use crate::run::event::{Ending, Event};
-use crate::run::program::Answers;
 use crate::run::state::{Phase, Run};
 use crate::run::stop::StopMode;
 use crate::scheduler::Hold;
@@ -35,7 +33,7 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
         Phase::Open => {
             let decision = Decision::new(run, definition, at);
             release_held(decision)
-                .or_else(|| decide::advance(Decision::new(run, definition, at)))
+                .or_else(|| program::advance(Decision::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))
                 .or_else(|| if idle { end_without_progress(run) } else { None })
                 .unwrap_or_default()
@@ -106,7 +104,7 @@ fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<E
         Readiness::Go(share) => vec![start(turn, share)],
         Readiness::VisitSpent(budget) => {
             let mut decision = Decision::new(run, definition, at);
-            settle::fail(&mut decision, run.agents.get(agent)?, Failure::VisitBudget { budget });
+            program::fail(&mut decision, run.agents.get(agent)?, Failure::VisitBudget { budget });
             decision.events
         }
         Readiness::Blocked => return None,
@@ -142,7 +140,7 @@ fn readiness(decision: &Decision<'_>, lane: &Lane, agent: &AgentId) -> Readiness
 
 fn visit_budget(decision: &Decision<'_>, agent: &AgentId) -> Micros {
     let agent = decision.run.agents.get(agent);
-    let state = agent.and_then(|agent| decision.state(&agent.visit.state));
+    let state = agent.and_then(|agent| decision.visited(agent));
     state.and_then(|state| state.front.budget).unwrap_or_default()
 }
 
@@ -176,28 +174,31 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
         return None;
     }
     // The order of the branches is their precedence.
-    let waits_for_caller = run.settings.program.answers() == Some(Answers::Caller);
-    Some(if waits_for_caller && run.failed.is_empty() && !scheduler.asks.is_empty() {
-        end(Ending::NeedsCaller)
-    } else if run.flow.is_some() && !run.failed.is_empty() {
-        // A branch that waits for a failed iteration would wait for ever.
-        end(Ending::Failed)
-    } else if auth || !scheduler.asks.is_empty() {
-        end(Ending::NeedsPerson)
-    } else if quota {
-        end(Ending::NoQuota)
-    } else if run.live as usize > run.held.len() {
-        // Interrupted turns that no resume has queued again. The run is stopped and not failed,
-        // because a resume can continue these turns.
-        end(Ending::Stopped)
-    } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
-        let limit = run.settings.max_agents;
-        fail(oldest, Failure::HeldForGood { limit })
-    } else if run.failed.is_empty() {
-        end(Ending::Completed)
-    } else {
-        end(Ending::Failed)
-    })
+    Some(
+        if run.program.is_answered_by_caller()
+            && run.failed.is_empty()
+            && !scheduler.asks.is_empty()
+        {
+            end(Ending::NeedsCaller)
+        } else if run.program.ends_at_failure() && !run.failed.is_empty() {
+            end(Ending::Failed)
+        } else if auth || !scheduler.asks.is_empty() {
+            end(Ending::NeedsPerson)
+        } else if quota {
+            end(Ending::NoQuota)
+        } else if run.live as usize > run.held.len() {
+            // Interrupted turns that no resume has queued again. The run is stopped and not failed,
+            // because a resume can continue these turns.
+            end(Ending::Stopped)
+        } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
+            let limit = run.settings.max_agents;
+            fail(oldest, Failure::HeldForGood { limit })
+        } else if run.failed.is_empty() {
+            end(Ending::Completed)
+        } else {
+            end(Ending::Failed)
+        },
+    )
 }
 
 /// Returns whether any paid turn is queued or waits for a retry.

@@ -4,7 +4,7 @@
 //! A turn that only opens a conversation may change its backend while the run is at rest;
 //! [`super::resume`] then starts it with the new backend and warns.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Location};
 use crate::machine::session_backend::{SessionMismatch, check_lane};
 use crate::scheduler::{Lane, Turn};
 use crate::workflow::Definition;
@@ -16,15 +16,15 @@ use crate::run::state::{Phase, Run};
 /// Checks the conversation of every agent, and those that its returns continue.
 pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<(), Refusal> {
     for agent in run.agents.values() {
-        let lane = settings.lane(definition, &agent.visit.state);
+        let lane = settings.lane(definition, &agent.visit.location);
         let own = match run.scheduler.turns.get(&agent.id) {
-            Some(turn) => check_turn(run, settings, agent, turn, lane),
+            Some(turn) => check_turn(run, settings, turn, lane),
             None => {
                 let (session, holder) = (&agent.session, agent.holder.as_ref());
-                check_lane(settings, session, holder, &agent.visit.state, lane)
+                check_lane(settings, session, holder, lane)
             }
         };
-        own.map_err(|mismatch| refusal(agent, mismatch))?;
+        own.map_err(|mismatch| refusal(agent, agent.visit.location.clone(), mismatch))?;
     }
     check_returns(run, definition, settings)
 }
@@ -37,17 +37,17 @@ pub(super) fn check_returns(
 ) -> Result<(), Refusal> {
     for agent in run.agents.values() {
         for frame in &agent.stack {
-            let lane = settings.lane(definition, &frame.state);
-            check_lane(settings, &frame.session, frame.holder.as_ref(), &frame.state, lane)
-                .map_err(|mismatch| refusal(agent, mismatch))?;
+            let lane = settings.state_lane(definition, &frame.state);
+            check_lane(settings, &frame.session, frame.holder.as_ref(), lane)
+                .map_err(|mismatch| refusal(agent, frame.state.clone().into(), mismatch))?;
         }
     }
     Ok(())
 }
 
-fn refusal(agent: &Agent, mismatch: SessionMismatch) -> Refusal {
-    let SessionMismatch { state, answers, holds } = mismatch;
-    Refusal::OtherBackend { agent: agent.id.clone(), state, answers, holds }
+fn refusal(agent: &Agent, location: Location, mismatch: SessionMismatch) -> Refusal {
+    let SessionMismatch { answers, holds } = mismatch;
+    Refusal::OtherBackend { agent: agent.id.clone(), location, answers, holds }
 }
 
 /// Checks a queued or running turn: it keeps its backend, unless it has no conversation yet and the
@@ -55,7 +55,6 @@ fn refusal(agent: &Agent, mismatch: SessionMismatch) -> Refusal {
 fn check_turn(
     run: &Run,
     settings: &Settings,
-    agent: &Agent,
     turn: &Turn,
     lane: Lane,
 ) -> Result<(), SessionMismatch> {
@@ -66,8 +65,7 @@ fn check_turn(
             if settings.real_backend(holds) != settings.real_backend(&answers)
                 && !(at_rest && turn.opens()) =>
         {
-            let (state, holds) = (agent.visit.state.clone(), holds.clone());
-            Err(SessionMismatch { state, answers, holds })
+            Err(SessionMismatch { answers, holds: holds.clone() })
         }
         (Lane::Prompt(_) | Lane::Script, _) => Ok(()),
     }

@@ -53,8 +53,7 @@ pub(super) fn batch_of(
         verdicts.push(decided.as_ref().map(|_| ()).map_err(Clone::clone));
         let events = decided.unwrap_or_default();
         if !events.is_empty() {
-            fold(run, &events);
-            steps.push(Step { cause: input, events });
+            steps.push(recorded(run, input, events));
         }
     }
     // `Due` also continues a batch that was too large: it must advance even if no wait is over.
@@ -69,8 +68,7 @@ pub(super) fn batch_of(
             if events.is_empty() {
                 break;
             }
-            fold(run, &events);
-            last.events.extend(events);
+            last.events.extend(folded(run, events));
             more = last.events.len() > most;
         }
     }
@@ -84,8 +82,20 @@ fn changes_only_the_basis(cause: &Input) -> bool {
     matches!(cause, Input::Adopt { .. } | Input::Rewind { .. })
 }
 
-fn fold(run: &mut Run, events: &[Event]) {
-    for event in events {
+/// Folds the events into the run, and returns the step that the journal keeps.
+fn recorded(run: &mut Run, mut cause: Input, events: Vec<Event>) -> Step {
+    cause.drop_readings();
+    Step { cause, events: folded(run, events) }
+}
+
+/// Folds events into the run, and then drops the parsed forms of texts, which only the run needs: the
+/// journal has the texts.
+fn folded(run: &mut Run, mut events: Vec<Event>) -> Vec<Event> {
+    for event in &mut events {
         apply(run, event);
+        if let Event::Stepped { fact, .. } = event {
+            fact.drop_readings();
+        }
     }
+    events
 }

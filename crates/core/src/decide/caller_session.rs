@@ -9,12 +9,12 @@ use crate::failure::TurnFailure;
 use crate::ids::SessionId;
 use crate::scheduler::Turn;
 
-use crate::run::input::Outcome;
+use crate::run::outcome::Outcome;
 
 /// Returns the failure that replaces the outcome of such a turn, or nothing for any other turn.
 pub(super) fn reject(turn: &Turn, agent: &Agent, outcome: &Outcome) -> Option<Outcome> {
     let named = outcome.opened().filter(|named| belongs_to_a_caller(turn, agent, named))?;
-    let why = format!("the client went on in session {named}, which belongs to a caller");
+    let why = format!("the client continued in session {named}, which belongs to a caller");
     let (failure, cost) = (TurnFailure::Task { why }, outcome.cost());
     Some(Outcome::Failed { failure, cost, denied: Vec::new(), session: None })
 }

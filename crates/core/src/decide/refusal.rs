@@ -1,6 +1,7 @@
 //! The reasons for which `decide` refuses an input.
 //!
 //! A refusal records nothing. Its text is shown to the user who made the request.
+use crate::agent::Location;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::event::Ending;
 
@@ -21,12 +22,14 @@ pub enum Refusal {
     #[error("{agent} needs {state}, which the edited workflow does not have")]
     StateGone { agent: AgentId, state: StateName },
     /// An agent's conversation belongs to another backend than the one that would continue it.
-    #[error("{agent} has a conversation of {holds} for {state}, which {answers} would answer now")]
+    #[error(
+        "{agent} has a conversation of {holds} for {location}, which {answers} would answer now"
+    )]
     OtherBackend {
         agent: AgentId,
-        /// The state that the agent is at, or returns to.
-        state: StateName,
-        /// The backend that would answer the state.
+        /// The state or step that the agent is at, or the state that it returns to.
+        location: Location,
+        /// The backend that would answer now.
         answers: BackendName,
         /// The backend that has the conversation.
         holds: BackendName,

@@ -4,17 +4,14 @@
 //! Turns that are still in flight were adopted by the new owner and continue untouched. Whether the
 //! new settings are acceptable is checked before, in [`super::backend_change`].
 
-use crate::agent::{Agent, AgentStatus, PendingTransition, Session, SessionPlan};
+use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
 use crate::failure::Failure;
-use crate::ids::{AgentId, BackendName, TurnId};
-use crate::machine::blocked::Blocked;
-use crate::machine::transition;
-use crate::machine::transition_context::TransitionContext;
-use crate::protocol::Fault;
+use crate::ids::AgentId;
+use crate::machine::revival;
+use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn, backoff};
-use crate::steps::decide;
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 
@@ -25,7 +22,6 @@ use crate::run::effect::in_flight;
 use crate::run::event::Event;
 use crate::run::settings::{InterruptedScripts, Settings};
 use crate::run::state::{Phase, Run};
-use crate::run::warning::Warning;
 use crate::scheduler::Hold;
 
 pub(super) fn resume(
@@ -61,11 +57,8 @@ pub(super) fn resume(
     for agent in agents {
         match &agent.status {
             AgentStatus::Live => continue_agent(&mut decision, agent),
-            AgentStatus::Failed { .. } if run.flow.is_some() && is_revived(run, agent) => {
-                decide::revive(&mut decision, agent);
-            }
             AgentStatus::Failed { kept, .. } if is_revived(run, agent) => {
-                revive(&mut decision, agent, kept.as_ref());
+                program::revive(&mut decision, agent, kept.as_ref());
             }
             AgentStatus::Held(_) | AgentStatus::Failed { .. } => {}
         }
@@ -120,7 +113,7 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         } => {
             matches!(run.phase, Phase::Ended(_))
         }
-        AgentStatus::Failed { failure, .. } => run.flow.is_none() || decide::is_revived(failure),
+        AgentStatus::Failed { failure, .. } => program::is_revived(run, failure),
     }
 }
 
@@ -130,8 +123,8 @@ fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
     let Some(turn) = decision.run.scheduler.turns.get(&agent.id) else {
         return;
     };
-    if is_not_running(turn) && lane_of(decision, agent) != turn.lane {
-        return again(decision, agent, Prompt::Body);
+    if is_not_running(turn) && revival::lane_of(decision, agent) != turn.lane {
+        return revival::again(decision, agent, Prompt::Body);
     }
     if matches!(turn.phase, TurnPhase::Retrying { until } if until > decision.at + backoff::LONGEST)
     {
@@ -142,76 +135,9 @@ fn continue_agent(decision: &mut Decision<'_>, agent: &Agent) {
     }
     let repeats = decision.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
-        settle::fail(decision, agent, Failure::InterruptedScript);
+        program::fail(decision, agent, Failure::InterruptedScript);
     } else {
         decision.requeue(&turn.id, Notice::Interrupted);
-    }
-}
-
-/// Revives a failed agent at the visit that failed. A kept transition is decided again; otherwise
-/// the body is sent once more, after a notice.
-fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
-    decision.push(Event::AgentRevived { agent: agent.id.clone() });
-    let Some(kept) = kept else {
-        return again(decision, agent, Prompt::Body);
-    };
-    let context = TransitionContext::of(agent, &kept.directories);
-    match transition::take(decision, context, &kept.tags) {
-        Ok(()) => {}
-        Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
-        Err(Blocked::Failed(failure)) => {
-            let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
-            decision.push(Event::AgentFailed { agent, failure, kept });
-        }
-        Err(Blocked::Held) => {
-            let (agent, kept) = (agent.id.clone(), kept.clone());
-            decision.push(Event::AgentHeld { agent, kept });
-        }
-    }
-}
-
-/// Handles a kept transition that the edited workflow forbids: reminds the agent if it can be
-/// reminded, else repeats its visit.
-fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
-    let is_script = decision.lane(&agent.visit.state) == Lane::Script;
-    if is_script || decision.run.settings.reminders == 0 {
-        return again(decision, agent, Prompt::Body);
-    }
-    decision.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
-    again(decision, agent, Prompt::Reminder(fault));
-}
-
-/// Queues another turn of the same visit. A turn that never settled may have left a session behind,
-/// which the new turn then continues.
-fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
-    let turn = TurnId {
-        agent: agent.id.clone(),
-        visit: agent.visit.number,
-        turn: agent.visit.turn.saturating_add(1),
-    };
-    let lane = lane_of(decision, agent);
-    let plan = match (&lane, decision.run.scheduler.turns.get(&agent.id)) {
-        (Lane::Script, _) => SessionPlan::Carry,
-        (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
-            warn_backend_changed(decision, agent, &unsettled.lane, backend);
-            decision.plan(&turn, &lane, &Session::Fresh)
-        }
-        (Lane::Prompt(_), Some(unsettled)) => unsettled.next_plan(),
-        (Lane::Prompt(_), None) => decision.plan(&turn, &lane, &agent.session),
-    };
-    let order = decision.order();
-    let notice = Some(Notice::Revived);
-    decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
-}
-
-/// Returns the lane of the next turn of a visit: the backend that has the conversation, if there is
-/// one already.
-fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
-    let lane = decision.lane(&agent.visit.state);
-    match (decision.run.scheduler.turns.get(&agent.id), &agent.holder) {
-        (Some(turn), _) if !turn.opens() => turn.lane.clone(),
-        (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
-        (Some(_) | None, _) => lane,
     }
 }
 
@@ -222,12 +148,4 @@ const fn is_not_running(turn: &Turn) -> bool {
         TurnPhase::Running { .. } => false,
         TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => true,
     }
-}
-
-/// Warns that the conversation with the earlier backend is not continued.
-fn warn_backend_changed(decision: &mut Decision<'_>, agent: &Agent, from: &Lane, to: &BackendName) {
-    let Lane::Prompt(from) = from else { return };
-    let state = &agent.visit.state;
-    let message = format!("{state} begins anew with {to}: {from} was to answer it before");
-    decision.warn(&agent.id, Warning::Other { message });
 }

@@ -6,27 +6,22 @@
 //! read it already.
 
 use crate::agent::{Agent, Session, SessionPlan};
-use crate::budget::{Charge, Micros};
+use crate::budget::Micros;
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{BackendName, SessionId, StateName, TurnId};
-use crate::machine::blocked::Blocked;
-use crate::machine::ralph;
-use crate::machine::transition;
-use crate::machine::transition_context::TransitionContext;
+use crate::ids::{BackendName, SessionId, TurnId};
+use crate::program;
 use crate::protocol::Notice;
-use crate::protocol::{Fault, Tag};
 use crate::run::share::{charge, charge_capped};
 use crate::scheduler::backoff::backoff;
 use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn};
-use crate::steps::decide;
 use crate::time::{Span, Timestamp};
-use crate::workflow::{Definition, OnDenied};
+use crate::workflow::Definition;
 
 use super::Refusal;
 use super::caller_session;
-use crate::run::decision::Decision;
+use crate::run::decision::{Decision, EndedTurn};
 use crate::run::event::Event;
-use crate::run::input::{Finished, Outcome};
+use crate::run::outcome::{Finished, Outcome};
 use crate::run::settings::OnLostSession;
 use crate::run::state::Run;
 use crate::run::stop::Interruption;
@@ -45,15 +40,6 @@ const SHORTEST_HOLD: Span = Span::seconds(30);
 /// Longest hold that Raymond accepts: 31 days, because no usage limit lasts longer than a month. A
 /// later end comes from a wrong clock.
 pub(super) const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
-
-/// A turn that ended, with its charge.
-struct Ended<'a> {
-    turn: &'a Turn,
-    agent: &'a Agent,
-    charge: Charge,
-    /// The session that the client opened under an id of its own.
-    session: Option<&'a SessionId>,
-}
 
 /// The attempt that an outcome belongs to.
 #[derive(Clone, Copy)]
@@ -85,7 +71,7 @@ pub(super) fn settled(
     // Rejected after the charge was computed: a turn in the wrong session costs money all the same.
     let rejected = caller_session::reject(turn, agent, outcome);
     let outcome = rejected.as_ref().unwrap_or(outcome);
-    let ended = Ended { turn, agent, charge, session: outcome.opened() };
+    let ended = EndedTurn { turn, agent, charge, session: outcome.opened() };
     let mut decision = Decision::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut decision, &ended, outcome),
@@ -111,8 +97,8 @@ pub(super) fn settled(
     Ok(decision.events)
 }
 
-fn finished(decision: &mut Decision<'_>, ended: &Ended<'_>, outcome: &Finished) {
-    let Ended { turn, agent, charge, .. } = *ended;
+fn finished(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, outcome: &Finished) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
     decision.push(Event::TurnSettled {
         turn: turn.id.clone(),
@@ -122,61 +108,7 @@ fn finished(decision: &mut Decision<'_>, ended: &Ended<'_>, outcome: &Finished) 
         model: outcome.model.clone(),
     });
     warn(decision, agent, outcome);
-    if decision.run.flow.is_some() {
-        return decide::finished(decision, agent, &session, outcome);
-    }
-    if let Some(ralph) = decision.run.settings.program.ralph() {
-        return ralph::finished(decision, ralph, agent, outcome);
-    }
-    let holder = match &turn.lane {
-        Lane::Prompt(backend) => Some(backend),
-        Lane::Script => agent.holder.as_ref(),
-    };
-    let context =
-        TransitionContext { agent, session: &session, holder, directories: &outcome.directories };
-    let read = read(decision, agent, outcome);
-    let tags = match read {
-        Ok(tags) => tags,
-        Err(Stop::Fault(fault)) => {
-            return remind(decision, ended, &session, fault, &outcome.stderr);
-        }
-        Err(Stop::Failure(failure)) => return fail(decision, agent, failure),
-    };
-    match transition::take(decision, context, &tags) {
-        Ok(()) => {}
-        Err(Blocked::Fault(fault)) => remind(decision, ended, &session, fault, &outcome.stderr),
-        Err(Blocked::Failed(failure)) => {
-            let (agent, kept) = (agent.id.clone(), Some(context.keep(&tags)));
-            decision.push(Event::AgentFailed { agent, failure, kept });
-        }
-        Err(Blocked::Held) => {
-            let (agent, kept) = (agent.id.clone(), context.keep(&tags));
-            decision.push(Event::AgentHeld { agent, kept });
-        }
-    }
-}
-
-enum Stop {
-    Fault(Fault),
-    Failure(Failure),
-}
-
-/// Returns the tags of the transition in the text, unless the state treats a denied tool as a
-/// fault.
-fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
-    let Some(state) = decision.state(&agent.visit.state) else {
-        return transition::transition(&outcome.reading, &crate::workflow::Policy::default())
-            .map_err(Stop::Fault);
-    };
-    if !outcome.denied.is_empty() {
-        let tools = outcome.denied.clone();
-        match state.front.on_denied {
-            OnDenied::Warn => {}
-            OnDenied::Remind => return Err(Stop::Fault(Fault::Denied { tools })),
-            OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
-        }
-    }
-    transition::transition(&outcome.reading, &state.front.policy).map_err(Stop::Fault)
+    program::finished(decision, ended, &session, outcome);
 }
 
 /// Returns the agent's session after a turn. Scripts have no session and leave it unchanged.
@@ -188,7 +120,7 @@ fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Se
 }
 
 fn warn(decision: &mut Decision<'_>, agent: &Agent, outcome: &Finished) {
-    let reading = &outcome.reading;
+    let reading = &outcome.reply.reading;
     let mut warnings = outcome.warnings.clone();
     if !reading.tags.is_empty() {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
@@ -211,78 +143,29 @@ fn warn_denied(decision: &mut Decision<'_>, agent: &Agent, denied: &[String]) {
     }
 }
 
-/// Queues a reminder that names the fault. Fails the agent if it has no reminders left, if its
-/// visit has no budget left, or if it is a script.
-fn remind(
-    decision: &mut Decision<'_>,
-    ended: &Ended<'_>,
-    session: &Session,
-    fault: Fault,
-    stderr: &str,
-) {
-    let Ended { turn, agent, charge, .. } = *ended;
-    if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
-        let fault = with_states(decision, fault);
-        return fail(decision, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
-    }
-    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
-        return fail(decision, agent, Failure::VisitBudget { budget });
-    }
-    decision.push(Event::Reminded {
-        agent: agent.id.clone(),
-        fault: fault.clone(),
-        reminder: agent.visit.reminders.saturating_add(1),
-    });
-    // Keeps `order`: the visit has waited for its place already.
-    let id = turn.id.following();
-    let plan = decision.plan(&id, &turn.lane, session);
-    decision.push(Event::TurnQueued {
-        turn: id,
-        lane: turn.lane.clone(),
-        prompt: Prompt::Reminder(fault),
-        plan,
-        order: turn.order,
-        notice: None,
-    });
-}
-
-/// Adds the names of the states to a fault about an unknown state. Only the failure that a user
-/// reads needs this; a reminder lists the allowed states anyway.
-fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
-    // Names; enough for most workflows, and still one paragraph of an error.
-    const MOST: usize = 20;
-    let Fault::Unresolved { tag, target, why } = fault else { return fault };
-    let states = &decision.definition.states;
-    let mut names: Vec<&str> = states.keys().take(MOST).map(StateName::as_str).collect();
-    if states.len() > MOST {
-        names.push("…");
-    }
-    Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
-}
-
 /// Continues a turn that used up its budget share with a new share, unless it made no progress too
 /// often.
-fn capped(decision: &mut Decision<'_>, ended: &Ended<'_>, progressed: bool) {
-    let Ended { turn, agent, charge, .. } = *ended;
+fn capped(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, progressed: bool) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
     let (attempt, session) = (turn.attempt, ended.session.cloned());
     let stalls = if progressed { 0 } else { turn.stalls.saturating_add(1) };
     decision.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
     if stalls >= MOST_STALLS {
-        return fail(decision, agent, Failure::Stalled { count: stalls });
+        return program::fail(decision, agent, Failure::Stalled { count: stalls });
     }
     again(decision, ended, Notice::NewShare);
 }
 
 /// Queues the same turn again, unless the budget of its visit is used up.
-fn again(decision: &mut Decision<'_>, ended: &Ended<'_>, notice: Notice) {
-    match out_of_visit_budget(decision, ended.agent, ended.charge.amount) {
-        Some(budget) => fail(decision, ended.agent, Failure::VisitBudget { budget }),
+fn again(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, notice: Notice) {
+    match decision.out_of_visit_budget(ended.agent, ended.charge.amount) {
+        Some(budget) => program::fail(decision, ended.agent, Failure::VisitBudget { budget }),
         None => decision.requeue(&ended.turn.id, notice),
     }
 }
 
-fn failed(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge, .. } = *ended;
+fn failed(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFailure) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
     decision.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -291,10 +174,7 @@ fn failed(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure)
         session: ended.session.cloned(),
     });
     let Lane::Prompt(backend) = &turn.lane else {
-        if decision.run.flow.is_some() {
-            return decide::failed(decision, agent, turn, failure);
-        }
-        return fail(decision, agent, Failure::Turn(failure.clone()));
+        return program::script_failed(decision, ended, failure);
     };
     match failure {
         TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => {
@@ -319,7 +199,9 @@ fn failed(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure)
         | TurnFailure::Script { .. }
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
-        | TurnFailure::NotStarted { .. } => fail(decision, agent, Failure::Turn(failure.clone())),
+        | TurnFailure::NotStarted { .. } => {
+            program::fail(decision, agent, Failure::Turn(failure.clone()));
+        }
     }
 }
 
@@ -343,13 +225,13 @@ fn limited(
         .push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });
 }
 
-fn retry(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge, .. } = *ended;
+fn retry(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFailure) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
     if agent.visit.retries >= decision.run.settings.retries {
-        return fail(decision, agent, Failure::Turn(failure.clone()));
+        return program::fail(decision, agent, Failure::Turn(failure.clone()));
     }
-    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
-        return fail(decision, agent, Failure::VisitBudget { budget });
+    if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
+        return program::fail(decision, agent, Failure::VisitBudget { budget });
     }
     let retry = agent.visit.retries.saturating_add(1);
     let until = decision.at + backoff(&turn.id, turn.attempt, retry);
@@ -359,13 +241,13 @@ fn retry(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) 
 /// Handles a session that the client no longer has. Raymond never starts a fresh session silently:
 /// either the agent fails, or the journal records which session was lost. A client that cannot find
 /// the session it should have opened would fail again, so its agent always fails.
-fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
-    let Ended { turn, agent, .. } = *ended;
+fn lost(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, session: &SessionId) {
+    let EndedTurn { turn, agent, .. } = *ended;
     let opens = matches!(turn.plan, SessionPlan::Fresh(_));
     if opens || decision.run.settings.on_lost_session == OnLostSession::Fail {
         let session = session.clone();
         let failure = TurnFailure::LostSession { session };
-        return fail(decision, agent, Failure::Turn(failure));
+        return program::fail(decision, agent, Failure::Turn(failure));
     }
     // The attempt is part of the id, because Claude Code refuses to open a session id twice.
     let plan = SessionPlan::Fresh(turn.id.session(&decision.run.nonce, turn.attempt));
@@ -381,10 +263,10 @@ fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
 }
 
 /// Queues the body instead of a reminder, because a fresh session has never seen the task.
-fn start_over(decision: &mut Decision<'_>, ended: &Ended<'_>, plan: SessionPlan) {
-    let Ended { turn, agent, charge, .. } = *ended;
-    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
-        return fail(decision, agent, Failure::VisitBudget { budget });
+fn start_over(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, plan: SessionPlan) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
+    if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
+        return program::fail(decision, agent, Failure::VisitBudget { budget });
     }
     let order = decision.order();
     decision.push(Event::TurnQueued {
@@ -399,8 +281,13 @@ fn start_over(decision: &mut Decision<'_>, ended: &Ended<'_>, plan: SessionPlan)
 
 /// Records an interrupted turn. It waits for a resume, unless Raymond recalled it: then it
 /// continues at once with a new share.
-fn interrupted(decision: &mut Decision<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
-    let Ended { turn, agent, charge, .. } = *ended;
+fn interrupted(
+    decision: &mut Decision<'_>,
+    ended: &EndedTurn<'_>,
+    by: Interruption,
+    progressed: bool,
+) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.stalls.saturating_add(1),
@@ -416,29 +303,10 @@ fn interrupted(decision: &mut Decision<'_>, ended: &Ended<'_>, by: Interruption,
         session: ended.session.cloned(),
     });
     if crashes >= MOST_STALLS {
-        fail(decision, agent, Failure::Crashes { count: crashes });
+        program::fail(decision, agent, Failure::Crashes { count: crashes });
     } else if turn.recalled {
         again(decision, ended, Notice::NewShare);
     }
-}
-
-/// Fails an agent, unless its program handles the failure: a ralph loop continues with the next
-/// iteration, and a document of steps ends the branch.
-pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
-    match decision.run.settings.program.ralph() {
-        Some(ralph) if ralph::survives(&failure) => ralph::failed(decision, ralph, agent, failure),
-        None if decision.run.flow.is_some() => decide::break_off(decision, agent, failure),
-        Some(_) | None => {
-            decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
-        }
-    }
-}
-
-/// Returns the budget of the visit if nothing of it is left.
-fn out_of_visit_budget(decision: &Decision<'_>, agent: &Agent, charged: Micros) -> Option<Micros> {
-    let left = decision.visit_left(&agent.id, charged)?;
-    let budget = decision.state(&agent.visit.state)?.front.budget?;
-    (left == Micros::ZERO).then_some(budget)
 }
 
 /// Warns when this charge takes the run past 50, 80 or 95 percent of its cap. Several thresholds

@@ -39,9 +39,9 @@ impl Destination {
         session: &Session,
         holder: Option<&BackendName>,
     ) -> Result<(), Failure> {
-        let instead_of = self.instead_of.clone();
+        let (state, instead_of) = (self.state.clone(), self.instead_of.clone());
         check_session_backend(decision, session, holder, &self.state).map_err(
-            |SessionMismatch { state, answers, holds }| Failure::OtherBackend {
+            |SessionMismatch { answers, holds }| Failure::OtherBackend {
                 state,
                 answers,
                 holds,
@@ -80,7 +80,7 @@ fn destination(
     instead_of: Option<StateName>,
 ) -> Destination {
     let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
-    let answers = decision.lane(&state).backend().cloned();
+    let answers = decision.state_lane(&state).backend().cloned();
     Destination { state, answers, count, instead_of }
 }
 

@@ -10,7 +10,7 @@ use crate::ids::StateName;
 use crate::protocol::{Malformed, Reading, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
-use crate::run::input::Finished;
+use crate::run::outcome::Finished;
 use crate::run::program::{Command, Ralph, UNTIL};
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
@@ -27,17 +27,17 @@ pub(crate) fn finished(
     agent: &Agent,
     outcome: &Finished,
 ) {
-    if decision.lane(&agent.visit.state) == Lane::Script {
+    if decision.lane(&agent.visit.location) == Lane::Script {
         let result = agent.visit.input.clone().unwrap_or_else(empty);
         return decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
     }
-    let front = decision.state(&agent.visit.state).map(|state| &state.front);
+    let front = decision.visited(agent).map(|state| &state.front);
     let strict = front.is_some_and(|front| front.on_denied == OnDenied::Fail);
     if strict && !outcome.denied.is_empty() {
         let tools = outcome.denied.clone();
         return failed(decision, ralph, agent, Failure::Denied { tools });
     }
-    match result(decision, agent, &outcome.reading) {
+    match result(decision, agent, &outcome.reply.reading) {
         None => again(decision, ralph, agent, None),
         Some(result) if ralph.until.is_none() => {
             decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
@@ -61,7 +61,7 @@ fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Opti
             None
         }
         several => {
-            let why = format!("{} of them stand where one is due", several.len() + reading.omitted);
+            let why = format!("{} results where one is expected", several.len() + reading.omitted);
             let malformed = Malformed { tag: TagName::Result, why };
             decision.warn(&agent.id, Warning::MalformedTag(malformed));
             None
@@ -104,7 +104,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
 /// Warns about a failed iteration, or about a result that did not pass the command, and continues.
 pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
     let iteration = Ralph::iterations(agent);
-    match (&ralph.until, decision.lane(&agent.visit.state)) {
+    match (&ralph.until, decision.lane(&agent.visit.location)) {
         (Some(command), Lane::Script) => {
             let (why, output) = explained(&failure);
             let report = format!("{} did not pass: {why}\n\n{output}", Command(command));
@@ -130,7 +130,7 @@ fn explained(failure: &Failure) -> (String, &str) {
 /// Starts the next iteration, unless the maximum is reached.
 fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Option<Value>) {
     let iterations = Ralph::iterations(agent);
-    if iterations < ralph.max_iterations {
+    if iterations < decision.run.settings.max_iterations {
         let prompt = decision.definition.entry.clone();
         return enter_state(decision, agent, TagName::Reset, &prompt, input);
     }

@@ -11,11 +11,10 @@ use crate::scheduler::Lane;
 
 use crate::agent::Session;
 
-/// A state that would continue a conversation of another backend.
+/// A conversation that another backend would have to continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionMismatch {
-    pub(crate) state: StateName,
-    /// The backend that answers the state.
+    /// The backend that would answer.
     pub(crate) answers: BackendName,
     /// The backend that has the conversation.
     pub(crate) holds: BackendName,
@@ -28,15 +27,14 @@ pub(crate) fn check_session_backend(
     holder: Option<&BackendName>,
     state: &StateName,
 ) -> Result<(), SessionMismatch> {
-    check_lane(&decision.run.settings, session, holder, state, decision.lane(state))
+    check_lane(&decision.run.settings, session, holder, decision.state_lane(state))
 }
 
-/// Checks a state whose lane is known already.
+/// Checks a state or a step whose lane is known already.
 pub(crate) fn check_lane(
     settings: &Settings,
     session: &Session,
     holder: Option<&BackendName>,
-    state: &StateName,
     lane: Lane,
 ) -> Result<(), SessionMismatch> {
     match (session, holder, lane) {
@@ -45,7 +43,7 @@ pub(crate) fn check_lane(
         {
             let (answers, holds) =
                 (settings.real_backend(&answers).clone(), settings.real_backend(holds).clone());
-            Err(SessionMismatch { state: state.clone(), answers, holds })
+            Err(SessionMismatch { answers, holds })
         }
         (Session::Fresh | Session::At(_) | Session::BranchOf(_), _, _) => Ok(()),
     }

@@ -42,7 +42,7 @@ impl<'a> TransitionContext<'a> {
         then: Option<&StateName>,
     ) -> Result<(), Blocked> {
         // An edited workflow may lack the state that the agent leaves; then no policy applies.
-        let Some(state) = decision.state(&self.agent.visit.state) else {
+        let Some(state) = decision.visited(self.agent) else {
             return Ok(());
         };
         let named = || target.map(ToString::to_string);
@@ -63,7 +63,8 @@ impl<'a> TransitionContext<'a> {
         state: &StateName,
     ) -> Result<(), Blocked> {
         check_session_backend(decision, self.session, self.holder, state).map_err(
-            |SessionMismatch { state, answers, holds }| {
+            |SessionMismatch { answers, holds }| {
+                let state = state.clone();
                 Blocked::Fault(Fault::OtherBackend { tag, state, answers, holds })
             },
         )

@@ -81,7 +81,7 @@ impl Fault {
                 "enter it by <reset>, <function> or <fork>, or name a state that {holds} answers"
             )),
             Self::NoBranch { .. } => Some(
-                "use <function> for work that needs nothing of it, or <goto> to go on in it".into(),
+                "use <function> for work that does not need it, or <goto> to continue it".into(),
             ),
             Self::NoTag
             | Self::SeveralTags { .. }
@@ -105,7 +105,7 @@ impl fmt::Display for Fault {
         match self {
             Self::NoTag => f.write_str("no tag"),
             Self::SeveralTags { tags, count } => {
-                write!(f, "{count} tags where one is due: {}", names(tags, *count))
+                write!(f, "{count} tags where one is expected: {}", names(tags, *count))
             }
             Self::Malformed(tags) => match tags.split_first() {
                 None => f.write_str("malformed tag"),
@@ -114,7 +114,11 @@ impl fmt::Display for Fault {
             },
             Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::NextDiffers { states } => {
-                write!(f, "forks go on at different states: {}", listed(states, SHOWN_NAMES, ", "))
+                write!(
+                    f,
+                    "forks continue at different states: {}",
+                    listed(states, SHOWN_NAMES, ", ")
+                )
             }
             Self::NoDirectory { tag, cd } => {
                 write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
@@ -127,7 +131,7 @@ impl fmt::Display for Fault {
             }
             Self::OtherBackend { tag, state, answers, holds } => write!(
                 f,
-                "<{tag}>: {state} is answered by {answers}, and {holds} holds the conversation"
+                "<{tag}>: {state} is answered by {answers}, but the conversation belongs to {holds}"
             ),
             Self::NoBranch { backend } => {
                 write!(f, "<call>: {backend} cannot branch a conversation")
@@ -162,7 +166,7 @@ mod tests {
         check(&Fault::NoTag, "no tag");
         check(
             &Fault::SeveralTags { tags: vec![TagName::Goto; 7], count: 9 },
-            "9 tags where one is due: goto, goto, goto, goto, goto, goto, …",
+            "9 tags where one is expected: goto, goto, goto, goto, goto, goto, …",
         );
         check(
             &Fault::Malformed(vec![malformed.clone()]),
@@ -183,7 +187,7 @@ mod tests {
         );
         check(
             &Fault::NextDiffers { states: vec!["A.md".to_owned(), "B.md".to_owned()] },
-            "forks go on at different states: A.md, B.md",
+            "forks continue at different states: A.md, B.md",
         );
         check(
             &Fault::NoDirectory { tag: TagName::Reset, cd: "../x".to_owned() },
@@ -202,7 +206,7 @@ mod tests {
                 answers: "codex".into(),
                 holds: "claude".into(),
             },
-            "<goto>: B.md is answered by codex, and claude holds the conversation",
+            "<goto>: B.md is answered by codex, but the conversation belongs to claude",
         );
         check(
             &Fault::NoBranch { backend: "codex".into() },

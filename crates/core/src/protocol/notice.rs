@@ -23,23 +23,23 @@ pub enum Notice {
 pub const fn notice(notice: Notice) -> &'static str {
     match notice {
         Notice::Interrupted => {
-            "Your work on the task below was interrupted: check what is already done, then go on."
+            "Your work on the task below was interrupted: check what is already done, then continue."
         }
         Notice::Retried => {
             "Your last turn on the task below failed for a technical reason: \
-             check what is already done, then go on."
+             check what is already done, then continue."
         }
         Notice::NewShare => {
             "Your last turn on the task below was stopped at its spending limit, which is now \
-             renewed: check what is already done, then go on."
+             renewed: check what is already done, then continue."
         }
         Notice::Revived => {
             "Your work on the task below had failed and is now resumed: \
-             check what is already done, and what has changed, then go on."
+             check what is already done, and what has changed, then continue."
         }
         Notice::SessionLost => {
             "An earlier conversation about the task below was lost, and this one knows nothing of \
-             it: check what is already done, then go on."
+             it: check what is already done, then continue."
         }
     }
 }

@@ -14,7 +14,8 @@ use super::tag::{Tag, TagName};
 use crate::text::excerpt;
 use crate::value::Hash;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Reading {
     /// Well-formed tags in order, at most [`Reading::MOST_TAGS`].
     pub tags: Vec<Tag>,

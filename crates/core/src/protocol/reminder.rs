@@ -24,11 +24,13 @@ pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
 
 fn complaint(fault: &Fault) -> String {
     match fault {
-        Fault::NoTag => "Your message holds no transition tag, so the workflow cannot go on. (In \
-                         code, a tag counts only when it stands alone on its lines.)"
-            .to_owned(),
+        Fault::NoTag => {
+            "Your message contains no transition tag, so the workflow cannot continue. (In \
+                         code, a tag counts only if it is alone on its lines.)"
+                .to_owned()
+        }
         Fault::SeveralTags { tags, count } => format!(
-            "Your message holds {count} transition tags ({}), and only one can be followed. Where \
+            "Your message contains {count} transition tags ({}), and only one can be followed. Where \
              you mean a tag itself, describe it, do not write it.",
             names(tags, *count)
         ),
@@ -38,7 +40,7 @@ fn complaint(fault: &Fault) -> String {
             format!("The <{tag}> tag of your message leads nowhere: {why}{stop}")
         }
         Fault::NextDiffers { states } => format!(
-            "All fork tags of one message, and the goto tag beside them, must go on at the same \
+            "All fork tags of one message, and the goto tag beside them, must continue at the same \
              state; yours name {}.",
             listed(states, MOST_LISTED, " and ")
         ),
@@ -54,8 +56,8 @@ fn complaint(fault: &Fault) -> String {
             excerpt(target, SHOWN)
         ),
         Fault::OtherBackend { tag, state, answers, holds } => format!(
-            "The <{tag}> tag of your message cannot be followed: {state} would go on in this \
-             conversation, which {holds} holds, and {answers} answers {state}. A state of another \
+            "The <{tag}> tag of your message cannot be followed: {state} would continue this \
+             conversation, which belongs to {holds}, but {answers} answers {state}. A state of another \
              backend needs a conversation of its own: {}.",
             fault.instead().unwrap_or_default()
         ),
@@ -99,7 +101,8 @@ fn instruction(allowed: &Allowance) -> String {
         tag_lines(allowed).join("\n"),
     ];
     if routes.iter().any(|(tag, _)| *tag == TagName::Fork) {
-        parts.push("Several <fork> tags may stand together if all have the same next.".to_owned());
+        parts
+            .push("Several <fork> tags are allowed together if all have the same next.".to_owned());
     }
     parts.extend(legend(&routes, &allowed.states));
     parts.join("\n\n")

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::{Agent, AgentStatus, Frame, Session, Visit};
+use crate::agent::{Agent, AgentStatus, Frame, Location, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
@@ -25,9 +25,9 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::RunResumed { settings } => {
             run.settings = (**settings).clone();
             run.phase = Phase::Open;
-            if let Some(flow) = &mut run.flow {
+            if let Some(steps) = run.program.steps_mut() {
                 // Outputs that an earlier call brought must not answer the steps of a later call.
-                flow.forget_call();
+                steps.forget_call();
             }
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
@@ -135,11 +135,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::AskExpired { ask } => run.scheduler.close(ask),
 
         Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
-        Event::VisitEntered { agent, state, visit, count, input } => {
+        Event::VisitEntered { agent, location, visit, count, input } => {
             run.visits += 1;
             if let Some(agent) = run.agents.get_mut(agent) {
-                agent.visits.insert(state.clone(), *count);
-                agent.visit = enter(state, *visit, input.clone());
+                // A step is entered under a new key each time, so that its visits need no count.
+                if let Location::State(state) = location {
+                    agent.visits.insert(state.clone(), *count);
+                }
+                agent.visit = enter(location.clone(), *visit, input.clone());
             }
         }
         Event::Reminded { agent, reminder, .. } => {
@@ -193,7 +196,9 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AgentRevived { agent: id } => revive(run, id),
         Event::Stepped { agent, fact } => {
-            run.flow.get_or_insert_default().apply(agent, fact);
+            if let Some(steps) = run.program.steps_mut() {
+                steps.apply(agent, fact);
+            }
         }
         Event::Warned { .. } => {}
     }
@@ -206,6 +211,7 @@ fn begin(run: &mut Run, start: &Start) {
         workflow: start.workflow.clone(),
         scope: start.scope.clone(),
         manifest: start.manifest.clone(),
+        program: start.program.clone(),
         settings: start.settings.clone(),
         phase: Phase::Open,
         ..Run::default()
@@ -246,7 +252,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>
         attributes: attributes.clone(),
         visits: BTreeMap::new(),
         forks: 0,
-        visit: enter(&"".into(), 0, None),
+        visit: enter(StateName::new("").into(), 0, None),
         status: AgentStatus::Live,
     };
     // `apply` accepts any events: an agent that exists already is replaced, and the counters stay
@@ -267,16 +273,8 @@ fn leave(run: &mut Run, id: &AgentId) -> bool {
     left
 }
 
-fn enter(state: &StateName, number: u32, input: Option<Value>) -> Visit {
-    Visit {
-        state: state.clone(),
-        number,
-        input,
-        turn: 0,
-        reminders: 0,
-        retries: 0,
-        spent: Micros::ZERO,
-    }
+fn enter(location: Location, number: u32, input: Option<Value>) -> Visit {
+    Visit { location, number, input, turn: 0, reminders: 0, retries: 0, spent: Micros::ZERO }
 }
 
 fn restack(agent: &mut Agent, change: &StackChange) {

@@ -3,11 +3,11 @@
 //! It collects events and assigns queue places. It applies nothing, so every helper sees the run as
 //! it was before the decision.
 
-use crate::agent::{Session, SessionPlan};
-use crate::budget::Micros;
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::agent::{Agent, Location, Session, SessionPlan};
+use crate::budget::{Charge, Micros};
+use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
-use crate::scheduler::{Lane, Prompt};
+use crate::scheduler::{Lane, Prompt, Turn};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::{Definition, State};
@@ -26,6 +26,15 @@ pub(crate) struct Decision<'a> {
     pub(crate) new_workers: u32,
     // Places given out by this decision are not in `run` yet, so the decision counts them itself.
     next_order: u64,
+}
+
+/// A turn that ended, with its charge.
+pub(crate) struct EndedTurn<'a> {
+    pub(crate) turn: &'a Turn,
+    pub(crate) agent: &'a Agent,
+    pub(crate) charge: Charge,
+    /// The session that the client opened under an id of its own.
+    pub(crate) session: Option<&'a SessionId>,
 }
 
 /// The parts of a visit that is about to be entered.
@@ -47,8 +56,15 @@ impl<'a> Decision<'a> {
     /// Returns the rest of the budget of an agent's visit, after `spent` more.
     pub(crate) fn visit_left(&self, agent: &AgentId, spent: Micros) -> Option<Micros> {
         let agent = self.run.agents.get(agent)?;
-        let budget = self.state(&agent.visit.state)?.front.budget?;
+        let budget = self.visited(agent)?.front.budget?;
         Some(budget.minus(agent.visit.spent.plus(spent)))
+    }
+
+    /// Returns the budget of an agent's visit if nothing of it is left after `spent` more.
+    pub(crate) fn out_of_visit_budget(&self, agent: &Agent, spent: Micros) -> Option<Micros> {
+        let left = self.visit_left(&agent.id, spent)?;
+        let budget = self.visited(agent)?.front.budget?;
+        (left == Micros::ZERO).then_some(budget)
     }
 
     pub(crate) fn push(&mut self, event: Event) {
@@ -71,13 +87,13 @@ impl<'a> Decision<'a> {
         let Entry { agent, state, visit, count, input, session } = entry;
         self.push(Event::VisitEntered {
             agent: agent.clone(),
-            state: state.clone(),
+            location: state.clone().into(),
             visit,
             count,
             input,
         });
         let turn = TurnId { agent: agent.clone(), visit, turn: 1 };
-        let lane = self.lane(state);
+        let lane = self.state_lane(state);
         let plan = self.plan(&turn, &lane, session);
         let order = self.order();
         let prompt = Prompt::Body;
@@ -90,9 +106,19 @@ impl<'a> Decision<'a> {
         self.push(Event::TurnRequeued { turn: turn.clone(), order, notice });
     }
 
+    /// Returns the lane in which the turns of a state or a step queue.
+    pub(crate) fn lane(&self, location: &Location) -> Lane {
+        self.run.settings.lane(self.definition, location)
+    }
+
     /// Returns the lane in which the turns of a state queue.
-    pub(crate) fn lane(&self, state: &StateName) -> Lane {
-        self.run.settings.lane(self.definition, state)
+    pub(crate) fn state_lane(&self, state: &StateName) -> Lane {
+        self.run.settings.state_lane(self.definition, state)
+    }
+
+    /// Returns the state that an agent is in; `None` in a run of steps.
+    pub(crate) fn visited(&self, agent: &Agent) -> Option<&'a State> {
+        self.state(agent.visit.location.state()?)
     }
 
     pub(crate) fn state(&self, name: &StateName) -> Option<&'a State> {

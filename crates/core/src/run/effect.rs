@@ -4,7 +4,7 @@
 //! rendered from the run and its definition where they are sent. Effects are not journalled. After
 //! a crash they are derived again from the turns in flight.
 
-use crate::agent::{Agent, SessionPlan};
+use crate::agent::{Agent, Location, SessionPlan};
 use crate::budget::Micros;
 use crate::crayfish::Key;
 use crate::ids::{BackendName, StateName, TurnId};
@@ -39,7 +39,7 @@ pub enum Effect {
 pub struct PromptEffect {
     pub turn: TurnId,
     pub attempt: u32,
-    pub state: StateName,
+    pub location: Location,
     /// The backend that answers.
     pub backend: BackendName,
     pub plan: SessionPlan,
@@ -121,7 +121,7 @@ pub struct StepEffect {
 
 /// Returns the number of the output that an agent step is asked for.
 fn asked(run: &Run, agent: &Agent) -> Option<u32> {
-    run.flow.as_ref()?.attempts.get(&agent.step_key()?).copied()
+    run.program.steps()?.attempts.get(agent.visit.location.step()?).copied()
 }
 
 /// Returns the effects of `events`, which `run` already includes.
@@ -162,43 +162,42 @@ pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
 /// Returns the effect of a turn in flight.
 pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
     let agent = run.agents.get(&turn.id.agent)?;
-    let state = agent.visit.state.clone();
     let Phase::Running { share } = turn.phase else {
         return None;
     };
     // A step has no frontmatter: only the settings of the run apply to it.
     let steps = Frontmatter::default();
-    let front = match &definition.work {
-        Some(_) => &steps,
-        None => definition.states.get(&state).map(|state| &state.front)?,
+    let front = match &agent.visit.location {
+        Location::State(state) => definition.states.get(state).map(|state| &*state.front)?,
+        Location::Step(_) => &steps,
     };
     let settings = &run.settings;
     let timeout = front.timeout.or(settings.timeout);
     let idle_timeout = front.idle_timeout.or(settings.idle_timeout);
     let (id, attempt, cwd) = (turn.id.clone(), turn.attempt, agent.cwd.clone());
-    Some(match &turn.lane {
-        Lane::Script if definition.work.is_some() => Effect::Step(Box::new(StepEffect {
+    Some(match (&turn.lane, &agent.visit.location) {
+        (Lane::Script, Location::Step(key)) => Effect::Step(Box::new(StepEffect {
             turn: id,
             attempt,
             counted: agent.visit.retries.saturating_add(1),
-            key: agent.step_key()?,
+            key: key.clone(),
             cwd,
             environment: settings.environment.clone(),
         })),
-        Lane::Script => Effect::Script(Box::new(ScriptEffect {
+        (Lane::Script, Location::State(state)) => Effect::Script(Box::new(ScriptEffect {
             turn: id,
             attempt,
-            state,
+            state: state.clone(),
             cwd,
             environment: settings.environment.clone(),
             timeout,
             idle_timeout,
         })),
-        Lane::Prompt(backend) => Effect::Prompt(Box::new(PromptEffect {
+        (Lane::Prompt(backend), location) => Effect::Prompt(Box::new(PromptEffect {
             turn: id,
             attempt,
-            count: asked(run, agent).or_else(|| agent.visits.get(&state).copied()).unwrap_or(1),
-            state,
+            count: asked(run, agent).unwrap_or_else(|| agent.visit_count()),
+            location: location.clone(),
             backend: backend.clone(),
             plan: turn.current.clone()?,
             prompt: turn.prompt.clone(),

@@ -9,7 +9,7 @@ use crate::scheduler::Hold;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Frame, PendingTransition, Session, SessionPlan};
+use crate::agent::{Frame, Location, PendingTransition, Session, SessionPlan};
 use crate::budget::{Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::failure::{Failure, TurnFailure};
@@ -216,10 +216,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Few::is_empty")]
         attributes: Few<String, Value>,
     },
-    /// An agent entered a state.
+    /// An agent entered a state or a step.
     VisitEntered {
         agent: AgentId,
-        state: StateName,
+        location: Location,
         /// The number of the visit, counted over all states of the agent.
         visit: u32,
         /// How often the agent has entered this state, this time included.

@@ -1,14 +1,16 @@
 //! The program of a run: the states of a workflow, one prompt in a loop, or the steps of a
 //! document.
 //!
-//! The set is closed, so that every difference between the programs is a `match` on [`Program`]. A
-//! journal that is older than this field has no program and means states.
+//! A program carries the state that only its language has; agents, turns and money are the same
+//! for all and belong to the run. The set is closed. Decisions that differ between the languages
+//! are in [`crate::program`], and nothing else asks which language a run uses.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::crayfish::StepsState;
 use crate::ids::StateName;
 use crate::protocol::Source;
 use crate::text::counted;
@@ -22,10 +24,21 @@ pub enum Program {
     /// One prompt in a loop, each time in a fresh session, until it gives a result.
     Ralph(Ralph),
     /// The steps of a JSON document.
-    Crayfish {
-        /// The source of the answers to its agent steps.
-        answers: Answers,
-    },
+    Steps(Steps),
+}
+
+/// A document of steps, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// The source of the answers to its agent steps.
+    pub answers: Answers,
+    /// Empty at the start of a run.
+    #[serde(default, skip_serializing_if = "is_new")]
+    pub state: Box<StepsState>,
+}
+
+fn is_new(state: &StepsState) -> bool {
+    *state == StepsState::default()
 }
 
 /// The source of the answers to agent steps.
@@ -38,11 +51,10 @@ pub enum Answers {
     Caller,
 }
 
-/// A loop over one prompt. Each visit of the prompt is an iteration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A loop over one prompt. Each visit of the prompt is an iteration, and the settings limit their
+/// number.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ralph {
-    /// The maximum number of iterations, at least 1.
-    pub max_iterations: u32,
     /// A command for `bash`. A result counts only if the command exits with 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
@@ -53,35 +65,60 @@ pub struct Ralph {
 pub const UNTIL: &str = "UNTIL.sh";
 
 impl Program {
+    /// Returns whether the states of a workflow are the program.
+    pub const fn is_states(&self) -> bool {
+        matches!(self, Self::States)
+    }
+
+    /// Returns a document of steps that has not begun.
+    pub fn steps_of(answers: Answers) -> Self {
+        Self::Steps(Steps { answers, state: Box::default() })
+    }
+
     /// Returns the loop if this program is one.
     pub const fn ralph(&self) -> Option<&Ralph> {
         match self {
-            Self::States | Self::Crayfish { .. } => None,
+            Self::States | Self::Steps(_) => None,
             Self::Ralph(ralph) => Some(ralph),
         }
     }
 
-    /// Returns the source of answers if this program has agent steps.
-    pub const fn answers(&self) -> Option<Answers> {
+    /// Returns the progress of the steps if this program is a document.
+    pub fn steps(&self) -> Option<&StepsState> {
         match self {
             Self::States | Self::Ralph(_) => None,
-            Self::Crayfish { answers } => Some(*answers),
+            Self::Steps(steps) => Some(&steps.state),
         }
+    }
+
+    pub fn steps_mut(&mut self) -> Option<&mut StepsState> {
+        match self {
+            Self::States | Self::Ralph(_) => None,
+            Self::Steps(steps) => Some(&mut steps.state),
+        }
+    }
+
+    /// Returns whether the caller of the run answers its agent steps.
+    pub const fn is_answered_by_caller(&self) -> bool {
+        matches!(self, Self::Steps(Steps { answers: Answers::Caller, .. }))
+    }
+
+    /// Returns whether one failed agent ends the run once nothing else can start. A branch that
+    /// waits for a failed iteration would wait for ever.
+    pub const fn ends_at_failure(&self) -> bool {
+        matches!(self, Self::Steps(_))
     }
 
     /// Returns how the final messages of its agents are read.
     pub const fn messages(&self) -> Source {
         match self {
-            Self::States | Self::Crayfish { .. } => Source::Message,
+            Self::States | Self::Steps(_) => Source::Message,
             Self::Ralph(_) => Source::Iteration,
         }
     }
 }
 
 impl Ralph {
-    /// Default number of iterations.
-    pub const USUAL: u32 = 50;
-
     /// Returns the text of [`UNTIL`]. Its output goes to stderr, because Raymond keeps the end of
     /// stderr when a script fails. The redirection shares the first line with the command, so that
     /// the line numbers in messages of `bash` are right.
@@ -96,10 +133,10 @@ impl Ralph {
     }
 
     /// `PROMPT.md up to 50 times, until `cargo test` passes`
-    pub fn describe(&self, prompt: &StateName) -> String {
+    pub fn describe(&self, prompt: &StateName, max_iterations: u32) -> String {
         let until = self.until.as_deref();
         let until = until.map(|command| format!(", until {} passes", Command(command)));
-        let times = counted(self.max_iterations, "time");
+        let times = counted(max_iterations, "time");
         format!("{prompt} up to {times}{}", until.unwrap_or_default())
     }
 }
@@ -129,22 +166,23 @@ impl fmt::Display for Command<'_> {
 mod tests {
     use super::*;
 
-    fn ralph(max_iterations: u32, until: Option<&str>) -> Ralph {
-        Ralph { max_iterations, until: until.map(str::to_owned) }
+    fn ralph(until: Option<&str>) -> Ralph {
+        Ralph { until: until.map(str::to_owned) }
     }
 
     #[test]
     fn loop_is_described_in_a_line() {
-        let check = |ralph: Ralph, expected: &str| {
-            assert_eq!(ralph.describe(&"PROMPT.md".into()), expected);
+        let check = |max_iterations, until, expected: &str| {
+            let described = ralph(until).describe(&"PROMPT.md".into(), max_iterations);
+            assert_eq!(described, expected);
         };
-        check(ralph(50, None), "PROMPT.md up to 50 times");
-        check(ralph(1, None), "PROMPT.md up to 1 time");
-        check(ralph(3, Some("cargo test")), "PROMPT.md up to 3 times, until `cargo test` passes");
-        check(ralph(3, Some("\nset -e\nmake")), "PROMPT.md up to 3 times, until `set -e…` passes");
+        check(50, None, "PROMPT.md up to 50 times");
+        check(1, None, "PROMPT.md up to 1 time");
+        check(3, Some("cargo test"), "PROMPT.md up to 3 times, until `cargo test` passes");
+        check(3, Some("\nset -e\nmake"), "PROMPT.md up to 3 times, until `set -e…` passes");
         let long = "ä".repeat(61);
         let shown = format!("PROMPT.md up to 3 times, until `{}…` passes", "ä".repeat(60));
-        check(ralph(3, Some(&long)), &shown);
+        check(3, Some(&long), &shown);
         assert_eq!(without_result(1, None), "1 iteration without a result");
         assert_eq!(
             without_result(50, Some("make")),
@@ -154,19 +192,16 @@ mod tests {
 
     #[test]
     fn until_command_prints_to_stderr() {
-        assert_eq!(ralph(1, None).script(), None);
-        assert_eq!(
-            ralph(1, Some("make check")).script().as_deref(),
-            Some("exec >&2; make check\n")
-        );
+        assert_eq!(ralph(None).script(), None);
+        assert_eq!(ralph(Some("make check")).script().as_deref(), Some("exec >&2; make check\n"));
     }
 
     #[test]
     fn default_program_runs_states() {
         let written = |program: &Program| serde_json::to_string(program).unwrap();
         assert_eq!(written(&Program::default()), r#""states""#);
-        let looped = Program::Ralph(ralph(50, Some("make")));
-        let text = r#"{"ralph":{"max_iterations":50,"until":"make"}}"#;
+        let looped = Program::Ralph(ralph(Some("make")));
+        let text = r#"{"ralph":{"until":"make"}}"#;
         assert_eq!(written(&looped), text);
         assert_eq!(serde_json::from_str::<Program>(text).unwrap(), looped);
     }

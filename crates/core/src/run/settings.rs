@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Location;
 use crate::budget::Micros;
 use crate::extension::Kind;
 use crate::ids::{BackendName, StateName};
@@ -16,7 +17,6 @@ use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter, State};
 
 use super::permissions::Permissions;
-use super::program::Program;
 use super::start_flags::StartFlags;
 
 /// The settings of a run. They change only when it starts, is resumed or is rewound.
@@ -81,9 +81,9 @@ pub struct Settings {
     /// `--var`: template variables of every agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
-    /// The program of the run.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub program: Program,
+    /// The maximum number of iterations of a loop, at least 1.
+    #[serde(default = "usual_iterations", skip_serializing_if = "is_usual_iterations")]
+    pub max_iterations: u32,
     /// Flags of the start, needed to start the run again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start_flags: StartFlags,
@@ -137,6 +137,9 @@ pub enum Pinning {
 }
 
 impl Settings {
+    /// Default of [`Self::max_iterations`] (docs/ralph.md).
+    pub const USUAL_ITERATIONS: u32 = 50;
+
     /// Returns the backend that answers the prompts of a state.
     pub fn backend_of<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
         front.backend.as_ref().unwrap_or(&self.backend)
@@ -159,21 +162,38 @@ impl Settings {
         Prices::default().with(self.prices.clone().unwrap_or_default())
     }
 
-    /// Returns the lane in which the turns of a state queue.
-    pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
-        if let Some(work) = &definition.work {
-            let asks = state.as_str().parse().is_ok_and(|key| work.agent(&key).is_some());
-            return if asks { Lane::Prompt(self.backend.clone()) } else { Lane::Script };
+    /// Returns the lane in which the turns of a state or a step queue.
+    pub(crate) fn lane(&self, definition: &Definition, location: &Location) -> Lane {
+        match location {
+            Location::State(state) => self.state_lane(definition, state),
+            Location::Step(key) => {
+                let is_agent =
+                    definition.steps.as_ref().is_some_and(|steps| steps.agent(key).is_some());
+                if is_agent { Lane::Prompt(self.backend.clone()) } else { Lane::Script }
+            }
         }
+    }
+
+    /// Returns the lane in which the turns of a state queue.
+    pub(crate) fn state_lane(&self, definition: &Definition, state: &StateName) -> Lane {
         match definition.states.get(state) {
             Some(State { kind: Kind::Script, .. }) => Lane::Script,
             Some(State { kind: Kind::Prompt, front, .. }) => {
                 Lane::Prompt(self.backend_of(front).clone())
             }
             // Not reachable: adopting a definition is refused while an agent needs a removed state.
-            None => Lane::Prompt(BackendName::new("none")),
+            None => Lane::Prompt(self.backend.clone()),
         }
     }
+}
+
+const fn usual_iterations() -> u32 {
+    Settings::USUAL_ITERATIONS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_usual_iterations(count: &u32) -> bool {
+    *count == Settings::USUAL_ITERATIONS
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -205,7 +225,7 @@ impl Default for Settings {
             interrupted_scripts: InterruptedScripts::Rerun,
             definition: Pinning::Pinned,
             vars: BTreeMap::new(),
-            program: Program::States,
+            max_iterations: Self::USUAL_ITERATIONS,
             start_flags: StartFlags::default(),
             clients: BTreeMap::new(),
             prices: None,

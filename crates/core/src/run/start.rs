@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::program::Program;
 use super::settings::Settings;
 use crate::ids::{BackendName, Nonce, RunId};
 use crate::value::Value;
@@ -23,6 +24,9 @@ pub struct Start {
     /// `--input`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// The program, at its beginning.
+    #[serde(default, skip_serializing_if = "Program::is_states")]
+    pub program: Program,
     /// The settings of the run.
     pub settings: Settings,
     /// The backends that its states may use; empty in older journals, which do not record them.

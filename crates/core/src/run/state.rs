@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::budget::Micros;
-use crate::crayfish::StepsState;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
 use crate::value::Value;
 
 use super::event::Ending;
+use super::program::Program;
 use super::settings::Settings;
 use crate::run::stop::StopMode;
 use crate::scheduler::Hold;
@@ -32,6 +32,9 @@ pub struct Run {
     /// The absolute path of the directory or archive that contains its states.
     pub scope: String,
     pub manifest: Value,
+    /// The program, with the state that only its language has.
+    #[serde(default, skip_serializing_if = "Program::is_states")]
+    pub program: Program,
     pub settings: Settings,
     /// Live and failed agents.
     pub agents: BTreeMap<AgentId, Agent>,
@@ -59,9 +62,6 @@ pub struct Run {
     pub phase: Phase,
     /// Idempotency keys of the requests that were recorded.
     pub keys: BTreeSet<String>,
-    /// The progress of its steps, if it runs a document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow: Option<Box<StepsState>>,
 }
 
 /// A phase in the life of a run.
@@ -86,6 +86,7 @@ impl Default for Run {
             workflow: String::new(),
             scope: String::new(),
             manifest: Value::Inline(String::new()),
+            program: Program::States,
             settings: Settings::default(),
             agents: BTreeMap::new(),
             born: 0,
@@ -101,7 +102,6 @@ impl Default for Run {
             settled: 0,
             phase: Phase::Unborn,
             keys: BTreeSet::new(),
-            flow: None,
         }
     }
 }
@@ -117,7 +117,7 @@ impl Run {
     pub fn places(&self) -> impl Iterator<Item = &StateName> {
         self.agents.values().flat_map(|agent| {
             let returns = agent.stack.iter().map(|frame| &frame.state);
-            std::iter::once(&agent.visit.state).chain(returns)
+            agent.visit.location.state().into_iter().chain(returns)
         })
     }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::SessionPlan;
 use crate::budget::Micros;
 use crate::ids::{AgentId, BackendName, SessionId, TurnId};
+use crate::pairs;
 use crate::protocol::Fault;
 use crate::scheduler::Hold;
 use crate::time::Timestamp;
@@ -275,26 +276,5 @@ impl Turn {
             (Some(_), None) => self.plan.continued(),
             (Some(_), Some(opened)) => self.plan.continued_in(opened),
         }
-    }
-}
-
-/// Serializes the queues as pairs, because a lane is not a string and cannot be a key in JSON.
-mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    use super::Lane;
-    use crate::ids::AgentId;
-
-    type Queues = BTreeMap<Lane, BTreeMap<u64, AgentId>>;
-
-    pub(super) fn serialize<S: Serializer>(queues: &Queues, to: S) -> Result<S::Ok, S::Error> {
-        queues.iter().collect::<Vec<_>>().serialize(to)
-    }
-
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Queues, D::Error> {
-        let pairs = Vec::<(Lane, BTreeMap<u64, AgentId>)>::deserialize(from)?;
-        Ok(pairs.into_iter().collect())
     }
 }

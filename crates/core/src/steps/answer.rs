@@ -8,14 +8,15 @@ use serde_json::{Map, Value as Json};
 use crate::agent::AgentStatus;
 use crate::failure::Failure;
 use crate::ids::{RunId, TurnId};
+use crate::run::program::{Program, Steps};
 use crate::run::{Ending, Phase, Run};
 
+use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::document::StepIndex;
 use crate::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
-use crate::crayfish::program::StepsProgram;
 use crate::crayfish::state::Branch;
 
 #[cfg(test)]
@@ -28,10 +29,17 @@ pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 pub const GIVEN_UP: &str = "the call was given up";
 
 /// Returns the reply of a run to its caller.
-pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
+pub fn answer(
+    run: Run,
+    steps: &StepsDefinition,
+    schemas: Bundled<'_>,
+    id: Option<&RunId>,
+) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
-        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, work, schemas, id)),
+        Phase::Ended(Ending::NeedsCaller) => {
+            Outcome::NeedsAgent(requests(&run, steps, schemas, id))
+        }
         Phase::Ended(Ending::Failed) => Outcome::Failed(failure(&run)),
         Phase::Ended(Ending::Cancelled) => {
             given_up("the run was cancelled for good: name another `runId`")
@@ -40,29 +48,29 @@ pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&R
     };
     let mut attempts = attempts(&run);
     if id.is_none() {
-        use_up(&mut attempts, &run, work);
+        use_up(&mut attempts, &run, steps);
     }
     Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
 // A step with a collected failure is not run again from an echo. Without a journal only the echo can
 // show that its attempts are used up, so the reply contains an attempt beyond the last one.
-fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &StepsProgram) {
-    let Some(state) = &run.flow else { return };
+fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, steps: &StepsDefinition) {
+    let Some(state) = run.program.steps() else { return };
     let failed: Vec<&Key> = state.branches.values().filter_map(Branch::failed_at).collect();
     let collected =
         state.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
     for (key, stored) in collected {
         let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
         if error == Some(ErrorCode::AgentOutputSchemaFailed.as_str()) {
-            attempts.insert(key.to_string(), work.tries(key).saturating_add(1));
+            attempts.insert(key.to_string(), steps.tries(key).saturating_add(1));
         }
     }
 }
 
 /// Returns the results by key, and the latest of each step by id.
 pub fn results(run: Run) -> Map<String, Json> {
-    let Some(state) = run.flow else { return Map::new() };
+    let Program::Steps(Steps { state, .. }) = run.program else { return Map::new() };
     let mut results = Map::new();
     for (key, stored) in state.results {
         let json = stored.read.0.map(Arc::unwrap_or_clone).unwrap_or_default();
@@ -76,7 +84,7 @@ pub fn results(run: Run) -> Map<String, Json> {
 
 /// Returns the attempt of each step that was requested last.
 pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
-    let attempts = run.flow.iter().flat_map(|state| &state.attempts);
+    let attempts = run.program.steps().into_iter().flat_map(|state| &state.attempts);
     attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
 }
 
@@ -91,20 +99,19 @@ const MOST_ASKED: usize = 32 * 1024 * 1024;
 /// Returns the requests to the caller, in the order of keys.
 fn requests(
     run: &Run,
-    work: &StepsProgram,
+    steps: &StepsDefinition,
     schemas: Bundled<'_>,
     id: Option<&RunId>,
 ) -> Vec<AgentRequest> {
-    let Some(state) = run.flow.as_deref() else { return Vec::new() };
-    let keyed = run
-        .scheduler
-        .asks
-        .keys()
-        .filter_map(|ask| Some((run.agents.get(&ask.agent)?.step_key()?, ask)));
+    let Some(state) = run.program.steps() else { return Vec::new() };
+    let keyed =
+        run.scheduler.asks.keys().filter_map(|ask| {
+            Some((run.agents.get(&ask.agent)?.visit.location.step()?.clone(), ask))
+        });
     let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
-        let schema = schemas(work.step(&key)?)?;
-        let request = work.request(state, (&ask.agent, &key), schema)?;
+        let schema = schemas(steps.step(&key)?)?;
+        let request = steps.request(state, (&ask.agent, &key), schema)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
     fitting(asked, MOST_ASKED)
@@ -138,7 +145,7 @@ fn weight(value: &Json) -> usize {
 
 /// Returns the first failure, in the order of keys.
 fn failure(run: &Run) -> Failed {
-    let state = run.flow.as_deref();
+    let state = run.program.steps();
     let failed = run.failed.iter().filter_map(|agent| {
         let AgentStatus::Failed { failure, .. } = &run.agents.get(agent)?.status else {
             return None;
@@ -146,7 +153,7 @@ fn failure(run: &Run) -> Failed {
         Some((state?.branches.get(agent)?.failed_at()?, failure))
     });
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
-        let message = "the run failed, and does not say where".to_owned();
+        let message = "the run failed without a failed step in its record".to_owned();
         return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
     };
     let stored = state.and_then(|state| state.results.get(key)?.json());

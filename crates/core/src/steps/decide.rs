@@ -17,12 +17,12 @@ use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::protocol::Notice;
 use crate::run::decision::Decision;
 use crate::run::event::Event;
-use crate::run::input::Finished;
-use crate::run::program::Answers;
+use crate::run::outcome::Finished;
 use crate::scheduler::{Lane, Prompt, Turn};
 use crate::value::Value;
 
 use crate::crayfish::call::{Call, Output, written};
+use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::document;
 use crate::crayfish::document::{Kind, OnError, Order, SessionMode, StepIndex};
 use crate::crayfish::error_code::ErrorCode;
@@ -31,7 +31,6 @@ use crate::crayfish::key::{Iteration, Key};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Problem, push_token};
 use crate::crayfish::problem_code::ProblemCode;
-use crate::crayfish::program::StepsProgram;
 use crate::crayfish::state::Offer;
 use crate::crayfish::state::{Branch, MOST_KEPT, Position, StepEvent, StepsState};
 use crate::crayfish::stored::Stored;
@@ -46,7 +45,7 @@ pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
 
 /// Decides what the next branch does; `None` if all of them wait.
 pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
-    let (work, state) = program_and_state(&decision)?;
+    let (steps, state) = program_and_state(&decision)?;
     let agent = state.next_ready()?;
     let agent = decision.run.agents.get(agent)?;
     // A waiting branch is ready only if its iterations have ended, or failed for a loop that
@@ -55,7 +54,7 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         collapse(&mut decision, agent);
         return Some(decision.events);
     }
-    match work.steps().next(state, &agent.id)? {
+    match steps.interpreter().next(state, &agent.id)? {
         Next::StepEvent(StepEvent::Ended) => end(&mut decision, agent),
         Next::StepEvent(event) => step(&mut decision, agent, event),
         Next::Splits { of, count } => split(&mut decision, agent, &of, count),
@@ -65,8 +64,8 @@ pub(crate) fn advance(mut decision: Decision<'_>) -> Option<Vec<Event>> {
     Some(decision.events)
 }
 
-fn program_and_state<'a>(decision: &Decision<'a>) -> Option<(&'a StepsProgram, &'a StepsState)> {
-    Some((decision.definition.work.as_deref()?, decision.run.flow.as_deref()?))
+fn program_and_state<'a>(decision: &Decision<'a>) -> Option<(&'a StepsDefinition, &'a StepsState)> {
+    Some((decision.definition.steps.as_deref()?, decision.run.program.steps()?))
 }
 
 fn step(decision: &mut Decision<'_>, agent: &Agent, event: StepEvent) {
@@ -90,12 +89,12 @@ fn leave(decision: &mut Decision<'_>, agent: &Agent) {
 
 /// Creates an agent for each iteration of a parallel loop.
 fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
-    let branch = decision.run.flow.as_ref().and_then(|state| state.branches.get(&agent.id));
+    let branch = decision.run.program.steps().and_then(|state| state.branches.get(&agent.id));
     let Some(outside) = branch.and_then(Branch::loop_key) else { return };
     step(decision, agent, StepEvent::Splits);
     let target = StateName::new(of.as_str());
     // The number of all branches so far keeps the ids unique when a loop runs several times.
-    let begun = decision.run.flow.as_ref().map_or(0, |state| state.begun);
+    let begun = decision.run.program.steps().map_or(0, |state| state.begun);
     let begun = u32::try_from(begun).unwrap_or(u32::MAX);
     for number in 0..count {
         let child = agent.id.worker(&target, begun.saturating_add(number));
@@ -115,8 +114,8 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
 
 /// Starts a step. A step that cannot be rendered fails here, before it waits for a gate or a slot.
 fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
-    let Some((work, state)) = program_and_state(decision) else { return };
-    if let Err(unrendered) = work.renders(state, &agent.id, index) {
+    let Some((steps, state)) = program_and_state(decision) else { return };
+    if let Err(unrendered) = steps.renders(state, &agent.id, index) {
         let code = match unrendered.cause {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => ErrorCode::UnknownName,
             Unfilled::Overflow(_) => ErrorCode::TooLarge,
@@ -131,11 +130,11 @@ fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key)
     step(decision, agent, StepEvent::Entered { step: key.step.clone(), gate });
     let visit = visit(decision, agent, &key);
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
-    match &work.document.step(index).kind {
+    match &steps.document.step(index).kind {
         Kind::Agent(asks) => {
             // A caller without a journal says itself which attempt comes next.
             let attempt = written(&state.attempts, &key).map_or(1, |(_, attempt)| attempt);
-            let session = shared(work, state, asks).map_or(Session::Fresh, Session::At);
+            let session = shared(steps, state, asks).map_or(Session::Fresh, Session::At);
             let errors = state.complaints.get(&key).cloned().unwrap_or_default();
             step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors });
             question(decision, agent, Question { turn, key, attempt }, &session);
@@ -151,7 +150,7 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
     let visit = agent.visit.number.saturating_add(1);
     decision.push(Event::VisitEntered {
         agent: agent.id.clone(),
-        state: StateName::new(key.to_string()),
+        location: key.clone().into(),
         visit,
         count: 1,
         input: None,
@@ -162,17 +161,17 @@ fn visit(decision: &mut Decision<'_>, agent: &Agent, key: &Key) -> u32 {
 /// Returns the gate of a step and how many branches may be inside: one turn at a time in a shared
 /// conversation, and `maxParallel` programs in a parallel loop.
 fn gate(decision: &Decision<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, u32)> {
-    let (work, state) = program_and_state(decision)?;
-    match &work.document.step(index).kind {
+    let (steps, state) = program_and_state(decision)?;
+    match &steps.document.step(index).kind {
         Kind::Agent(asks) => {
             // A caller manages its own conversations.
-            (decision.run.settings.program.answers() == Some(Answers::Backend)).then_some(())?;
-            let label = label(work, asks, asks.session.as_ref()?)?;
+            (!decision.run.program.is_answered_by_caller()).then_some(())?;
+            let label = label(steps, asks, asks.session.as_ref()?)?;
             Some((Gate::of_label(&label), 1))
         }
         Kind::Exec(_) => {
             let branch = state.branches.get(&agent.id)?;
-            let most = most_parallel(work, branch)?;
+            let most = most_parallel(steps, branch)?;
             Some((Gate::of_loop(branch.parent.as_ref()?), most))
         }
         Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
@@ -188,9 +187,9 @@ struct Question {
 
 /// Asks for an attempt, unless the caller has already sent its output.
 fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, session: &Session) {
-    let Some((work, state)) = program_and_state(decision) else { return };
+    let Some((steps, state)) = program_and_state(decision) else { return };
     let Question { turn, key, attempt } = question;
-    let tries = work.tries(&key);
+    let tries = steps.tries(&key);
     // The attempts are used up: by the echo of a caller, or by an earlier failure.
     if attempt > tries {
         let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
@@ -237,7 +236,7 @@ fn take(
     let following = attempt.saturating_add(1);
     let request = format!("{key}:{following}");
     let has_next =
-        program_and_state(decision).is_some_and(|(work, _)| following <= work.tries(&key));
+        program_and_state(decision).is_some_and(|(steps, _)| following <= steps.tries(&key));
     match offers.get(&request).filter(|_| has_next) {
         Some(next) => {
             let event = StepEvent::Asks { key: key.clone(), attempt: following, errors };
@@ -264,14 +263,18 @@ fn fitting(decision: &Decision<'_>, verdict: &Verdict, output: &Value) -> Verdic
 }
 
 /// Returns the conversation that a step continues.
-fn shared(work: &StepsProgram, state: &StepsState, asks: &document::Agent) -> Option<SessionId> {
+fn shared(
+    steps: &StepsDefinition,
+    state: &StepsState,
+    asks: &document::Agent,
+) -> Option<SessionId> {
     let session = asks.session.as_ref().filter(|session| session.reset != Some(true))?;
-    state.sessions.get(&label(work, asks, session)?).cloned()
+    state.sessions.get(&label(steps, asks, session)?).cloned()
 }
 
 /// Returns the label of a conversation that steps share.
 fn label(
-    work: &StepsProgram,
+    steps: &StepsDefinition,
     asks: &document::Agent,
     session: &document::Session,
 ) -> Option<String> {
@@ -279,25 +282,20 @@ fn label(
         return None;
     }
     // Without a label, the steps of one workflow and one assignee share a conversation.
-    let name = work.document.name.as_deref().unwrap_or("workflow");
+    let name = steps.document.name.as_deref().unwrap_or("workflow");
     let assignee = asks.assignee.as_deref().unwrap_or("main");
     Some(session.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")))
 }
 
 /// Asks for an answer: a backend, or the caller of the run.
 fn ask(decision: &mut Decision<'_>, turn: TurnId, key: &Key, session: &Session) {
-    match decision.run.settings.program.answers() {
-        Some(Answers::Caller) => decision.push(Event::Asked {
-            ask: turn,
-            question: Value::Inline(key.to_string()),
-            due: None,
-        }),
-        Some(Answers::Backend) | None => {
-            let lane = Lane::Prompt(decision.run.settings.backend.clone());
-            let plan = decision.plan(&turn, &lane, session);
-            queue(decision, turn, lane, plan);
-        }
+    if decision.run.program.is_answered_by_caller() {
+        let question = Value::Inline(key.to_string());
+        return decision.push(Event::Asked { ask: turn, question, due: None });
     }
+    let lane = Lane::Prompt(decision.run.settings.backend.clone());
+    let plan = decision.plan(&turn, &lane, session);
+    queue(decision, turn, lane, plan);
 }
 
 fn queue(decision: &mut Decision<'_>, turn: TurnId, lane: Lane, plan: SessionPlan) {
@@ -313,17 +311,17 @@ pub(crate) fn finished(
     session: &Session,
     outcome: &Finished,
 ) {
-    let Some(key) = agent.step_key() else { return };
-    let verdict = outcome.verdict.as_ref();
-    match verdict.map(|verdict| fitting(decision, verdict, &outcome.text)) {
+    let Some(key) = agent.visit.location.step().cloned() else { return };
+    let verdict = outcome.reply.verdict.as_ref();
+    match verdict.map(|verdict| fitting(decision, verdict, &outcome.reply.text)) {
         // A program has no verdict; only agent steps have one.
         None | Some(Verdict::Valid) => {
             keep(decision, agent, &key, session);
-            let (value, read) = (outcome.text.clone(), outcome.read.clone());
+            let (value, read) = (outcome.reply.text.clone(), outcome.reply.read.clone());
             done(decision, agent, key, Stored { value, ok: true, read });
         }
         Some(Verdict::Invalid(errors)) => {
-            let attempts = decision.run.flow.as_ref().and_then(|state| state.attempts.get(&key));
+            let attempts = decision.run.program.steps().and_then(|state| state.attempts.get(&key));
             let attempt = attempts.copied().unwrap_or(1);
             let (visit, turn) = (agent.visit.number, agent.visit.turn.saturating_add(1));
             let turn = TurnId { agent: agent.id.clone(), visit, turn };
@@ -342,7 +340,7 @@ fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
 }
 
 fn is_room(decision: &Decision<'_>, value: &Value) -> bool {
-    let kept = decision.run.flow.as_ref().map_or(0, |state| state.kept);
+    let kept = decision.run.program.steps().map_or(0, |state| state.kept);
     kept.saturating_add(value.len()) <= MOST_KEPT
 }
 
@@ -359,7 +357,7 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
     with_call.apply(&AgentId::main(), &StepEvent::Called(Box::new(call.clone())));
     let asks = decision.run.scheduler.asks.keys().filter_map(|ask| {
         let agent = decision.run.agents.get(&ask.agent)?;
-        Some((agent.step_key()?, ask.clone(), agent))
+        Some((agent.visit.location.step()?.clone(), ask.clone(), agent))
     });
     let mut asks: Vec<(Key, TurnId, &Agent)> = asks.collect();
     asks.sort_by(|one, other| one.0.cmp(&other.0));
@@ -390,8 +388,8 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
     decision.events
 }
 
-fn most_parallel(work: &StepsProgram, branch: &Branch) -> Option<u32> {
-    match order(work, branch)? {
+fn most_parallel(steps: &StepsDefinition, branch: &Branch) -> Option<u32> {
+    match order(steps, branch)? {
         Order::Parallel { max_parallel, .. } => Some(max_parallel),
         Order::Sequential => None,
     }
@@ -415,9 +413,9 @@ pub(crate) fn is_revived(failure: &Failure) -> bool {
 
 /// Records the conversation, so that later steps with the same label continue it.
 fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session) {
-    let Some((work, _)) = program_and_state(decision) else { return };
-    let asks = work.agent(key);
-    let label = asks.and_then(|asks| label(work, asks, asks.session.as_ref()?));
+    let Some((steps, _)) = program_and_state(decision) else { return };
+    let asks = steps.agent(key);
+    let label = asks.and_then(|asks| label(steps, asks, asks.session.as_ref()?));
     if let (Some(label), Session::At(session)) = (label, session) {
         step(decision, agent, StepEvent::Keeps { label, session: session.clone() });
     }
@@ -431,9 +429,9 @@ fn invalid(
     session: &Session,
     errors: &[Problem],
 ) {
-    let Some((work, _)) = program_and_state(decision) else { return };
+    let Some((steps, _)) = program_and_state(decision) else { return };
     let Question { turn, key, attempt } = next;
-    let tries = work.tries(&key);
+    let tries = steps.tries(&key);
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
@@ -466,8 +464,8 @@ pub(crate) fn failed(
     turn: &Turn,
     failure: &TurnFailure,
 ) {
-    let Some(key) = agent.step_key() else { return };
-    let Some((work, _)) = program_and_state(decision) else { return };
+    let Some(key) = agent.visit.location.step().cloned() else { return };
+    let Some((steps, _)) = program_and_state(decision) else { return };
     let (stored, is_pointless) = if let TurnFailure::Step { result, again, .. } = failure {
         (Some(result.clone()), !again)
     } else {
@@ -475,12 +473,12 @@ pub(crate) fn failed(
     };
     // Retries count repetitions, but `tries` counts all attempts, so `>=` is right below.
     let retry = agent.visit.retries.saturating_add(1);
-    if is_pointless || retry >= work.tries(&key) {
+    if is_pointless || retry >= steps.tries(&key) {
         let stuck = Stuck { code: ErrorCode::ExecFailed, key, message: failure.to_string() };
         return fail(decision, agent, stuck, stored);
     }
     let (turn, until) = (turn.id.clone(), decision.at);
-    let of = Some(work.tries(&key).saturating_sub(1));
+    let of = Some(steps.tries(&key).saturating_sub(1));
     // `until` is now: a failed program is repeated without a delay.
     decision.push(Event::RetryAt { turn: turn.clone(), until, retry, of });
     decision.requeue(&turn, Notice::Retried);
@@ -496,7 +494,7 @@ fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck) {
 fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message } = stuck;
     let reach = reach(decision, agent);
-    let is_loop = decision.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
+    let is_loop = decision.definition.steps.as_deref().is_some_and(|steps| steps.is_loop(&key));
     let left = left.filter(|left| is_room(decision, &left.value));
     let stored = left.or_else(|| {
         // A loop has no result, unless a loop around it collects failures.
@@ -523,7 +521,7 @@ fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<S
 /// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes of
 /// the owner.
 pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
-    let Some(key) = agent.step_key() else { return };
+    let Some(key) = agent.visit.location.step().cloned() else { return };
     if reach(decision, agent) != Reach::Run {
         let stuck = Stuck { code: ErrorCode::AgentFailed, key, message: failure.to_string() };
         return fail(decision, agent, stuck, None);
@@ -573,11 +571,11 @@ enum Reach {
 }
 
 fn reach(decision: &Decision<'_>, agent: &Agent) -> Reach {
-    let Some((work, state)) = program_and_state(decision) else { return Reach::Run };
+    let Some((steps, state)) = program_and_state(decision) else { return Reach::Run };
     let mut reach = Reach::Iteration;
     let mut branch = state.branches.get(&agent.id);
     while let Some(this) = branch {
-        if on_error(work, this) == Some(OnError::Collect) {
+        if on_error(steps, this) == Some(OnError::Collect) {
             return reach;
         }
         // Collected further out: the whole iteration there ends, not only this one.
@@ -588,17 +586,17 @@ fn reach(decision: &Decision<'_>, agent: &Agent) -> Reach {
 }
 
 /// Returns how the loop of a branch handles failures.
-fn on_error(work: &StepsProgram, branch: &Branch) -> Option<OnError> {
-    match order(work, branch)? {
+fn on_error(steps: &StepsDefinition, branch: &Branch) -> Option<OnError> {
+    match order(steps, branch)? {
         Order::Parallel { on_error, .. } => Some(on_error),
         Order::Sequential => None,
     }
 }
 
 /// Returns the order of the loop that a branch is an iteration of.
-fn order(work: &StepsProgram, branch: &Branch) -> Option<Order> {
-    let born = work.document.find(branch.born.last()?.of.as_str())?;
-    match &work.document.step(born).kind {
+fn order(steps: &StepsDefinition, branch: &Branch) -> Option<Order> {
+    let born = steps.document.find(branch.born.last()?.of.as_str())?;
+    match &steps.document.step(born).kind {
         Kind::ForEach(each) => Some(each.order),
         Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::While(_) => None,
     }

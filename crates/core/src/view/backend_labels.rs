@@ -57,7 +57,9 @@ pub fn answering<'r>(run: &'r Run, agent: &'r Agent) -> Option<&'r BackendName> 
         Some(Lane::Prompt(backend)) => Some(backend),
         Some(Lane::Script) => None,
         None => {
-            let is_prompt = Extension::of(agent.visit.state.as_str()) == Some(Extension::Md);
+            let state = agent.visit.location.state();
+            let is_prompt =
+                state.is_some_and(|state| Extension::of(state.as_str()) == Some(Extension::Md));
             agent.holder.as_ref().filter(|_| is_prompt)
         }
     }

@@ -57,7 +57,7 @@ pub struct Row {
 pub const NO_MODEL: &str = "model not said";
 
 /// The row of turns whose records a rewind discarded.
-pub const CUT_AWAY: &str = "cut away";
+pub const CUT_AWAY: &str = "discarded";
 
 /// Counts the costs of one run.
 #[derive(Debug)]
@@ -107,12 +107,14 @@ impl Counter {
             return;
         };
         let (name, backend) = match self.by {
-            By::State => (attempt.state.as_str(), Some(backend.clone())),
-            By::Model => (end.model.as_deref().unwrap_or(NO_MODEL), Some(backend.clone())),
-            By::Backend => (backend.as_str(), None),
-            By::Workflow => (self.workflow.as_str(), None),
+            By::State => (attempt.location.to_string(), Some(backend.clone())),
+            By::Model => {
+                (end.model.as_deref().unwrap_or(NO_MODEL).to_owned(), Some(backend.clone()))
+            }
+            By::Backend => (backend.to_string(), None),
+            By::Workflow => (self.workflow.clone(), None),
         };
-        self.add(Row { name: name.to_owned(), backend }, Tally::of(end.charge));
+        self.add(Row { name, backend }, Tally::of(end.charge));
     }
 
     fn add(&mut self, row: Row, tally: Tally) {
@@ -155,7 +157,7 @@ impl Costs {
     }
 
     /// Returns the rows, the most expensive first.
-    pub fn dearest_first(&self) -> Vec<(&Row, Tally)> {
+    pub fn most_expensive_first(&self) -> Vec<(&Row, Tally)> {
         let mut rows: Vec<(&Row, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
@@ -220,7 +222,7 @@ mod tests {
         let costs = costs(play, by, since);
         let all = [("total".to_owned(), costs.total)];
         let titled = |(row, tally): (&Row, Tally)| (row.title(costs.naming()), tally);
-        let rows = all.into_iter().chain(costs.dearest_first().into_iter().map(titled));
+        let rows = all.into_iter().chain(costs.most_expensive_first().into_iter().map(titled));
         rows.map(|(row, tally)| {
             let Tally { turns, amount, estimated, unpriced } = tally;
             let percent = tally.percent_of(costs.total.amount);
@@ -286,12 +288,14 @@ mod tests {
         };
         let discarded = "$3.00, $0.00 estimated, 2 unpriced";
         let total = "total: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
-        check(By::State, 0, [total, &format!("cut away: 0, {discarded}, 75 %")]);
+        check(By::State, 0, [total, &format!("discarded: 0, {discarded}, 75 %")]);
         let flow = "/flow: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
         check(By::Workflow, 0, [total, flow]);
         let last = u64::try_from(play.story.len()).unwrap() - 2;
-        let alone =
-            [&format!("total: 0, {discarded}, 100 %"), &format!("cut away: 0, {discarded}, 100 %")];
+        let alone = [
+            &format!("total: 0, {discarded}, 100 %"),
+            &format!("discarded: 0, {discarded}, 100 %"),
+        ];
         check(By::Model, last, alone.map(String::as_str));
         assert_eq!(counted(&play, By::Model, last + 1).len(), 1);
     }
@@ -306,7 +310,8 @@ mod tests {
         play.costs(Cost::Reported(usd("0.40"))).says("main", "<result>x</result>");
         let check = |by, expected: [&str; 3]| {
             let rows = costs(&play, by, 0);
-            let titles = rows.dearest_first().into_iter().map(|(row, _)| row.title(rows.naming()));
+            let titles =
+                rows.most_expensive_first().into_iter().map(|(row, _)| row.title(rows.naming()));
             let titles: Vec<String> = titles.collect();
             assert_eq!(
                 titles,
@@ -355,7 +360,7 @@ mod tests {
         costs.add(one("B", "2"));
         costs.add(one("A", "3"));
         let both = Tally { turns: 2, amount: usd("4"), ..Tally::default() };
-        assert_eq!(costs.dearest_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
+        assert_eq!(costs.most_expensive_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
         assert_eq!((costs.total.turns, costs.total.amount), (3, usd("6")));
     }
 }

@@ -1,4 +1,4 @@
-//! Tools that clients were denied: their names for people, and the rules that would allow them.
+//! Tools that clients were denied: their names, and the rules that would allow them.
 //!
 //! A rule is as narrow as the call needs: `cargo test --all` becomes `cargo test` with any arguments,
 //! because `test` is a command of `cargo`. Dangerous commands are named but never offered as a rule:
@@ -6,9 +6,6 @@
 //! in prose.
 
 use std::collections::BTreeMap;
-
-use crate::text::counted;
-use crate::text::quoted;
 
 /// The denied calls of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +25,6 @@ pub struct Group {
     /// How many calls need the rule.
     pub calls: u64,
 }
-
-/// How many names are listed; the rest is only counted.
-const MOST_NAMED: usize = 5;
 
 impl Denied {
     /// Groups denied tools, each with its count, except those that are `allowed` by now. Returns `None`
@@ -54,29 +48,9 @@ impl Denied {
         (calls > 0).then_some(Self { calls, groups })
     }
 
-    /// Returns `6 tool calls (cargo test, git commit)`.
-    pub fn named(&self) -> String {
-        let names: Vec<&str> =
-            self.groups.iter().take(MOST_NAMED).map(|group| group.name.as_str()).collect();
-        let more = match self.groups.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("{} ({}{more})", counted(self.calls, "tool call"), names.join(", "))
-    }
-
-    /// Returns `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`.
-    pub fn flags(&self) -> String {
-        let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
-        let flags: Vec<String> = rules.map(|rule| format!("--allow {}", quoted(rule))).collect();
-        flags.join(" ")
-    }
-
-    /// Returns `allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]`, for the frontmatter of a state.
-    pub fn key(&self) -> String {
-        let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
-        let rules: Vec<String> = rules.map(|rule| format!("{rule:?}")).collect();
-        format!("allow: [{}]", rules.join(", "))
+    /// Returns the rules that are offered, the most needed first.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        self.groups.iter().filter_map(|group| group.allow.as_ref())
     }
 }
 
@@ -219,34 +193,20 @@ mod tests {
             ("Bash(git commit -m x)", 3),
             ("Bash(git commit -m y)", 2),
         ]);
-        assert_eq!(found.named(), "9 tool calls (git commit, cargo test)");
-        assert_eq!(found.flags(), "--allow 'Bash(git commit:*)' --allow 'Bash(cargo test:*)'");
-        assert_eq!(found.key(), r#"allow: ["Bash(git commit:*)", "Bash(cargo test:*)"]"#);
-    }
-
-    #[test]
-    fn many_are_only_counted() {
-        let names = ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, 1));
-        let found = denied(&names);
-        assert_eq!(found.named(), "7 tool calls (A, B, C, D, E and 2 more)");
-        assert_eq!(found.flags().matches("--allow").count(), 7);
-        assert_eq!(denied(&[("A", 1)]).named(), "1 tool call (A)");
-        assert_eq!(Denied::of(&BTreeMap::new(), &[]), None);
+        let groups: Vec<(&str, u64)> =
+            found.groups.iter().map(|group| (group.name.as_str(), group.calls)).collect();
+        assert_eq!((found.calls, groups), (9, vec![("git commit", 5), ("cargo test", 4)]));
+        assert!(found.rules().eq(["Bash(git commit:*)", "Bash(cargo test:*)"]));
     }
 
     #[test]
     fn allowed_calls_are_not_offered_again() {
         let tools = BTreeMap::from([("Bash(make)".to_owned(), 2), ("WebSearch".to_owned(), 1)]);
         let found = Denied::of(&tools, &["Bash(make)".to_owned()]).unwrap();
-        assert_eq!(found.named(), "1 tool call (WebSearch)");
-        assert_eq!(found.flags(), "--allow WebSearch");
+        assert_eq!(found.calls, 1);
+        assert!(found.rules().eq(["WebSearch"]));
         let all = ["Bash(make)".to_owned(), "WebSearch".to_owned()];
         assert_eq!(Denied::of(&tools, &all), None);
-    }
-
-    #[test]
-    fn a_rule_is_one_word_for_a_shell() {
-        let found = denied(&[("Bash(echo 'a' 'b')", 1)]);
-        assert_eq!(found.flags(), r"--allow 'Bash(echo '\''a'\'' '\''b'\'')'");
+        assert_eq!(Denied::of(&BTreeMap::new(), &[]), None);
     }
 }

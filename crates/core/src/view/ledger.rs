@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::StepEvent;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::pairs;
 use crate::run::Event;
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
@@ -30,13 +32,15 @@ pub struct Ledger {
     pub driven_since: Timestamp,
     #[serde(default)]
     pub input: Option<Value>,
-    /// The states that `main` visited.
+    /// The states or steps that `main` visited.
     #[serde(default)]
     pub path: Path,
     pub results: BTreeMap<AgentId, Value>,
     /// How many workers every agent has forked, including those that ended.
     pub forks: BTreeMap<AgentId, u32>,
-    pub states: BTreeMap<StateName, Spending>,
+    /// Turns and money by state or step.
+    #[serde(with = "pairs")]
+    pub spending: BTreeMap<Location, Spending>,
     /// Turns and money by backend, for every backend that was used.
     #[serde(default)]
     pub backends: BTreeMap<BackendName, Spending>,
@@ -68,8 +72,8 @@ pub struct Ledger {
 /// The state of an agent, and its costs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct AgentSummary {
-    /// Its state; `None` before the first.
-    pub(super) state: Option<StateName>,
+    /// Its state or step; `None` before the first.
+    pub(super) location: Option<Location>,
     /// When its current activity began.
     pub(super) since: Timestamp,
     /// The backend of its last turn; `None` for a script.
@@ -152,8 +156,8 @@ impl Ledger {
             self.driven_since = at;
         } else if let Event::AgentSpawned { agent, .. } = event {
             self.agents.insert(agent.clone(), AgentSummary::default());
-        } else if let Event::VisitEntered { agent, state, .. } = event {
-            self.enter(agent, state);
+        } else if let Event::VisitEntered { agent, location, .. } = event {
+            self.enter(agent, location);
         } else if let Event::Stepped { agent, fact: StepEvent::Revived } = event {
             if let Some(summary) = self.agents.get_mut(agent) {
                 summary.revived = true;
@@ -173,7 +177,7 @@ impl Ledger {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
                 let summary = agent.as_ref().and_then(|agent| self.agents.get(agent));
-                let state = summary.and_then(|summary| summary.state.clone());
+                let state = summary.and_then(|summary| summary.location.as_ref()?.state().cloned());
                 // A denial in prose has no rule, so no state could allow it.
                 self.denied_in.extend(state.filter(|_| is_rule(tool)));
             } else if let Warning::Exhausted { iterations, .. } = warning {
@@ -184,17 +188,18 @@ impl Ledger {
         }
     }
 
-    /// Enters a state. A step that is repeated after a failure is not another visit.
-    fn enter(&mut self, agent: &AgentId, state: &StateName) {
+    /// Enters a state or a step. A step that is repeated after a failure is not another visit.
+    fn enter(&mut self, agent: &AgentId, location: &Location) {
         let Some(summary) = self.agents.get_mut(agent) else { return };
-        // A resume enters the failed step again, with the same state.
-        let again = std::mem::take(&mut summary.revived) && summary.state.as_ref() == Some(state);
+        // A resume enters the failed step again, with the same key.
+        let again =
+            std::mem::take(&mut summary.revived) && summary.location.as_ref() == Some(location);
         if again {
             return;
         }
-        (summary.state, summary.bill) = (Some(state.clone()), None);
+        (summary.location, summary.bill) = (Some(location.clone()), None);
         if *agent == AgentId::main() {
-            self.path.enter(state);
+            self.path.enter(location);
         }
     }
 
@@ -226,8 +231,8 @@ impl Ledger {
         let Some(summary) = self.agents.get_mut(&turn.agent) else { return };
         summary.spent = summary.spent.plus(charge.amount);
         summary.bill.get_or_insert_default().add(charge);
-        if let Some(state) = &summary.state {
-            self.states.entry(state.clone()).or_default().add(charge.amount);
+        if let Some(location) = &summary.location {
+            self.spending.entry(location.clone()).or_default().add(charge.amount);
         }
         if let Some(backend) = &summary.asked {
             self.backends.entry(backend.clone()).or_default().add(charge.amount);
@@ -236,7 +241,7 @@ impl Ledger {
 
     /// Returns how many turns ended, in any way; every attempt and every script counts.
     pub fn turns(&self) -> u64 {
-        self.states.values().map(|spending| spending.turns).sum()
+        self.spending.values().map(|spending| spending.turns).sum()
     }
 
     /// Returns whether texts name the backends of the run.
@@ -249,9 +254,10 @@ impl Ledger {
         self.may_ask.iter().chain(self.backends.keys())
     }
 
-    /// Returns the most expensive state and its cost.
-    pub fn most_expensive(&self) -> Option<(&StateName, Micros)> {
-        let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
-        paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)
+    /// Returns the most expensive state or step, and its cost.
+    pub fn most_expensive(&self) -> Option<(&Location, Micros)> {
+        let paid = self.spending.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
+        paid.map(|(location, spending)| (location, spending.amount))
+            .max_by_key(|(_, amount)| *amount)
     }
 }

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::{Agent, AgentStatus};
+use crate::agent::{Agent, AgentStatus, Location};
 use crate::budget::{Charge, Micros};
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::ids::{AgentId, BackendName, TurnId};
 use crate::run::{Event, Phase, Run, Settings};
 use crate::scheduler::Hold;
 use crate::scheduler::{self, Lane, Prompt, Scheduler};
@@ -50,8 +50,8 @@ pub struct Row {
     /// Its number in the order of creation.
     pub born: u64,
     pub cwd: String,
-    /// Its state, and the number of visits there.
-    pub place: Option<(StateName, u32)>,
+    /// Its state or step, and the number of visits there.
+    pub place: Option<(Location, u32)>,
     pub doing: Doing,
     /// When its activity began.
     pub since: Timestamp,
@@ -148,8 +148,8 @@ impl Live {
             Event::RunRewound { discarded, .. } => self.spent = self.spent.plus(discarded.amount),
             Event::AgentSpawned { agent, cwd, .. } => self.spawn(at, agent, cwd),
             Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
-            Event::VisitEntered { agent, state, count, .. } => {
-                self.change(agent, |row| row.place = Some((state.clone(), *count)));
+            Event::VisitEntered { agent, location, count, .. } => {
+                self.change(agent, |row| row.place = Some((location.clone(), *count)));
             }
             Event::Moved { agent, cwd: Some(cwd), .. } => {
                 self.change(agent, |row| row.cwd.clone_from(cwd));
@@ -296,14 +296,10 @@ impl Row {
         asking: &BTreeSet<&AgentId>,
     ) -> Self {
         let turn = scheduler.turns.get(&agent.id);
-        let place = |state: StateName| {
-            let count = agent.visits.get(&state).copied().unwrap_or(1);
-            (state, count)
-        };
         let mut row = Self {
             born: agent.born,
             cwd: agent.cwd.clone(),
-            place: summary.state.map(place),
+            place: summary.location.map(|location| (location, agent.visit_count())),
             doing: Doing::Nothing,
             since: summary.since,
             spent: summary.spent,
@@ -341,6 +337,7 @@ mod tests {
     use crate::budget::Cost;
     use crate::decide::tests::play::{Play, usd, workflow};
     use crate::failure::TurnFailure;
+    use crate::ids::StateName;
     use crate::run::stop::StopMode;
     use crate::time::Span;
 
@@ -363,7 +360,8 @@ mod tests {
     /// Returns rows such as `main A.md #1 Working(Prompt(None)) $0.00`.
     fn shown(live: &Live) -> Vec<String> {
         let row = |(agent, row, doing): (&AgentId, &Row, Doing)| {
-            let (state, visit) = row.place.clone().unwrap_or_else(|| ("?".into(), 0));
+            let (state, visit) =
+                row.place.clone().unwrap_or_else(|| (StateName::new("?").into(), 0));
             format!("{agent} {state} #{visit} {doing:?} {}", row.spent)
         };
         live.busy().into_iter().map(row).collect()
@@ -427,7 +425,7 @@ mod tests {
         let mut late = live(&play);
         let before = shown(&late);
         late.see(Timestamp(78), &AgentId::main(), "Bash(make)");
-        late.see(Timestamp(78), &"nobody".into(), "Bash(make)");
+        late.see(Timestamp(78), &"unknown".into(), "Bash(make)");
         assert_eq!(shown(&late), before);
     }
 

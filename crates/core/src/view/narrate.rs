@@ -6,19 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::agent::Location;
 use crate::budget::{Charge, Micros};
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
 use crate::crayfish::state::StepEvent;
 use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::protocol::TagName;
+use crate::protocol::{Notice, TagName};
 use crate::run::event::Ending;
 use crate::run::stop::{Interruption, StopMode};
 use crate::run::warning::Warning;
 use crate::run::{Event, Program, Run, Settings};
-use crate::scheduler::Hold;
-use crate::scheduler::Lane;
+use crate::scheduler::{Hold, Lane, Phase as TurnPhase};
 use crate::value::Value;
 
 use super::backend_labels::BackendLabels;
@@ -48,7 +48,7 @@ pub enum Weight {
 pub struct Narrator {
     telling: Telling,
     naming: BackendLabels,
-    places: BTreeMap<AgentId, StateName>,
+    places: BTreeMap<AgentId, Location>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     bills: BTreeMap<AgentId, VisitCost>,
     /// The backend of each agent's turn.
@@ -63,6 +63,9 @@ pub struct Narrator {
     total: Micros,
     /// The attempt of each step that was last requested with errors, so that they are shown once.
     refused: BTreeMap<Key, u32>,
+    /// Agents whose turn waits for a new budget share. Whether it gets one is not decided yet: the
+    /// run may end first, because its budget is spent.
+    without_share: BTreeSet<AgentId>,
 }
 
 /// The kind of program that a run executes.
@@ -79,7 +82,7 @@ impl What {
     const fn of(program: &Program) -> Self {
         match program {
             Program::States | Program::Ralph(_) => Self::States,
-            Program::Crayfish { .. } => Self::Steps,
+            Program::Steps(_) => Self::Steps,
         }
     }
 }
@@ -116,20 +119,26 @@ impl Narrator {
     /// Returns a narrator for viewers who join now, with the memory of one that saw all events.
     pub fn after(run: &Run, ledger: &Ledger) -> Self {
         let agents = || ledger.agents.iter();
-        let places = agents().filter_map(|(id, at)| Some((id.clone(), at.state.clone()?)));
-        let bills = agents().filter_map(|(id, at)| Some((id.clone(), at.bill?)));
-        let asked = agents().filter_map(|(id, at)| Some((id.clone(), at.asked.clone()?)));
-        let refused = run.flow.iter().flat_map(|flow| {
+        let places =
+            agents().filter_map(|(id, summary)| Some((id.clone(), summary.location.clone()?)));
+        let bills = agents().filter_map(|(id, summary)| Some((id.clone(), summary.bill?)));
+        let asked = agents().filter_map(|(id, summary)| Some((id.clone(), summary.asked.clone()?)));
+        let refused = run.program.steps().into_iter().flat_map(|flow| {
             let attempt = |key: &Key| Some((key.clone(), *flow.attempts.get(key)?));
             flow.complaints.keys().filter_map(attempt)
         });
+        let turns = run.scheduler.turns.iter();
+        let without_share = turns.filter(|(_, turn)| {
+            turn.phase == TurnPhase::Queued && turn.notice == Some(Notice::NewShare)
+        });
         Self {
+            without_share: without_share.map(|(id, _)| id.clone()).collect(),
             places: places.collect(),
             bills: bills.collect(),
             asked: asked.collect(),
             backends: ledger.known().cloned().collect(),
             limits: Limits::of(&run.settings),
-            what: What::of(&run.settings.program),
+            what: What::of(&run.program),
             total: run.spent,
             refused: refused.collect(),
             ..Self::live()
@@ -147,7 +156,7 @@ impl Narrator {
         let line = match event {
             Event::RunStarted(start) => {
                 self.limits = Limits::of(&start.settings);
-                self.what = What::of(&start.settings.program);
+                self.what = What::of(&start.program);
                 self.backends.clone_from(&start.backends);
                 return None;
             }
@@ -159,6 +168,8 @@ impl Narrator {
                 of_run(Weight::Plain, "uses the edited states from here on")
             }
             Event::RunRewound { kept, discarded, .. } => {
+                // The discarded turns were paid: their cost stays part of the total.
+                self.total = self.total.plus(discarded.amount);
                 let stays = match discarded.amount {
                     Micros::ZERO => String::new(),
                     amount => format!("; the {amount} spent since then stay counted"),
@@ -180,6 +191,9 @@ impl Narrator {
                 Line { agent, weight: Weight::Warning, text }
             }
 
+            Event::TurnStarted { turn, .. } if self.without_share.remove(&turn.agent) => {
+                self.of(&turn.agent, Weight::Plain, "continues with a new budget share")
+            }
             Event::TurnStarted { turn, attempt, .. } => {
                 let again =
                     if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
@@ -193,16 +207,12 @@ impl Narrator {
                 return None;
             }
             Event::TurnRecalled { turn, .. } => {
-                let text = "budget share exceeds the new cap; continuing with a new share";
+                let text = "budget share exceeds the new cap; ending its client";
                 self.of(&turn.agent, Weight::Plain, text)
             }
             Event::TurnContinues { turn, charge, .. } => {
                 self.charge(turn, *charge);
-                self.of(
-                    &turn.agent,
-                    Weight::Plain,
-                    "budget share used up; continuing with a new share",
-                )
+                self.of(&turn.agent, Weight::Plain, "budget share used up")
             }
             Event::TurnFailed { turn, charge, failure, .. } => {
                 self.charge(turn, *charge);
@@ -227,8 +237,8 @@ impl Narrator {
             }
             Event::SessionLost { turn, lost, .. } => {
                 let text = match self.failures.remove(&turn.agent) {
-                    Some(failure) => format!("{failure}: goes on in a fresh one"),
-                    None => format!("does not go on in session {lost}, which was abandoned"),
+                    Some(failure) => format!("{failure}: continues in a new session"),
+                    None => format!("does not continue session {lost}, which was abandoned"),
                 };
                 self.of(&turn.agent, Weight::Warning, text)
             }
@@ -238,12 +248,14 @@ impl Narrator {
             }
 
             // A step that is repeated after its failure, which has had its line.
-            Event::VisitEntered { agent, state, .. }
-                if self.what == What::Steps && self.places.get(agent) == Some(state) =>
+            Event::VisitEntered { agent, location: location @ Location::Step(_), .. }
+                if self.places.get(agent) == Some(location) =>
             {
                 return None;
             }
-            Event::VisitEntered { agent, state, count, .. } => self.entered(agent, state, *count),
+            Event::VisitEntered { agent, location, count, .. } => {
+                self.entered(agent, location, *count)
+            }
             Event::Moved { agent, tag, instead_of, .. } => {
                 self.moves.insert(agent.clone(), (*tag, instead_of.clone()));
                 return None;
@@ -254,6 +266,7 @@ impl Narrator {
             Event::AgentEnded { agent, result } => self.ended(agent, result),
             Event::AgentFailed { agent, failure, kept } => {
                 self.failures.remove(agent);
+                self.without_share.remove(agent);
                 let kept = if kept.is_some() { " (its transition is kept)" } else { "" };
                 self.of(agent, Weight::Error, format!("failed: {failure}{kept}"))
             }
@@ -261,17 +274,26 @@ impl Narrator {
                 self.of(agent, Weight::Warning, "waits until workers end")
             }
             Event::AgentRevived { agent } => {
-                self.of(agent, Weight::Plain, "goes on after its failure")
+                self.of(agent, Weight::Plain, "continues after its failure")
             }
 
             Event::TurnQueued { turn, lane, .. } => {
                 self.queued(&turn.agent, lane);
                 return None;
             }
-            Event::TurnRequeued { .. }
-            | Event::CostAdjusted { .. }
-            | Event::AskExpired { .. }
-            | Event::AgentSpawned { .. } => return None,
+            Event::TurnRequeued { turn, notice, .. } => {
+                if *notice == Notice::NewShare {
+                    self.without_share.insert(turn.agent.clone());
+                } else {
+                    self.without_share.remove(&turn.agent);
+                }
+                return None;
+            }
+            Event::CostAdjusted { spent, .. } => {
+                self.total = *spent;
+                return None;
+            }
+            Event::AskExpired { .. } | Event::AgentSpawned { .. } => return None,
             Event::Stepped { agent, fact } => return self.stepped(agent, fact),
         };
         Some(line)
@@ -291,7 +313,7 @@ impl Narrator {
         }
         if let StepEvent::Fails { key, .. } = fact {
             // It may be a loop, which has no visit of its own.
-            self.places.insert(agent.clone(), StateName::new(key.to_string()));
+            self.places.insert(agent.clone(), key.clone().into());
             return None;
         }
         let StepEvent::Done { key, stored } = fact else { return None };
@@ -313,6 +335,7 @@ impl Narrator {
     }
 
     fn queued(&mut self, agent: &AgentId, lane: &Lane) {
+        self.without_share.remove(agent);
         match lane {
             Lane::Prompt(backend) => {
                 self.backends.insert(backend.clone());
@@ -322,21 +345,21 @@ impl Narrator {
         }
     }
 
-    fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
-        let from = self.places.insert(agent.clone(), state.clone());
+    fn entered(&mut self, agent: &AgentId, location: &Location, count: u32) -> Line {
+        let from = self.places.insert(agent.clone(), location.clone());
         self.failures.remove(agent);
         let cost = self.bill(agent);
         let again = if count > 1 { format!(" #{count}") } else { String::new() };
         let text = match (from, self.moves.remove(agent)) {
             (Some(from), Some((tag, instead_of))) => {
-                let instead = instead_of
-                    .map(|meant| format!(" instead of {meant}, which has had its visits"))
+                let limit = instead_of
+                    .map(|meant| format!("; `max_visits` of {meant} reached"))
                     .unwrap_or_default();
-                format!("{from} → {state}{again} ({tag}){instead}{cost}")
+                format!("{from} → {location}{again} ({tag}{limit}){cost}")
             }
             // Steps follow each other without a tag.
-            (Some(from), None) => format!("{from} → {state}{cost}"),
-            (None, _) => format!("starts at {state}"),
+            (Some(from), None) => format!("{from} → {location}{cost}"),
+            (None, _) => format!("starts at {location}"),
         };
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
@@ -363,19 +386,19 @@ impl Narrator {
 
     /// Returns a line about an agent, with its place.
     fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
-        let place = self.places.get(agent).map_or("?", StateName::as_str);
+        let place = self.places.get(agent).map_or_else(|| "?".to_owned(), Location::to_string);
         let backend = self.naming().suffix(self.asked.get(agent));
         Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
-    /// Returns the text of a warning. The spent amount may be far beyond the threshold, which would mislead.
+    /// Returns the text of a warning. The record contains only the threshold, but the line shows the
+    /// spent part of the cap.
     fn warning_words(&self, warning: &Warning) -> String {
-        const FAR: u64 = 10;
-        if let (Warning::Spent { percent }, Some(cap)) = (warning, self.limits.cap) {
-            let spent = super::costs::percent(self.total, cap);
-            if spent >= u64::from(*percent) + FAR {
-                return format!("{spent} % of the cap is spent");
-            }
+        if let (Warning::Spent { .. }, Some(cap)) = (warning, self.limits.cap) {
+            // 128 bits, because 100 times an amount in millionths overflows 64 bits. Rounded down:
+            // 100 % means that the whole cap is spent.
+            let percent = u128::from(self.total.0) * 100 / u128::from(cap.0.max(1));
+            return format!("{percent} % of the cap is spent");
         }
         warning.to_string()
     }
@@ -435,13 +458,13 @@ const fn stop_words(mode: StopMode, by: Stopper) -> &'static str {
         (StopMode::Now, Stopper::Caller) => "stopping, because its caller gave up",
         (StopMode::Now, Stopper::Command) => "stopping, as `raymond stop` asks",
         (StopMode::Now, Stopper::Signal) => "stopping, because of a signal",
-        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot go on",
+        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot continue",
     }
 }
 
 const fn interruption_words(by: Interruption) -> &'static str {
     match by {
-        Interruption::Crash => "was cut off when its owner died",
+        Interruption::Crash => "was interrupted when its owner died",
         Interruption::Stop => "stopped",
     }
 }
@@ -465,7 +488,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::NeedsPerson => "waits for a person",
         Ending::NeedsCaller => "waits for its caller",
         Ending::Environment => "waiting for disk space or another resource of the machine",
-        Ending::NoQuota => "usage limit reached, and told not to wait",
+        Ending::NoQuota => "usage limit reached, and the settings forbid waiting",
     }
 }
 

@@ -1,6 +1,6 @@
-//! The states that an agent visited, short enough to read.
+//! The states or steps that an agent visited, short enough to read.
 //!
-//! It is folded visit by visit: repeated states are counted, a repeated cycle becomes one part with a
+//! It is folded visit by visit: repeated visits of one place are counted, a repeated cycle becomes one part with a
 //! count, and so does a cycle of cycles. Folding loses nothing. Memory is bounded: of a path
 //! without repetition the beginning and the end are kept, and the visits between are counted.
 
@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::StateName;
+use crate::agent::Location;
 
 /// Parts kept at the beginning of a long path.
 const BEGINNING: usize = 8;
@@ -36,14 +36,14 @@ struct Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum What {
-    State(StateName),
+    Visit(Location),
     Cycle(Vec<Part>),
 }
 
 impl Path {
     /// Adds a visit.
-    pub fn enter(&mut self, state: &StateName) {
-        self.parts.push(Part { what: What::State(state.clone()), times: 1 });
+    pub fn enter(&mut self, location: &Location) {
+        self.parts.push(Part { what: What::Visit(location.clone()), times: 1 });
         // One fold can make another possible: a finished cycle may repeat the cycle before it.
         while self.fold() {}
         if self.parts.len() > MOST_PARTS {
@@ -57,7 +57,7 @@ impl Path {
 
     /// Returns the path as text. While `fits` refuses it, parts in the middle are left out; the last part
     /// always stays.
-    pub fn told(&self, fits: impl Fn(&str) -> bool) -> String {
+    pub fn fitted(&self, fits: impl Fn(&str) -> bool) -> String {
         let parts: Vec<String> = self.parts.iter().map(ToString::to_string).collect();
         let whole = match self.left_out {
             0 => parts.join(ARROW),
@@ -112,14 +112,14 @@ impl Path {
 impl Part {
     fn visits(&self) -> u64 {
         match &self.what {
-            What::State(_) => self.times,
+            What::Visit(_) => self.times,
             What::Cycle(parts) => self.times * parts.iter().map(Self::visits).sum::<u64>(),
         }
     }
 
     fn depth(&self) -> usize {
         match &self.what {
-            What::State(_) => 0,
+            What::Visit(_) => 0,
             What::Cycle(parts) => 1 + parts.iter().map(Self::depth).max().unwrap_or(0),
         }
     }
@@ -138,7 +138,7 @@ fn with_gap(parts: &[String], beginning: usize, kept: usize) -> String {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::State(state) => f.write_str(state.stem())?,
+            What::Visit(location) => f.write_str(&location.stem())?,
             What::Cycle(parts) => {
                 let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
                 write!(f, "({})", parts.join(ARROW))?;
@@ -153,11 +153,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::StateName;
 
     fn path<'s>(states: impl IntoIterator<Item = &'s str>) -> Path {
         let mut path = Path::default();
         for state in states {
-            path.enter(&StateName::new(state));
+            path.enter(&StateName::new(state).into());
         }
         path
     }
@@ -166,7 +167,7 @@ mod tests {
     fn repeats_and_cycles_are_counted() {
         let check = |visits: &str, expected: &str| {
             let path = path(visits.split(' '));
-            assert_eq!(path.told(|_| true), expected, "{visits}");
+            assert_eq!(path.fitted(|_| true), expected, "{visits}");
             assert_eq!(path.visits(), visits.split(' ').count() as u64, "{visits}");
         };
         check("START.md", "START");
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn long_path_keeps_its_ends() {
         let check = |visits: &str, width: usize, expected: &str| {
-            let shown = path(visits.split(' ')).told(|text| text.chars().count() <= width);
+            let shown = path(visits.split(' ')).fitted(|text| text.chars().count() <= width);
             assert_eq!(shown, expected);
         };
         check("A B C D E F", 25, "A → B → C → D → E → F");
@@ -203,16 +204,16 @@ mod tests {
         let names: Vec<String> = (0..60).map(|n| format!("S{n}")).collect();
         let mut path = Path::default();
         for (name, visits) in names.iter().zip(1..) {
-            path.enter(&StateName::new(name.as_str()));
+            path.enter(&StateName::new(name.as_str()).into());
             assert_eq!((path.visits(), path.parts.len()), (visits as u64, MOST_PARTS.min(visits)));
         }
         let (beginning, end) = (names[..8].join(ARROW), names[20..].join(ARROW));
-        assert_eq!(path.told(|_| true), format!("{beginning} → … → {end}"));
+        assert_eq!(path.fitted(|_| true), format!("{beginning} → … → {end}"));
         // Later visits are folded as usual.
         for name in ["A", "B", "A", "B", "B"] {
-            path.enter(&StateName::new(name));
+            path.enter(&StateName::new(name).into());
         }
-        let shown = path.told(|_| true);
+        let shown = path.fitted(|_| true);
         assert!(shown.ends_with(" → S59 → (A → B) ×2 → B"), "{shown}");
         assert_eq!(path.visits(), 65);
     }
@@ -224,20 +225,20 @@ mod tests {
         for n in 0..100_000_u64 {
             // Squares modulo a prime have no short cycles.
             let at = usize::try_from(n * n % 199).unwrap_or(0);
-            path.enter(&StateName::new(names[at].as_str()));
+            path.enter(&StateName::new(names[at].as_str()).into());
         }
         assert_eq!(path.parts.len(), MOST_PARTS);
         assert_eq!(path.visits(), 100_000);
-        let shown = path.told(|text| text.chars().count() <= 80);
+        let shown = path.fitted(|text| text.chars().count() <= 80);
         assert!(shown.starts_with("S0 → ") && shown.contains(" → … → "), "{shown}");
     }
 
-    fn unfolded(parts: &[Part]) -> Vec<StateName> {
+    fn unfolded(parts: &[Part]) -> Vec<Location> {
         let mut states = Vec::new();
         for Part { what, times } in parts {
             for _ in 0..*times {
                 match what {
-                    What::State(state) => states.push(state.clone()),
+                    What::Visit(state) => states.push(state.clone()),
                     What::Cycle(parts) => states.extend(unfolded(parts)),
                 }
             }
@@ -249,9 +250,10 @@ mod tests {
         #[test]
         fn folding_loses_nothing(visits in prop::collection::vec(0..3_usize, 0..60)) {
             let names = ["A", "B", "C"];
-            let visits: Vec<StateName> =
-                visits.into_iter().map(|at| StateName::new(names[at])).collect();
-            let path = path(visits.iter().map(StateName::as_str));
+            let visits: Vec<Location> =
+                visits.into_iter().map(|at| StateName::new(names[at]).into()).collect();
+            let names: Vec<String> = visits.iter().map(Location::to_string).collect();
+            let path = path(names.iter().map(String::as_str));
             prop_assume!(path.left_out == 0);
             prop_assert_eq!(unfolded(&path.parts), visits);
         }

@@ -7,7 +7,7 @@ use crate::run::Run;
 /// Returns the state of an agent, or the key of its step. A loop that waits for its iterations has no
 /// visit, so its key comes from the branch.
 pub fn place(run: &Run, agent: &Agent) -> String {
-    let branch = run.flow.as_ref().and_then(|flow| flow.branches.get(&agent.id));
+    let branch = run.program.steps().and_then(|flow| flow.branches.get(&agent.id));
     let elsewhere = branch.and_then(|branch| match &branch.at {
         Position::Failed(key) => Some(key.to_string()),
         Position::Waits { .. } | Position::Round => branch.loop_key().map(|key| key.to_string()),
@@ -17,5 +17,5 @@ pub fn place(run: &Run, agent: &Agent) -> String {
         | Position::Behind(_)
         | Position::Body => None,
     });
-    elsewhere.unwrap_or_else(|| agent.visit.state.to_string())
+    elsewhere.unwrap_or_else(|| agent.visit.location.to_string())
 }

@@ -12,7 +12,7 @@ use crate::decide::resume::{adoptable, beyond};
 use crate::extension::Extension;
 use crate::ids::{BackendName, TurnId};
 use crate::run::effect::in_flight;
-use crate::run::input::Outcome;
+use crate::run::outcome::Outcome;
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Run, Settings, TranscriptCost};
 use crate::scheduler::{Lane, Phase, Turn};
@@ -263,7 +263,9 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
         let AgentStatus::Failed { kept: None, .. } = agent.status else { return None };
         let visit = &agent.visit;
         let turn = TurnId { agent: agent.id.clone(), visit: visit.number, turn: visit.turn };
-        let is_prompt = Extension::of(visit.state.as_str()) == Some(Extension::Md);
+        let state = visit.location.state();
+        let is_prompt =
+            state.is_some_and(|state| Extension::of(state.as_str()) == Some(Extension::Md));
         let holder = agent.holder.as_ref().unwrap_or(&settings.backend);
         return Some(of(turn, is_prompt.then_some(holder)));
     };

@@ -12,13 +12,14 @@ use crate::protocol::Notice;
 use crate::run::event::Ending;
 use crate::run::input::Input;
 use crate::run::stop::StopMode;
-use crate::run::{Event, Program, Ralph, Run, Settings, apply};
+use crate::run::{Event, Program, Ralph, Run, apply};
 use crate::scheduler::Hold;
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
 use crate::view::{
-    Ledger, Narrator, Owner, States, Status, Waiting, Weight, next_command, status, why,
+    Change, Ledger, Narrator, NextCommand, Owner, States, Status, Waiting, Weight, next_command,
+    status, why,
 };
 
 mod steps;
@@ -27,9 +28,9 @@ mod watching;
 /// Returns status, exit code, cause and next command.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
-    let command = next_command(status).line(&play.run, &ledger(play), States::AsPinned);
+    let command = next_command(&play.run, status, States::AsPinned);
     let why = why(&play.run, &ledger(play), status);
-    format!("{status} ({}): {why}: {command}", status.exit_code())
+    format!("{status} ({}): {why}: {command:?}", status.exit_code())
 }
 
 /// Returns the ledger of the story so far, with an event each millisecond from 10 on.
@@ -80,22 +81,22 @@ fn lines_of(play: &Play) -> String {
 
 #[test]
 fn a_run_with_an_owner_runs_or_waits() {
-    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to go on: raymond wait");
-    assert_snapshot!(shown(&started(), Owner::Alive), @"running (0): main is in turn 1 of A.md: raymond wait play");
+    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to continue: Wait");
+    assert_snapshot!(shown(&started(), Owner::Alive), @"running (0): main is in turn 1 of A.md: Wait");
     let mut play = forked();
-    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more: Wait");
     play.stop(StopMode::AfterTurn);
-    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more, and it was asked to end: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more, and it was asked to end: Wait");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: Wait");
     let mut play = forked();
     play.fails("main", quota(60));
     // Other agents still work.
     assert!(shown(&play, Owner::Alive).starts_with("running"));
     play.says("main_w1", "<result>x</result>");
     play.says("main_w2", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
 }
 
 #[test]
@@ -120,56 +121,55 @@ fn idle_run_continues_unless_the_user_must_act() {
 
 #[test]
 fn run_without_owner_ended_or_was_interrupted() {
-    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process is gone with 3 turns in flight: raymond resume play");
+    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process died with 3 turns in flight: Resume([])");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process is gone; no turn was in flight: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process died; no turn was in flight: Resume([])");
     let mut play = forked();
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can go on: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can continue: Resume([])");
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
     let mut play = started();
     play.fails("main", auth());
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: Resume([])");
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 paid turn waits for more: raymond resume play --budget 32");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 turn waits for a higher --budget: ResumeWithBudget { dollars: 32 }");
     let mut play = started();
     play.says("main", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: Show");
 }
 
 // proves: P10
 #[test]
 fn next_command_does_not_repeat_the_failure() {
-    let check = |play: &Play, expected: &str| {
-        let next_command = next_command(status(&play.run, Owner::Gone));
-        let command = next_command.line(&play.run, &ledger(play), States::AsPinned);
-        assert_eq!(command, format!("raymond resume play{expected}"));
+    let check = |play: &Play, expected: &[Change]| {
+        let command = next_command(&play.run, status(&play.run, Owner::Gone), States::AsPinned);
+        assert_eq!(command, NextCommand::Resume(expected.to_vec()));
     };
     let lost = || TurnFailure::LostSession { session: "main.1.1".into() };
     let mut play = forked();
     play.fails("main", TurnFailure::Task { why: "refused".into() });
     play.fails("main_w1", lost());
-    check(&play, "");
+    check(&play, &[]);
     play.fails("main_w2", lost());
-    check(&play, " --on-lost-session fresh");
+    check(&play, &[Change::FreshSessions]);
 
     let fork = r#"<fork next="A">W</fork>"#;
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
     play.says("main", fork);
     play.says("main_w1", &fork.repeat(3));
     play.says("main", &fork.repeat(5));
-    check(&play, " --max-agents 5");
+    check(&play, &[Change::MaxAgents(5)]);
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
     play.says("main", fork);
     play.says("main_w1", fork);
     play.says("main", "<result>x</result>");
-    check(&play, " --max-agents 2");
+    check(&play, &[Change::MaxAgents(2)]);
 
     let front = |line: &str| {
         let text = format!("---\n{line}\n---\ntext");
@@ -177,81 +177,37 @@ fn next_command_does_not_repeat_the_failure() {
     };
     let mut play = front("on_denied: fail");
     play.says_so("main", "<goto>A</goto>", |said| said.denied.push("Bash(cargo test)".to_owned()));
-    check(&play, " --allow 'Bash(cargo test:*)'");
+    check(&play, &[Change::Allow(vec!["Bash(cargo test:*)".to_owned()])]);
     let wall = |after| TurnFailure::Timeout { clock: Clock::Wall, after };
     let timed = |play: Play| play.with(|s| (s.retries, s.timeout) = (0, Some(Span::minutes(10))));
     let mut play = timed(Play::new(prompts(&["A.md"]))).started();
     play.fails("main", wall(Span::minutes(10)));
-    check(&play, " --timeout 20m");
+    check(&play, &[Change::Timeout(Span::minutes(20))]);
     let mut play = timed(Play::new(prompts(&["A.md"]))).started();
     play.fails("main", wall(Span::minutes(2)));
-    check(&play, "");
+    check(&play, &[]);
     let silent = |after| TurnFailure::Timeout { clock: Clock::Idle, after };
     let timed =
         |play: Play| play.with(|s| (s.retries, s.idle_timeout) = (0, Some(Span::minutes(10))));
     let mut play = timed(Play::new(prompts(&["A.md"]))).started();
     play.fails("main", silent(Span::minutes(10)));
-    check(&play, " --idle-timeout 20m");
+    check(&play, &[Change::IdleTimeout(Span::minutes(20))]);
     let mut play = timed(Play::new(prompts(&["A.md"]))).started();
     play.fails("main", silent(Span::minutes(2)));
-    check(&play, "");
+    check(&play, &[]);
     let mut play = front("max_visits: 1");
     play.says("main", "<goto>A</goto>");
-    check(&play, " --with-current");
+    check(&play, &[Change::CurrentStates]);
     let mut play = front("budget: 0.10");
     play.says("main", "no tag");
-    check(&play, " --with-current");
-}
-
-#[test]
-fn new_run_command_includes_short_input() {
-    let check = |input: &str, expected: &str| {
-        let mut play = Play::new(prompts(&["A.md"]));
-        let Input::Start(mut start) = play.begin() else { panic!("it begins otherwise") };
-        start.input = Some(Value::from(input));
-        play.feed(vec![Input::Start(start)]);
-        play.stop(StopMode::Cancel);
-        let command =
-            next_command(Status::Cancelled).line(&play.run, &ledger(&play), States::AsPinned);
-        assert_eq!(command, format!("raymond run /flow --input{expected}"));
-    };
-    check("two words", " 'two words'");
-    check("- a list", "='- a list'");
-    let longest = "x".repeat(200);
-    check(&longest, &format!(" {longest}"));
-    check(&"x".repeat(201), " '…'");
-}
-
-#[test]
-fn new_run_command_includes_the_settings() {
-    let mut play = Play::new(prompts(&["A.md"])).with(|settings| {
-        settings.budget = Some(usd("0.50"));
-        settings.strict_budget = true;
-        settings.model = Some("opus".to_owned());
-        settings.effort = Some("high".to_owned());
-        settings.permissions.mode = Some("plan".to_owned());
-        settings.permissions.allow = vec!["Bash(cargo test:*)".to_owned()];
-        settings.permissions.deny = vec!["WebFetch".to_owned()];
-    });
-    play.start();
-    play.stop(StopMode::Cancel);
-    let anew = |play: &Play| {
-        next_command(Status::Cancelled).line(&play.run, &ledger(play), States::AsPinned)
-    };
-    assert_eq!(
-        anew(&play),
-        "raymond run /flow --budget 0.5 --model opus --effort high --permission-mode plan \
-         --allow 'Bash(cargo test:*)' --deny WebFetch --strict-budget"
-    );
-    play.run.settings = Settings { budget: None, ..Settings::default() };
-    assert_eq!(anew(&play), "raymond run /flow --budget none");
+    check(&play, &[Change::CurrentStates]);
 }
 
 #[test]
 fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (what it said: raymond logs play --agent main --state A): raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (its output: raymond logs play --agent main --state A): Resume([])");
 }
 
 #[test]
@@ -262,25 +218,25 @@ fn silent_script_failure_is_shown_by_a_command() {
         play.fails("main", TurnFailure::Script { status, stderr });
         shown(&play, Owner::Gone)
     };
-    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (what it said: raymond logs play --agent main --state A): raymond resume play");
-    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: raymond resume play");
+    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (its output: raymond logs play --agent main --state A): Resume([])");
+    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: Resume([])");
 }
 
 #[test]
 fn edited_failed_run_names_both_versions() {
-    let check = |play: &Play, states: States, expected: &str| {
-        let next_command = next_command(status(&play.run, Owner::Gone));
-        assert_eq!(next_command.line(&play.run, &ledger(play), states), expected);
+    let check = |play: &Play, states: States, expected: &[Change]| {
+        let command = next_command(&play.run, status(&play.run, Owner::Gone), states);
+        assert_eq!(command, NextCommand::Resume(expected.to_vec()));
     };
     let mut play = started();
     play.fails("main", TurnFailure::Task { why: "refused".into() });
-    check(&play, States::AsPinned, "raymond resume play");
-    check(&play, States::Edited, "raymond resume play --with-current");
-    check(&play, States::Unusable, "raymond resume play --pinned");
+    check(&play, States::AsPinned, &[]);
+    check(&play, States::Edited, &[Change::CurrentStates]);
+    check(&play, States::Unusable, &[Change::PinnedStates]);
     let mut play = Play::new(workflow(&[("A.md", "---\nmax_visits: 1\n---\nx")])).started();
     play.says("main", "<goto>A</goto>");
-    check(&play, States::Edited, "raymond resume play --with-current");
-    check(&play, States::Unusable, "raymond resume play --with-current");
+    check(&play, States::Edited, &[Change::CurrentStates]);
+    check(&play, States::Unusable, &[Change::CurrentStates]);
 }
 
 #[test]
@@ -290,18 +246,18 @@ fn a_failed_run_names_every_agent_that_failed() {
     play.says("main", "<result>x</result>");
     play.fails("main_w2", task());
     play.says("main_w1", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main_w2 failed at W.md: the client reports failure: no: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main_w2 failed at W.md: the client reports failure: no: Resume([])");
     let mut play = forked();
     play.fails("main", task());
     play.fails("main_w2", task());
     play.fails("main_w1", task());
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: Resume([])");
     let mut play = started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(13));
     while let Some(agent) = play.run.scheduler.in_flight.first().map(ToString::to_string) {
         play.fails(&agent, task());
     }
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: Resume([])");
 }
 
 #[test]
@@ -312,11 +268,11 @@ fn waiting_reason_is_shown_by_its_kind() {
     play.says("main", r#"<fork next="A">O</fork>"#);
     play.fails("main_o1", auth());
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Wait");
     play.settings.no_wait = true;
     play.resume();
     play.fails("main_o1", auth());
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): another needs a person to log in: run claude login: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): another needs a person to log in: run claude login: Resume([])");
 }
 
 #[test]
@@ -370,13 +326,13 @@ fn every_failure_of_an_agent_is_a_sentence() {
     could not start: no such client
     no tag
     no tag; stderr: oh
-    A.md has had its 2 visits, and there is no way on
+    A.md reached its limit of 2 visits and has no `then`
     the visit's budget of $0.50 is spent
     one message asks for 9 workers, and --max-agents is 3
-    its fork found no room: --max-agents is 3, and nobody will end
+    cannot fork: --max-agents is 3 and no running agent can finish
     the name of a worker of main_w1 is too long
-    the turn was cut off 5 times in a row without any progress
-    the script was cut off, and is not repeated
+    the turn was interrupted 5 times in a row without any progress
+    the script was interrupted and is not repeated
     the client denied Bash, Write
     the question was not answered in time
     ");
@@ -416,27 +372,27 @@ fn a_whole_story_reads_well() {
     . main       WORK.md: turn 2
     ! main       WORK.md: transient failure: overloaded; retry 1 of 5 follows
     . main       WORK.md: turn 2, attempt 2
-    ! main       WORK.md: was cut off when its owner died
-    ! main_test1 TEST.sh: was cut off when its owner died
+    ! main       WORK.md: was interrupted when its owner died
+    ! main_test1 TEST.sh: was interrupted when its owner died
       -          resumed
     . main       WORK.md: turn 2, attempt 3
     . main_test1 TEST.sh: turn 1, attempt 2
-      main       WORK.md: budget share used up; continuing with a new share
+      main       WORK.md: budget share used up
     ! -          60 % of the cap is spent
-    . main       WORK.md: turn 2, attempt 4
+      main       WORK.md: continues with a new budget share
     x main_test1 TEST.sh: failed: script: exit status 1: no file
       main       WORK.md → PLAN.md #2 (goto) · $1.20 estimated
     . main       PLAN.md: turn 1
     ! -          claude: usage limit, waits until 1970-01-01T01:00:00.000Z: resets at noon
       -          claude: tries again
     . main       PLAN.md: turn 1, attempt 2
-      main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20
+      main       PLAN.md → DONE.md (goto; `max_visits` of PLAN.md reached) · $0.20
     . main       DONE.md: turn 1
       main       ended: all good · $0.10
     ! -          80 % of the cap is spent
       -          failed
       -          resumed
-      main_test1 TEST.sh: goes on after its failure
+      main_test1 TEST.sh: continues after its failure
     . main_test1 TEST.sh: turn 2
       main_test1 ended: (empty)
       -          completed
@@ -458,14 +414,14 @@ fn ledger_keeps_agents_that_have_ended() {
     assert_eq!(ledger.forks[&"main".into()], 2);
     assert_eq!((ledger.settled.turns, ledger.settled.amount), (4, usd("0.40")));
     let states: Vec<String> = ledger
-        .states
+        .spending
         .iter()
         .map(|(state, s)| format!("{state} {} {}", s.turns, s.amount))
         .collect();
     assert_eq!(states, ["A.md 3 $0.30", "W.md 2 $0.20"]);
     assert_eq!(
-        ledger.most_expensive().map(|(state, amount)| (state.as_str(), amount)),
-        Some(("A.md", usd("0.30")))
+        ledger.most_expensive().map(|(state, amount)| (state.to_string(), amount)),
+        Some(("A.md".to_owned(), usd("0.30")))
     );
     assert_eq!(ledger.denied["Bash"], 1);
     let last = Timestamp(9 + play.story.len() as u64);
@@ -491,19 +447,19 @@ fn stopping_user_is_named() {
     let stop = |mode, key: &str| {
         let mut play = started();
         play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
-        let cut = play.cut_off(crate::run::stop::Interruption::Stop, false);
+        let cut = play.interruptions(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
     };
-    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can go on: raymond resume play");
-    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot go on | stopped (130): trouble in its process stopped it; 1 agent can go on: raymond resume play");
-    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can go on: raymond resume play");
-    assert_snapshot!(stop(StopMode::Cancel, "0a"), @"-          cancelling, as `raymond cancel` asks | cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
+    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Cancel, "0a"), @"-          cancelling, as `raymond cancel` asks | cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
 }
 
 #[test]
-fn real_percentage_is_shown_beyond_a_threshold() {
+fn warning_shows_the_spent_percentage() {
     let check = |cost: &str, expected: &str| {
         let play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1")));
         let mut play = play.started();
@@ -512,10 +468,23 @@ fn real_percentage_is_shown_beyond_a_threshold() {
         let line = lines.lines().find(|line| line.contains('%')).unwrap_or_default();
         assert_eq!(line.trim_start_matches(['!', ' ', '-']), expected);
     };
-    check("0.55", "50 % of the cap is spent");
-    check("0.96", "95 % of the cap is spent");
+    check("0.55", "55 % of the cap is spent");
+    check("0.999999", "99 % of the cap is spent");
     check("0.65", "65 % of the cap is spent");
     check("2.50", "250 % of the cap is spent");
+}
+
+#[test]
+fn share_is_renewed_only_if_the_turn_continues() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
+    play.costs(Cost::Reported(usd("1"))).is_capped("main");
+    assert_snapshot!(lines_of(&play), @"
+      main       starts at A.md
+    . main       A.md: turn 1
+      main       A.md: budget share used up
+    ! -          100 % of the cap is spent
+      -          over budget
+    ");
 }
 
 #[test]
@@ -539,24 +508,25 @@ fn every_ending_has_words() {
         Ending::NeedsPerson,
         Ending::NoQuota,
     ];
-    assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and told not to wait");
+    assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and the settings forbid waiting");
 }
 
 #[test]
 fn loop_shows_its_iteration_and_restart_command() {
     let play = |max_iterations, until: Option<&str>| {
-        let ralph = Ralph { max_iterations, until: until.map(str::to_owned) };
         let files = workflow(&[("P.md", "text"), ("UNTIL.sh", "make check")]);
-        Play::new(files).with(|s| s.program = Program::Ralph(ralph)).started()
+        let ralph = Program::Ralph(Ralph { until: until.map(str::to_owned) });
+        let play = Play::new(files).running(ralph);
+        play.with(|s| s.max_iterations = max_iterations).started()
     };
     let mut looped = play(2, Some("make check"));
-    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: raymond wait play");
+    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: Wait");
     looped.says("main", "not yet");
     looped.says("main", "<result>x</result>");
-    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of UNTIL.sh, iteration 2 of 2: raymond wait play");
+    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of UNTIL.sh, iteration 2 of 2: Wait");
     let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
     looped.fails("main", script);
-    assert_snapshot!(shown(&looped, Owner::Gone), @"completed (0): 2 iterations without a result that passed `make check`: raymond show play");
+    assert_snapshot!(shown(&looped, Owner::Gone), @"completed (0): 2 iterations without a result that passed `make check`: Show");
     assert_snapshot!(lines_of(&looped), @"
       main       starts at P.md
     . main       P.md: turn 1
@@ -571,15 +541,15 @@ fn loop_shows_its_iteration_and_restart_command() {
     ");
     let mut usual = play(50, None);
     usual.says("main", "<result></result>");
-    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
+    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): main ended with a result: Show");
     let mut cancelled = play(50, None);
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond ralph /flow");
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
     let mut cancelled = play(2, Some("make check"));
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond ralph /flow --max-iterations 2 --until 'make check'");
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
 }
 
 #[test]
@@ -603,10 +573,10 @@ fn paid_backends_are_named_if_several() {
     . main       Z.md (claude): turn 1
       main       Z.md → X.md #2 (function) · claude $0.10
     . main       X.md (codex): turn 1
-    x main       X.md (codex): failed: Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (its transition is kept)
+    x main       X.md (codex): failed: Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (its transition is kept)
       -          failed
     ");
     assert_snapshot!(shown(&play, Owner::Gone), @"
-    failed (1): main failed at X.md (codex): Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): raymond resume play --with-current
+    failed (1): main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): Resume([CurrentStates])
     ");
 }

@@ -7,6 +7,7 @@ pub mod answers;
 
 use std::collections::BTreeMap;
 
+use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
@@ -24,7 +25,7 @@ pub struct Attempt {
     pub turn: TurnId,
     /// The attempt, from 1.
     pub number: u32,
-    pub state: StateName,
+    pub location: Location,
     /// How often the agent had entered the state, including this visit.
     pub visit: u32,
     /// The script or backend.
@@ -112,7 +113,7 @@ pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
 
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    places: BTreeMap<AgentId, (StateName, u32)>,
+    places: BTreeMap<AgentId, (Location, u32)>,
     queued: BTreeMap<AgentId, (Lane, Sent)>,
     in_flight: BTreeMap<AgentId, Attempt>,
     answers: Answers,
@@ -125,8 +126,8 @@ impl Turns {
             return Some(Change::Answered(attempt, value));
         }
         let (turn, charge, model, how) =
-            if let Event::VisitEntered { agent, state, count, .. } = event {
-                self.places.insert(agent.clone(), (state.clone(), *count));
+            if let Event::VisitEntered { agent, location, count, .. } = event {
+                self.places.insert(agent.clone(), (location.clone(), *count));
                 return None;
             } else if let Event::TurnQueued { turn, lane, prompt, .. } = event {
                 let sent = match prompt {
@@ -159,11 +160,11 @@ impl Turns {
 
     fn start(&mut self, at: Timestamp, turn: &TurnId, number: u32) -> Attempt {
         let place = self.places.get(&turn.agent).cloned();
-        let (state, visit) = place.unwrap_or_else(|| ("?".into(), 1));
+        let (location, visit) = place.unwrap_or_else(|| (StateName::new("?").into(), 1));
         let queued = self.queued.get(&turn.agent).cloned();
         let (lane, sent) = queued.unwrap_or((Lane::Script, Sent::Body));
         let turn = turn.clone();
-        let attempt = Attempt { turn, number, state, visit, lane, sent, started: at, end: None };
+        let attempt = Attempt { turn, number, location, visit, lane, sent, started: at, end: None };
         self.in_flight.insert(attempt.turn.agent.clone(), attempt.clone());
         attempt
     }
@@ -178,7 +179,7 @@ impl Attempt {
     /// Returns `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`.
     pub fn title(&self, naming: BackendLabels) -> String {
         if let Some(End { how: How::Answered(answer), .. }) = &self.end {
-            return format!("{} · attempt {} · {}", self.state, self.number, answer.words());
+            return format!("{} · attempt {} · {}", self.location, self.number, answer.words());
         }
         let visit = if self.visit > 1 { format!(" #{}", self.visit) } else { String::new() };
         let sent = match self.sent {
@@ -187,8 +188,10 @@ impl Attempt {
         };
         let again =
             if self.number > 1 { format!(", attempt {}", self.number) } else { String::new() };
-        let mut parts =
-            vec![format!("{}{visit}", self.state), format!("turn {}{sent}{again}", self.turn.turn)];
+        let mut parts = vec![
+            format!("{}{visit}", self.location),
+            format!("turn {}{sent}{again}", self.turn.turn),
+        ];
         parts.extend(naming.label(self.backend()).map(ToString::to_string));
         match &self.end {
             None => parts.push("in flight".to_owned()),
@@ -207,9 +210,9 @@ impl How {
     fn words(&self, took: &str) -> String {
         match self {
             Self::Finished => format!("finished after {took}"),
-            Self::ShareUsedUp => format!("share used up after {took}"),
+            Self::ShareUsedUp => format!("budget share used up after {took}"),
             Self::Failed(failure) => format!("failed after {took}: {failure}"),
-            Self::Interrupted(Interruption::Crash) => "cut off when its owner died".to_owned(),
+            Self::Interrupted(Interruption::Crash) => "interrupted when its owner died".to_owned(),
             Self::Interrupted(Interruption::Stop) => format!("stopped after {took}"),
             Self::Answered(answer) => answer.words(),
         }
@@ -345,8 +348,8 @@ mod tests {
         assert_eq!(
             titles(&play),
             [
-                "main: A.md · turn 1 · $10.00 · share used up after 1s",
-                "main: A.md · turn 1, attempt 2 · $0.10 · cut off when its owner died",
+                "main: A.md · turn 1 · $10.00 · budget share used up after 1s",
+                "main: A.md · turn 1, attempt 2 · $0.10 · interrupted when its owner died",
                 "main: A.md · turn 1, attempt 3 · $0.10 · stopped after 2s",
             ]
         );

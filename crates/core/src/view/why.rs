@@ -34,15 +34,15 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
-            format!("{by}; {} can go on", counted(run.live, "agent"))
+            format!("{by}; {} can continue", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run, naming),
     }
 }
 
 fn completed(run: &Run, ledger: &Ledger) -> String {
-    let until = run.settings.program.ralph().and_then(|ralph| ralph.until.as_deref());
-    if run.flow.is_some() {
+    let until = run.program.ralph().and_then(|ralph| ralph.until.as_deref());
+    if run.program.steps().is_some() {
         return match collected(run) {
             0 => "every step is done".to_owned(),
             1 => "every step is done; 1 failure was collected".to_owned(),
@@ -57,7 +57,7 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
 
 /// Returns how many failures the loops of a completed run collected.
 pub fn collected(run: &Run) -> usize {
-    let results = run.flow.iter().flat_map(|flow| flow.results.values());
+    let results = run.program.steps().into_iter().flat_map(|flow| flow.results.values());
     match run.phase {
         Phase::Ended(Ending::Completed) => results.filter(|stored| !stored.ok).count(),
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => 0,
@@ -78,14 +78,14 @@ const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
         Some(Stopper::Trouble) => "trouble in its process stopped it",
         Some(Stopper::Command) => "`raymond stop` stopped it",
         Some(Stopper::Caller) => "its caller gave up",
-        None => "somebody stopped it",
+        None => "it was stopped",
     }
 }
 
 fn running(run: &Run, naming: BackendLabels) -> String {
     let mut agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
-        return "it is about to go on".to_owned();
+        return "it is about to continue".to_owned();
     };
     let others = agents.count();
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
@@ -93,12 +93,12 @@ fn running(run: &Run, naming: BackendLabels) -> String {
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
-    let iteration = run.settings.program.ralph().map(|ralph| {
-        format!(", iteration {} of {}", Ralph::iterations(first), ralph.max_iterations)
+    let iteration = run.program.ralph().map(|_| {
+        format!(", iteration {} of {}", Ralph::iterations(first), run.settings.max_iterations)
     });
     let iteration = iteration.unwrap_or_default();
     let Agent { id, visit, .. } = first;
-    let place = format!("{}{}", visit.state, naming.suffix(answering(run, first)));
+    let place = format!("{}{}", visit.location, naming.suffix(answering(run, first)));
     format!("{id} is in turn {} of {place}{iteration}{more}{stopping}", visit.turn)
 }
 
@@ -144,17 +144,19 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
 
 /// Names the outputs that the caller has to send.
 fn owed(run: &Run) -> String {
-    let attempts = run.flow.as_deref().map(|flow| &flow.attempts);
+    let attempts = run.program.steps().map(|flow| &flow.attempts);
     let asked = run.scheduler.asks.keys().filter_map(|ask| {
-        let key = run.agents.get(&ask.agent)?.step_key()?;
+        let key = run.agents.get(&ask.agent)?.visit.location.step()?.clone();
         let attempt = attempts?.get(&key).copied().unwrap_or(1);
         Some(RequestId { run: Some(run.id.clone()), key, attempt })
     });
     let asked: BTreeSet<RequestId> = asked.collect();
     match (asked.first(), asked.len()) {
-        (None, _) => "its caller owes it an output".to_owned(),
-        (Some(first), 1) => format!("its caller owes it `{first}`"),
-        (Some(first), several) => format!("its caller owes it `{first}`, and {} more", several - 1),
+        (None, _) => "the caller has to send an output".to_owned(),
+        (Some(first), 1) => format!("the caller has to answer `{first}`"),
+        (Some(first), several) => {
+            format!("the caller has to answer `{first}`, and {} more", several - 1)
+        }
     }
 }
 
@@ -198,16 +200,16 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
         Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => String::new(),
         Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
-            let (run, agent, state) = (&run.id, &agent.id, quoted(agent.visit.state.stem()));
-            format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
+            let (run, agent, state) = (&run.id, &agent.id, quoted(&agent.visit.location.stem()));
+            format!(" (its output: raymond logs {run} --agent {agent} --state {state})")
         }
         // Other messages name the missing value themselves, and a caller knows its own outputs.
         Failure::Step { code, message } if lacks_variable(code, message) && !is_of_caller(run) => {
             " (a variable is given with --var NAME=VALUE)".to_owned()
         }
         Failure::Step { code, .. } if is_answered(run, code) => {
-            let state = quoted(agent.visit.state.as_str());
-            format!(" (what it said: raymond logs {} --state {state})", run.id)
+            let state = quoted(&agent.visit.location.to_string());
+            format!(" (its output: raymond logs {} --state {state})", run.id)
         }
         Failure::Step { code, message } if !is_of_caller(run) => {
             as_list(code, message).unwrap_or_default()
@@ -259,10 +261,11 @@ fn over_budget(run: &Run) -> String {
         .map(|(_, queue)| queue.len())
         .sum();
     let waiting = match queued {
-        1 => "1 paid turn waits".to_owned(),
-        several => format!("{several} paid turns wait"),
+        0 => String::new(),
+        1 => "; 1 turn waits for a higher --budget".to_owned(),
+        several => format!("; {several} turns wait for a higher --budget"),
     };
-    format!("{} of the {cap} cap is spent; {waiting} for more", run.spent)
+    format!("{} of the {cap} cap is spent{waiting}", run.spent)
 }
 
 fn interrupted(run: &Run, naming: BackendLabels) -> String {
@@ -273,10 +276,10 @@ fn interrupted(run: &Run, naming: BackendLabels) -> String {
         names => format!(" ({names})"),
     };
     match run.scheduler.in_flight.len() {
-        0 => "its process is gone; no turn was in flight".to_owned(),
+        0 => "its process died; no turn was in flight".to_owned(),
         n => {
             let turns = counted(n as u64, "turn");
-            format!("its process is gone with {turns} in flight{backends}")
+            format!("its process died with {turns} in flight{backends}")
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::extension::{Kind, Platform};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::crayfish::StepsProgram;
+use crate::crayfish::StepsDefinition;
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -44,7 +44,7 @@ pub struct Definition {
     /// The platform, which decides which states can run.
     pub platform: Platform,
     /// The document of a run of steps. Such a run has no states.
-    pub work: Option<Box<StepsProgram>>,
+    pub steps: Option<Box<StepsDefinition>>,
     /// The agent steps of the document as prompts, so that their backend requirements are checked
     /// like those of states.
     pub asking: Vec<State>,

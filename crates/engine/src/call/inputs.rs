@@ -10,7 +10,7 @@ use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
 use raymond_core::crayfish::key::RequestId;
-use raymond_core::crayfish::problem::{push_token, told};
+use raymond_core::crayfish::problem::{limited, push_token};
 use raymond_core::crayfish::state::{StepsState, accepted};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
@@ -124,7 +124,7 @@ impl CallInputs {
         let asked = match record {
             RunRecord::None => &self.attempts,
             RunRecord::New | RunRecord::Existing => {
-                run.flow.as_ref().map_or(&none, |flow| &flow.attempts)
+                run.program.steps().map_or(&none, |flow| &flow.attempts)
             }
         };
         let early = self.requested().filter_map(|(name, id)| {
@@ -140,7 +140,7 @@ impl CallInputs {
             RunRecord::New => Some(self.unasked_attempts(None)),
             RunRecord::Existing => Some(self.unasked_attempts(Some(run))),
         };
-        let early = told(early.chain(unasked_attempts.into_iter().flatten()));
+        let early = limited(early.chain(unasked_attempts.into_iter().flatten()));
         if !early.is_empty() {
             return Err(invalid(ErrorCode::UnaskedOutput, "the request", early));
         }
@@ -157,7 +157,7 @@ impl CallInputs {
         let names = self.outputs.values().filter(|(name, ..)| name.parse::<RequestId>().is_err());
         names.filter_map(move |(name, ..)| {
             let name: Key = name.parse().ok()?;
-            let flow = record.and_then(|run| run.flow.as_deref());
+            let flow = record.and_then(|run| run.program.steps());
             let is_done = match flow {
                 Some(flow) => flow.results.contains_key(&name),
                 None => self.results.get(&name).is_some_and(is_good),
@@ -179,7 +179,7 @@ impl CallInputs {
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
         let of_it =
             of_it.map(|(name, _)| at_output(name, ProblemCode::UnaskedOutput, message.clone()));
-        told(of_it.chain(self.unasked_attempts(None)))
+        limited(of_it.chain(self.unasked_attempts(None)))
     }
 
     fn stored(&mut self, record: RunRecord, blobs: &Blobs) -> Result<Call, blobs::Error> {
@@ -210,7 +210,7 @@ impl CallInputs {
     /// used for it, or no step has asked for it. Outputs of finished steps are not reported, because
     /// callers may repeat them.
     pub(super) fn ignored(&self, run: &Run, id: Option<&RunId>) -> Vec<Problem> {
-        let Some(flow) = &run.flow else { return Vec::new() };
+        let Some(flow) = run.program.steps() else { return Vec::new() };
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
             let is_unused = flow.offers.contains_key(known_as);
             if !is_unused && !flow.stale.contains(known_as) {
@@ -222,7 +222,7 @@ impl CallInputs {
             }?;
             Some(at_output(name, code, message))
         };
-        told(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
+        limited(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
     }
 
     /// Returns why an output under a key or step id was not used.
@@ -300,10 +300,13 @@ fn is_good(result: &Json) -> bool {
 /// Returns the current attempt of a key. The id of a step in a loop means the first iteration that
 /// waits.
 fn waiting_attempt(run: &Run, name: &Key) -> Option<(Key, u32)> {
-    let flow = run.flow.as_deref()?;
+    let flow = run.program.steps()?;
     let waiting = || {
-        let keys =
-            run.scheduler.asks.keys().filter_map(|ask| run.agents.get(&ask.agent)?.step_key());
+        let keys = run
+            .scheduler
+            .asks
+            .keys()
+            .filter_map(|ask| run.agents.get(&ask.agent)?.visit.location.step().cloned());
         keys.filter(|key| name.iterations.is_empty() && key.step == name.step).min()
     };
     let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;

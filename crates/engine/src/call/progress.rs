@@ -1,6 +1,7 @@
 //! Reports the progress of a call, one line for each step that starts or ends.
 
-use raymond_core::crayfish::StepEvent;
+use raymond_core::agent::Location;
+use raymond_core::crayfish::{Key, StepEvent};
 use raymond_core::run::record::Step;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::view::Ledger;
@@ -41,12 +42,10 @@ fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
 }
 
 /// Returns whether one of these events is the failure of the step with this key.
-fn fails(events: &[Event], wanted: &str) -> bool {
+fn fails(events: &[Event], wanted: &Key) -> bool {
     events.iter().any(|event| match event {
-        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key.to_string() == wanted,
-        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => {
-            !stored.ok && key.to_string() == wanted
-        }
+        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key == wanted,
+        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => !stored.ok && key == wanted,
         _ => false,
     })
 }
@@ -56,16 +55,16 @@ impl RunWatcher for ProgressReporter {
         for (event, others) in record.steps.iter().flat_map(with_others) {
             match event {
                 // A step that fails before it starts gets one line, for the failure.
-                Event::VisitEntered { state, .. } if fails(others, state.as_str()) => {}
-                Event::Stepped { fact: StepEvent::Asks { key, .. }, .. }
-                    if fails(others, &key.to_string()) => {}
+                Event::VisitEntered { location: Location::Step(key), .. } if fails(others, key) => {
+                }
+                Event::Stepped { fact: StepEvent::Asks { key, .. }, .. } if fails(others, key) => {}
                 Event::RetryAt { turn, retry, of, .. } => {
-                    let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
-                    let key = state.map(ToString::to_string).unwrap_or_default();
+                    let location = run.agents.get(&turn.agent).map(|agent| &agent.visit.location);
+                    let key = location.map(ToString::to_string).unwrap_or_default();
                     let (next, all) = (retry + 1, of.unwrap_or(*retry) + 1);
                     self.report(format!("{key} failed; attempt {next} of {all} follows"));
                 }
-                Event::VisitEntered { state, .. } => self.report(format!("{state} begins")),
+                Event::VisitEntered { location, .. } => self.report(format!("{location} begins")),
                 Event::Stepped { fact, .. } => match fact {
                     StepEvent::Done { key, stored } if stored.ok => {
                         self.report(format!("{key} is done"));

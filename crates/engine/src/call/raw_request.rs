@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use raymond_core::crayfish::{Problem, Request, reading};
 use serde_json::Value as Json;
 
+use crate::schemas::unread;
+
 /// A request with answers that are still text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawRequest {
@@ -36,9 +38,4 @@ impl RawRequest {
         }
         Ok(request)
     }
-}
-
-/// Returns the problem of an answer that is not JSON.
-pub(crate) fn unread(why: &reading::Unreadable) -> Problem {
-    Problem::of_value("", format!("it is not JSON: {why}"))
 }

@@ -7,29 +7,33 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Answer, StartedTurn};
+use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::{
     Files, Grace, Identity, Leftover, Marker, leftovers, release_reserved_space, restarted_since,
 };
-use raymond_core::budget::{Cost, Micros};
+use raymond_core::budget::Cost;
 use raymond_core::ids::RunId;
+use raymond_core::protocol::Source;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
-use super::{LeftoverClients, OwnError, OwnedRun, take_lock};
+use super::{LeftoverClients, OwnError, OwnedRun};
+use crate::agent_step::AgentStep;
+use crate::backends::Backends;
 use crate::copied_run::check_no_active_copy;
 use crate::discard::{DiscardError, check_own};
 use crate::inspect::inspect;
 use crate::observe::read_answer;
 use crate::project::Project;
-use crate::recovery::{self, FoundTurn};
-use crate::runner::agent_step::AgentStep;
-use crate::runner::{Backends, compile_schemas, config_home, transcript};
+use crate::recovery::{self, ClientTraces};
+use crate::run_lock::take_lock;
+use crate::schemas::compile_schemas;
+use crate::turn_files::{config_home, transcript};
 
 /// What to do with a turn whose transcript cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,37 +64,28 @@ impl OwnedRun {
         let run = &self.head.run;
         let mut left = leftovers::find(&run.nonce);
         let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
-        let mut inputs = recovery::turn_reports(run, |turn| {
+        for turn in in_flight(run) {
             let marker = Marker::of(&run.nonce, turn);
-            let found = find_turn(run, &self.paths, turn, backends);
             let mut processes = left.iter().chain(&self.found.ended);
-            // Processes prove that the client was started, even if its transcript was lost.
-            let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
-            let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
-            let found =
-                if lived && !transcript.exists() { with_unknown_cost(found) } else { found };
-            if !matches!(found, contract::AttachResult::Running) {
-                gone.insert(marker);
-            }
-            match found {
-                contract::AttachResult::Unreadable { why }
-                    if on_unreadable == OnUnreadable::Refuse =>
-                {
-                    Err(OwnError::Unreadable { why })
+            let has_lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
+            let answer = match find_turn(run, &self.paths, turn, backends) {
+                AttachResult::Running => continue,
+                AttachResult::Ended(answer) => {
+                    recovery::with_possible_cost(answer, self.traces(turn, has_lived))
                 }
-                contract::AttachResult::Finished(answer) if run.flow.is_some() => {
-                    answers.push((turn.clone(), answer));
-                    // Checking the answer against its schema may be slow, and this closure cannot
-                    // wait: the check is done below. `Running` reports nothing for this turn.
-                    Ok(FoundTurn::Running)
+                AttachResult::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                    return Err(OwnError::Unreadable { why });
                 }
-                found => Ok(attached(self, turn, found)?),
-            }
-        })?;
+                // The client may have done and paid for anything.
+                AttachResult::Unreadable { .. } => interrupted(Cost::Unknown, true),
+            };
+            gone.insert(marker);
+            answers.push((turn.clone(), answer));
+        }
+        let mut inputs = Vec::new();
         for (turn, answer) in answers {
-            let (agent_step, blobs) = (agent_step(self, &turn), Arc::clone(&self.blobs));
-            let outcome = step_outcome(agent_step, answer, &blobs).await?;
-            inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
+            let (reader, blobs) = (AnswerReader::of(self, &turn), Arc::clone(&self.blobs));
+            inputs.push(recovery::settled(&turn, reader.read(answer, &blobs).await?));
         }
         // Processes of clients that still run are not touched: they are adopted.
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
@@ -104,12 +99,23 @@ impl OwnedRun {
         Ok(inputs)
     }
 
+    /// Returns the traces of a client; `has_lived` if processes of it were found.
+    fn traces(&self, turn: &Turn, has_lived: bool) -> ClientTraces {
+        let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
+        ClientTraces {
+            lost_transcript: has_lived && !transcript.exists(),
+            // The transcript is better than the journal here: another turn or a stop may have
+            // written to the journal since the restart.
+            restarted: restarted_since(&transcript).unwrap_or(self.found.restarted),
+        }
+    }
+
     /// Checks that the outcome of every turn in flight can be read. Ends and changes nothing.
     pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
         let run = &self.head.run;
         let unreadable =
             in_flight(run).find_map(|turn| match find_turn(run, &self.paths, turn, backends) {
-                contract::AttachResult::Unreadable { why } => Some(OwnError::Unreadable { why }),
+                AttachResult::Unreadable { why } => Some(OwnError::Unreadable { why }),
                 _ => None,
             });
         unreadable.map_or(Ok(()), Err)
@@ -123,79 +129,53 @@ impl OwnedRun {
     }
 }
 
-/// Replaces a cost of zero by an unknown cost. The processes of the client lived, so it was started, but
-/// without a transcript its cost is unknown.
-fn with_unknown_cost(found: contract::AttachResult) -> contract::AttachResult {
-    match found {
-        contract::AttachResult::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
-            contract::AttachResult::Absent { cost: Cost::Unknown, progressed: true, session }
-        }
-        found => found,
-    }
+fn interrupted(cost: Cost, progressed: bool) -> Answer {
+    Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session: None }
 }
 
-/// Turns the findings of a backend into those of a recovery. A large answer is stored as a blob.
-fn attached(
-    owned: &OwnedRun,
-    turn: &Turn,
-    found: contract::AttachResult,
-) -> Result<FoundTurn, blobs::Error> {
-    let run = &owned.head.run;
-    Ok(match found {
-        contract::AttachResult::Running => FoundTurn::Running,
-        contract::AttachResult::Absent { cost, progressed, session } => {
-            let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
-            // The transcript is better than the journal here: another turn or a stop may have written
-            // to the journal since the restart.
-            let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
-            let cost = if restarted { recovery::after_restart(cost) } else { cost };
-            FoundTurn::Absent { cost, progressed, session }
+/// How the answer of a turn is read. It borrows nothing from the run, because checking the output of a
+/// step may take long.
+enum AnswerReader {
+    /// The text has tags.
+    Tags { source: Source, cwd: String },
+    /// The text is the output of a step. Without the step there is no schema to check it.
+    Output(Option<Box<AgentStep>>),
+}
+
+impl AnswerReader {
+    fn of(owned: &OwnedRun, turn: &Turn) -> Self {
+        let run = &owned.head.run;
+        if run.program.steps().is_some() {
+            return Self::Output(agent_step(owned, turn).map(Box::new));
         }
-        // The client may have done and paid for anything.
-        contract::AttachResult::Unreadable { .. } => {
-            FoundTurn::Absent { cost: Cost::Unknown, progressed: true, session: None }
+        let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
+        Self::Tags { source: run.program.messages(), cwd: cwd.to_owned() }
+    }
+
+    async fn read(self, answer: Answer, blobs: &Blobs) -> Result<Outcome, blobs::Error> {
+        match self {
+            Self::Tags { source, cwd } => read_answer(answer, source, cwd.as_ref(), blobs),
+            Self::Output(Some(agent_step)) => agent_step.outcome(blobs, answer).await,
+            // The turn counts as interrupted, so that the step is asked again.
+            Self::Output(None) => {
+                let (by, cost) = (Interruption::Crash, Cost::Unknown);
+                Ok(Outcome::Interrupted { by, cost, progressed: true, session: None })
+            }
         }
-        contract::AttachResult::Finished(answer) => {
-            let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
-            let (source, by) = (run.settings.program.messages(), Interruption::Crash);
-            FoundTurn::Finished(read_answer(answer, source, by, cwd.as_ref(), &owned.blobs)?)
-        }
-    })
+    }
 }
 
 /// Returns the agent step of a turn that an earlier owner started.
 fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
     let (run, definition) = (&owned.head.run, &owned.definition);
-    let document = definition.work.as_ref().map(|work| &work.document);
+    let document = definition.steps.as_ref().map(|work| &work.document);
     let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(compile_schemas(document)));
     AgentStep::of(run, definition, &turn.id.agent, &schemas)
 }
 
-/// Returns the outcome of an answer. Without its step there is no schema to check it, so the turn counts
-/// as interrupted and is asked again.
-async fn step_outcome(
-    agent_step: Option<AgentStep>,
-    answer: Answer,
-    blobs: &Blobs,
-) -> Result<Outcome, blobs::Error> {
-    let by = Interruption::Crash;
-    match agent_step {
-        Some(agent_step) => agent_step.outcome(blobs, answer, by).await,
-        None => {
-            let (cost, progressed) = (Cost::Unknown, true);
-            Ok(Outcome::Interrupted { by, cost, progressed, session: None })
-        }
-    }
-}
-
 /// Finds out what became of a turn whose owner is dead. Changes nothing.
-pub fn find_turn(
-    run: &Run,
-    paths: &RunPaths,
-    turn: &Turn,
-    backends: &Backends,
-) -> contract::AttachResult {
-    let absent = |cost| contract::AttachResult::Absent { cost, progressed: false, session: None };
+pub fn find_turn(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> AttachResult {
+    let absent = |cost| AttachResult::without_answer(cost, false, None);
     // A script never outlives its owner, and it costs nothing.
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
     let former = backends.former(name);
@@ -218,7 +198,7 @@ pub fn find_turn(
     match found {
         // The user has replaced the backend, so this client is not adopted: it is ended, and the new
         // backend answers the turn.
-        contract::AttachResult::Running if is_replaced => absent(Cost::Unknown),
+        AttachResult::Running if is_replaced => absent(Cost::Unknown),
         found => found,
     }
 }

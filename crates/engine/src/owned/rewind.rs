@@ -133,7 +133,8 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
     };
     // A rewind uses no state, and the pinned definition may be the thing that cannot be read.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
-    let nothing = Definition { entry: "".into(), states, platform, work: None, asking: Vec::new() };
+    let nothing =
+        Definition { entry: "".into(), states, platform, steps: None, asking: Vec::new() };
     let steps = batch(&mut kept.run.clone(), &nothing, at, vec![rewind]).steps;
     let record = Record { seq: kept.seq + 1, at, steps };
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))

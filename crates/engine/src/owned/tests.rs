@@ -7,7 +7,7 @@ use std::time::Duration;
 use raymond_backends::process::{Files, Inherit, Input as Stdin, Marker, Spec, start_client};
 use raymond_core::run::Input;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_store::ballast::SIZE;
 use raymond_store::disk::Metadata;
 
@@ -52,7 +52,16 @@ async fn found_answer_uses_the_directory_of_its_agent() {
     };
     let inner = inner.to_str().unwrap().to_owned();
     assert!(Path::new("/tmp").is_dir(), "`tmp` is a directory in /, but none of the agent");
-    assert_eq!(finished.directories, [("inner".to_owned(), inner)].into());
+    assert_eq!(finished.reply.directories, [("inner".to_owned(), inner)].into());
+}
+
+#[tokio::test]
+async fn running_client_is_adopted_and_not_reported() {
+    let setup = TestRun::in_memory();
+    let mut owned = setup.begun(STATE);
+    let backends = answered_by(&Client::new(Attached::Running, ""));
+    let inputs = owned.report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
+    assert_eq!(inputs, []);
 }
 
 #[tokio::test]
@@ -71,7 +80,7 @@ async fn found_answer_of_a_worker_uses_its_directory() {
     let found: Vec<_> = owned.report_inputs(&said, OnUnreadable::Refuse).await.unwrap();
     let directories = found.iter().map(|input| match input {
         Input::Settled { turn, outcome: Outcome::Finished(finished), .. } => {
-            (turn.agent.to_string(), PathBuf::from(&finished.directories["deep"]))
+            (turn.agent.to_string(), PathBuf::from(&finished.reply.directories["deep"]))
         }
         other => panic!("its turn is over: {other:?}"),
     });

@@ -16,10 +16,11 @@ use raymond_core::run::{Attempt, Event, Record, Run, TranscriptCost};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::RunPaths;
 
+use crate::backends::Backends;
 use crate::boot;
 use crate::project::Project;
-use crate::recovery;
-use crate::runner::{Backends, config_home, transcript};
+use crate::recovery::{self, ClientTraces};
+use crate::turn_files::{config_home, transcript};
 
 /// Whether the machine has restarted since the run was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,27 +153,20 @@ pub fn turn_cost(paths: &RunPaths, turn: &Turn, found: AttachResult) -> Option<T
 }
 
 fn cost_of_found(found: AttachResult, machine: BootState) -> TranscriptCost {
-    match (found, machine) {
-        (AttachResult::Finished(answer), _) => cost_of_answer(&answer),
-        (AttachResult::Absent { cost, .. }, BootState::SameBoot) => cost.into(),
-        (AttachResult::Absent { cost, .. }, BootState::Restarted) => {
-            recovery::after_restart(cost).into()
-        }
-        (AttachResult::Running | AttachResult::Unreadable { .. }, _) => Cost::Unknown.into(),
-    }
+    let AttachResult::Ended(answer) = found else { return Cost::Unknown.into() };
+    let restarted = machine == BootState::Restarted;
+    let traces = ClientTraces { lost_transcript: false, restarted };
+    cost_of_answer(&recovery::with_possible_cost(answer, traces))
 }
 
 fn cost_of_answer(answer: &Answer) -> TranscriptCost {
-    match answer {
-        Answer::Replied(reply) => TranscriptCost { cost: reply.cost, capped: reply.capped },
-        Answer::Capped { cost, .. } => TranscriptCost { cost: *cost, capped: true },
-        Answer::Failed { cost, .. } | Answer::Interrupted { cost, .. } => (*cost).into(),
-    }
+    TranscriptCost { cost: answer.cost(), capped: answer.is_capped() }
 }
 
 #[cfg(test)]
 mod tests {
     use raymond_core::budget::Micros;
+    use raymond_core::run::stop::Interruption;
 
     use super::*;
 
@@ -183,7 +177,8 @@ mod tests {
         let (progressed, denied, session) = (true, Vec::new(), None);
         let capped = Answer::Capped { cost, progressed, denied, session };
         assert_eq!(cost_of_answer(&capped), TranscriptCost { cost, capped: true });
-        let failed = Answer::Interrupted { cost, progressed, session: None };
+        let failed =
+            Answer::Interrupted { by: Interruption::Stop, cost, progressed, session: None };
         assert_eq!(cost_of_answer(&failed), TranscriptCost { cost, capped: false });
     }
 

@@ -1,6 +1,7 @@
 //! Requests to stop a run that no process drives.
 
 use raymond_core::run::Ending;
+use raymond_core::run::effect::in_flight;
 
 use super::*;
 use crate::owned::OwnedRun;

@@ -115,16 +115,6 @@ async fn request_without_room_is_known_by_its_key() {
     }
 }
 
-#[test]
-fn key_contains_the_stop_mode() {
-    for mode in [StopMode::AfterTurn, StopMode::Now, StopMode::Cancel] {
-        let key = key(mode);
-        assert_eq!(request_of_key(&key), Some(Input::Stop { mode, key: key.clone() }));
-    }
-    let unknown = ["stop", "other_1", ""].map(request_of_key);
-    assert_eq!(unknown, [None, None, None]);
-}
-
 #[tokio::test]
 async fn stop_without_owner_gives_up_the_ballast() {
     let setup = TestRun::in_memory();

@@ -11,9 +11,9 @@ use raymond_core::value::Value;
 use raymond_core::workflow::Reachability;
 
 use super::{Runner, RunnerError};
-use crate::launch::{PrepareError, Prepared, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
+use crate::prepare::{PrepareError, Prepared, prepare_with};
 
 impl Runner<'_> {
     /// Uses the states of an unpinned run as they are on disk now, if they have no mistakes.
@@ -27,7 +27,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let check = |survey: &Reachability<'_>| self.backends.check_states(&run.settings, survey);
-        let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &check) {
+        let mistake = match prepare_with(run.workflow.as_ref(), &run.program, &check) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {
                 // The value is a hash or the text itself, so equal values mean unchanged files.

@@ -12,7 +12,7 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::effect::StepEffect;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::{Attempt, Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
@@ -21,10 +21,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::RunWatcher;
-use super::agent_step::AgentStep;
 use super::exec_step::{self, ExecStep};
 use super::turn::{self, TurnSpec};
 use super::turn_context::TurnContext;
+use crate::agent_step::AgentStep;
 use crate::driver::World;
 
 /// The outcome of a turn, or an error if one of its values could not be stored or read.
@@ -125,8 +125,8 @@ impl<'w> EffectRunner<'w> {
         definition: &Definition,
         effect: &StepEffect,
     ) -> Option<ExecStep> {
-        let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
-        let (index, exec, call) = work.call(flow, &effect.turn.agent, &effect.key)?;
+        let (steps, state) = (definition.steps.as_deref()?, run.program.steps()?);
+        let (index, exec, call) = steps.call(state, &effect.turn.agent, &effect.key)?;
         Some(ExecStep { index, exec, call, schemas: Arc::clone(&self.context.schemas) })
     }
 

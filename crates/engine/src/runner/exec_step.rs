@@ -17,7 +17,7 @@ use raymond_core::crayfish::render::{Call, Program};
 use raymond_core::crayfish::{Problem, ProblemCode, reading};
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
-use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_store::blobs;
 use serde_json::{Map, Value as Json, json};
@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use super::turn_context::TurnContext;
 use crate::blocking::{self, Unfinished, run_with_limit};
 use crate::observe::store;
+use crate::prepare::steps::file_problem_code;
 use crate::schemas::Schemas;
-use crate::steps::file_problem_code;
 
 /// An `exec` step, rendered when its effect is released.
 #[derive(Debug)]
@@ -124,7 +124,11 @@ pub(crate) async fn run(
         Ok(Ok(())) => {}
         Ok(Err(fault)) => return failed(&context, result, fault),
         Err(Unfinished::TimedOut) => {
-            return failed(&context, result, AttemptFailure::from_input(too_slow_message()));
+            return failed(
+                &context,
+                result,
+                AttemptFailure::from_input(blocking::too_slow_message()),
+            );
         }
         Err(Unfinished::NoThread) => {
             return failed(&context, result, AttemptFailure::from_input(blocking::NO_THREAD));
@@ -148,7 +152,7 @@ pub(crate) async fn run(
         Ok((Ok(()), left)) => finished(&context, left),
         Ok((Err(fault), left)) => failed(&context, left, fault),
         Err(Unfinished::TimedOut) => {
-            failed(&context, result, AttemptFailure::from_output(too_slow_message()))
+            failed(&context, result, AttemptFailure::from_output(blocking::too_slow_message()))
         }
         Err(Unfinished::NoThread) => {
             failed(&context, result, AttemptFailure::from_output(blocking::NO_THREAD))
@@ -162,16 +166,11 @@ fn interrupted() -> Outcome {
     Outcome::Interrupted { by, cost, progressed: false, session: None }
 }
 
-/// Returns the message for a value whose check took too long.
-pub(crate) fn too_slow_message() -> String {
-    format!("checking it against its schema takes more than {} s", blocking::TIME_LIMIT.as_secs())
-}
-
 fn finished(context: &TurnContext, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
     result.insert("ok".to_owned(), json!(true));
     let stored = store(&context.blobs, Json::Object(result), true)?;
-    let finished = Finished { read: stored.read, ..Finished::new(stored.value, Cost::Free) };
-    Ok(Outcome::Finished(Box::new(finished)))
+    let reply = ReadReply { read: stored.read, ..stored.value.into() };
+    Ok(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))))
 }
 
 fn failed(

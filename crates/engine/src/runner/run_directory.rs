@@ -17,11 +17,12 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 
 use super::TICK_INTERVAL;
 use crate::driver::{Head, Log};
-use crate::owned::{OwnError, take_lock};
+use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::project::Project;
-use crate::request::request_of_key;
+use crate::run_lock::take_lock;
 use crate::scope::Origin;
+use crate::stop_key::request_of_key;
 use crate::{snapshot, statefile};
 
 /// The journal, shared between the driver, which appends, and the tick, which checks whether the file
@@ -40,6 +41,8 @@ impl SharedJournal {
 }
 
 impl Log for SharedJournal {
+    type Error = journal::Error;
+
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
         Log::append(&mut *self.journal(), body)
     }

@@ -10,6 +10,7 @@ use raymond_store::Inbox;
 
 use super::*;
 use crate::test_runs::{Client, Found, SilentWatcher, TestRun, answered_by};
+use crate::turn_files::transcript;
 
 const STATE: &[(&str, &str)] = &[("START.md", "go")];
 

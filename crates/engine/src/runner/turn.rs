@@ -11,17 +11,16 @@ use std::time::Duration;
 use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, ScriptEnd, ScriptSuccess};
-use raymond_core::agent::Agent;
+use raymond_core::agent::{Agent, Location};
 use raymond_core::budget::Cost;
 use raymond_core::extension::Kind;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::{AgentId, StateName, TurnId};
+use raymond_core::ids::StateName;
 use raymond_core::protocol::notice::notice;
 use raymond_core::protocol::reminder::reminder;
 use raymond_core::protocol::{Source, allowance::Allowance};
 use raymond_core::run::effect::{PromptEffect, ScriptEffect};
-use raymond_core::run::input::Outcome;
-use raymond_core::run::settings::ConfigHome;
+use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::warning::Warning;
 use raymond_core::scheduler::Prompt;
@@ -33,10 +32,11 @@ use raymond_core::workflow::{Definition, SourceFile, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_step::AgentStep;
 use super::script_files;
 use super::turn_context::TurnContext;
+use crate::agent_step::AgentStep;
 use crate::observe;
+use crate::turn_files::{config_home, transcript};
 
 /// The parts of the run that a turn needs, copied when its effect is released: the run changes while
 /// the turn is running.
@@ -56,7 +56,7 @@ impl TurnSpec {
         agent: &Agent,
         prompt: Option<&Prompt>,
     ) -> Option<Self> {
-        let state = definition.states.get(&agent.visit.state)?.clone();
+        let state = definition.states.get(agent.visit.location.state()?)?.clone();
         // Only a reminder lists the allowed targets. Collecting them costs O(states), so other turns
         // skip it.
         let allowed = matches!(prompt, Some(Prompt::Reminder(_))).then(|| {
@@ -69,7 +69,7 @@ impl TurnSpec {
     /// Returns the specification of an agent step. Its state is made up, because a document of steps
     /// has no states.
     pub(crate) fn step(agent: &Agent, agent_step: Box<AgentStep>) -> Self {
-        let name = agent.visit.state.clone();
+        let name = StateName::new(agent.visit.location.to_string());
         let bytes: Arc<[u8]> = Arc::from([]);
         let source = SourceFile { name: name.to_string(), bytes, executable: false };
         let state = State {
@@ -89,7 +89,7 @@ impl TurnSpec {
             run: &context.run,
             agent: &agent.id,
             state: &self.state.name,
-            visit: agent.visits.get(&self.state.name).copied().unwrap_or(1),
+            visit: agent.visit_count(),
             scope: &context.scope,
             result: agent.visit.input.as_ref(),
             attributes: &agent.attributes,
@@ -153,7 +153,7 @@ fn prepare_prompt(
     let mut agent_step = spec.agent_step;
     let request = Request {
         started: started(context, &effect),
-        state: effect.state.clone(),
+        location: effect.location.clone(),
         count: effect.count,
         prompt: text,
         notice: effect.notice.map(|why| notice(why).to_owned()),
@@ -169,7 +169,7 @@ fn prepare_prompt(
             .filter(|_| backend.capabilities().contains(&Capability::Schema)),
         environment: effect.environment,
     };
-    let check = AnswerCheck { agent_step, cwd, state: effect.state, unknown };
+    let check = AnswerCheck { agent_step, cwd, location: effect.location, unknown };
     Ok(Ok(PreparedPrompt { backend, request, check }))
 }
 
@@ -177,20 +177,20 @@ fn prepare_prompt(
 struct AnswerCheck {
     agent_step: Option<Box<AgentStep>>,
     cwd: PathBuf,
-    state: StateName,
+    location: Location,
     /// Names of template variables in the prompt that nothing defines.
     unknown: Vec<String>,
 }
 
 impl AnswerCheck {
     async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
-        let (source, by) = (context.messages, Interruption::Stop);
         if let Some(agent_step) = self.agent_step {
-            return Box::pin(agent_step.outcome(&context.blobs, answer, by)).await;
+            return Box::pin(agent_step.outcome(&context.blobs, answer)).await;
         }
-        let mut outcome = observe::read_answer(answer, source, by, &self.cwd, &context.blobs)?;
+        let mut outcome =
+            observe::read_answer(answer, context.messages, &self.cwd, &context.blobs)?;
         if let Outcome::Finished(finished) = &mut outcome {
-            finished.warnings.splice(0..0, context.warn_unknown(&self.state, self.unknown));
+            finished.warnings.splice(0..0, context.warn_unknown(&self.location, self.unknown));
         }
         Ok(outcome)
     }
@@ -210,8 +210,8 @@ pub(crate) async fn follow(
     };
     // The same description as at the start of the turn: an adopted client keeps its time limits.
     let answer = backend.follow(started(&context, &effect), watch).await;
-    let PromptEffect { cwd, state, .. } = *effect;
-    let check = AnswerCheck { agent_step, cwd: cwd.into(), state, unknown: Vec::new() };
+    let PromptEffect { cwd, location, .. } = *effect;
+    let check = AnswerCheck { agent_step, cwd: cwd.into(), location, unknown: Vec::new() };
     check.outcome(&context, answer).await
 }
 
@@ -227,19 +227,6 @@ fn started(context: &TurnContext, effect: &PromptEffect) -> StartedTurn {
         cap: effect.cap,
         config_home: config_home(effect.config_home, &context.homes, &effect.turn.agent),
     }
-}
-
-/// Returns the directory of the client's configuration for an agent, or `None` for the user's own.
-pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> Option<PathBuf> {
-    match whose {
-        ConfigHome::Shared => None,
-        ConfigHome::PerAgent => Some(homes.join(agent.as_str())),
-    }
-}
-
-/// Returns the path of the transcript of an attempt.
-pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
-    directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
 /// Renders the text of a prompt.
@@ -318,8 +305,9 @@ fn script_outcome(
     spoken: ScriptSuccess,
 ) -> Result<Outcome, blobs::Error> {
     let cwd = Path::new(cwd);
-    let mut finished = observe::read_final_text(&spoken.text, Source::Script, cwd, &context.blobs)?;
-    finished.stderr = spoken.stderr;
+    let reply = observe::read_final_text(&spoken.text, Source::Script, cwd, &context.blobs)?;
+    let reply = ReadReply { stderr: spoken.stderr, ..reply };
+    let mut finished = Finished::new(reply, Cost::Free);
     if spoken.invalid_utf8 {
         finished.warnings.push(Warning::InvalidUtf8);
     }

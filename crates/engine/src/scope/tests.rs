@@ -215,7 +215,7 @@ mod prompts {
     use super::*;
 
     fn ralph(until: Option<&str>) -> Ralph {
-        Ralph { max_iterations: 1, until: until.map(str::to_owned) }
+        Ralph { until: until.map(str::to_owned) }
     }
 
     #[test]

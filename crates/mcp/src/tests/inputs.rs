@@ -32,7 +32,7 @@ fn said(text: &str) -> Json {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_until_its_output_is_valid() {
+async fn model_is_asked_until_output_is_valid() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let mut client = Client::connect(&host, Era::Modern, json!({ "sampling": {} })).await;
@@ -65,7 +65,7 @@ async fn a_model_is_asked_until_its_output_is_valid() {
 }
 
 #[tokio::test]
-async fn a_form_is_shown_where_the_schema_is_one() {
+async fn form_is_shown_if_the_schema_is_one() {
     let home = tempfile::tempdir().unwrap();
     let host = Fake::new(home.path());
     let capabilities = json!({ "elicitation": { "form": {} } });

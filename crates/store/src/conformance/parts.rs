@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Check, Fixture};
 use crate::blobs::{self, Blobs};
+use crate::host::Life;
 use crate::inbox::{self, Inbox, InboxContent, InvalidFile, InvalidReason, Message, Posted};
 use crate::journal::Journal;
-use crate::lock::{self, Claim, Life, Lock, Takeover};
+use crate::lock::{self, Claim, Lock, Takeover};
 use crate::root::Root;
 use crate::snapshot::Snapshot;
 use crate::statefile;

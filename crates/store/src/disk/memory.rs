@@ -254,7 +254,7 @@ impl std::fmt::Debug for Memory {
 mod tests {
     use super::*;
     use crate::disk::{Disk as _, Open, read_from};
-    use crate::lock::{Host as _, Life};
+    use crate::host::{Host as _, Life};
 
     #[test]
     fn every_process_and_boot_is_unique() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::line;
 use super::lines::Lines;
-use super::read::{Read, Tail, Torn, load};
+use super::read::{Read, Tail, Torn, header, load};
 use super::scan::{Cursor, Rest, Scanned};
 use super::{Error, Health, Journal};
 use crate::disk::{self, Disk, During as _, Handle, Open, sync_parent};
@@ -140,18 +140,6 @@ pub(super) fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Hand
             Err(Error::Missing(path.to_owned()))
         }
         Err(error) => Err(error).during("open", path)?,
-    }
-}
-
-/// Takes the header out of the lines of a whole journal.
-pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Error> {
-    if let Some(header) = scanned.lines.take_header() {
-        return Ok(header);
-    }
-    match Tail::new(scanned.rest, scanned.end, &scanned.lines) {
-        // An empty file or half a header: the run was never started.
-        Tail::Clean | Tail::Torn(_) => Err(Error::Unborn(path.to_owned())),
-        Tail::Damaged(damaged) => Err(Error::Damaged { path: path.to_owned(), damaged }),
     }
 }
 

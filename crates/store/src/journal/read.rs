@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::error::Damaged;
 use super::lines::Lines;
-use super::open::header;
 use super::scan::{Cursor, Rest, Scanned, scan};
 use super::{Error, Journal};
 use crate::disk::{self, Disk, During as _, Handle, Open};
@@ -103,6 +102,18 @@ pub(super) fn load(
 ) -> Result<Scanned, disk::Error> {
     let bytes = disk::read_from(file, from.offset).during("read", path)?;
     Ok(scan(bytes, from))
+}
+
+/// Takes the header out of the lines of a whole journal.
+pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Error> {
+    if let Some(header) = scanned.lines.take_header() {
+        return Ok(header);
+    }
+    match Tail::new(scanned.rest, scanned.end, &scanned.lines) {
+        // An empty file or half a header: the run was never started.
+        Tail::Clean | Tail::Torn(_) => Err(Error::Unborn(path.to_owned())),
+        Tail::Damaged(damaged) => Err(Error::Damaged { path: path.to_owned(), damaged }),
+    }
 }
 
 fn open_to_read(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {

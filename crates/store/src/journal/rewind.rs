@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::line;
-use super::open::{header, open_existing, save_beside};
-use super::read::load;
+use super::open::{open_existing, save_beside};
+use super::read::{header, load};
 use super::scan::Cursor;
 use super::{Error, Journal};
 use crate::atomic_file::{self, Durability};

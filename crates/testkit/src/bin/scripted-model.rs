@@ -10,15 +10,15 @@ use std::process::ExitCode;
 use raymond_testkit::model::{Model, Settings};
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let told = match words.as_slice() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let served = match arguments.as_slice() {
         [port, log] => match port.parse() {
             Ok(port) => serve(port, log).map_err(|error| format!("cannot serve a model: {error}")),
             Err(_) => Err(format!("{port:?} is not a port")),
         },
         _ => Err("scripted-model PORT LOG".to_owned()),
     };
-    match told {
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             writeln!(io::stderr(), "{why}").ok();
@@ -32,7 +32,7 @@ fn serve(port: u16, log: &str) -> io::Result<()> {
     let settings = Settings { port, gates: PathBuf::from("."), log: Some(log) };
     let model = Model::start(settings)?;
     writeln!(io::stdout(), "{}", model.url())?;
-    // Until somebody ends the process.
+    // Serves until the process is killed.
     loop {
         std::thread::park();
     }

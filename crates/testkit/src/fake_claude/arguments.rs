@@ -1,6 +1,5 @@
-//! The flags of the real program, as far as they were seen.
+//! The flags of the real program, as far as Raymond uses them.
 
-/// What the flags say.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct Arguments {
@@ -32,7 +31,7 @@ pub(super) enum Snapshot {
 enum Arity {
     None,
     One,
-    /// As many as follow, a prompt included.
+    /// All following values, even a prompt.
     Many,
 }
 
@@ -73,7 +72,7 @@ fn arity(flag: &str) -> Option<Arity> {
 }
 
 impl Arguments {
-    /// Reads the flags; what is wrong with them is said as the real program says it.
+    /// Parses the flags; errors have the wording of the real program.
     pub(super) fn parse(words: &[String]) -> Result<Self, String> {
         let mut arguments = Self::default();
         let mut rest = words.iter().map(String::as_str).peekable();
@@ -166,15 +165,17 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whether the flags let a tool run.
+    /// Returns whether the flags allow a tool call.
     pub(super) fn allows(&self, tool: &str, input: &str) -> bool {
         let any = |rules: &[String]| rules.iter().any(|rule| covers(rule, tool, input));
         !any(&self.disallowed) && (self.skip_permissions || any(&self.allowed))
     }
 }
 
-/// `Bash(cargo test:*)` and `Bash(cargo test *)` cover what begins so, `Bash(cargo test)` only that,
-/// `Bash` all of it.
+/// Returns whether a rule covers a tool call.
+///
+/// `Bash(cargo test:*)` and `Bash(cargo test *)` cover inputs with this prefix, `Bash(cargo test)`
+/// covers only this input, `Bash` covers all inputs.
 fn covers(rule: &str, tool: &str, input: &str) -> bool {
     let Some((name, pattern)) = rule.strip_suffix(')').and_then(|rule| rule.split_once('(')) else {
         return rule == tool;
@@ -186,7 +187,7 @@ fn covers(rule: &str, tool: &str, input: &str) -> bool {
     name == tool && matches
 }
 
-/// Tools are separated by commas, too, but not inside parentheses.
+/// Splits lists of tools at commas outside parentheses.
 fn tools(values: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for value in values {

@@ -1,8 +1,7 @@
-//! The lines of a prompt that say what the model does.
+//! The lines `fake: …` of a prompt, which define the model's behaviour.
 
 use super::invocation::{Message, Role};
 
-/// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Directive {
     Say(String),
@@ -10,7 +9,7 @@ pub(super) enum Directive {
     Pad(usize),
     Cost(f64),
     Cap,
-    /// Says that the cap is reached, and reports no cost.
+    /// Reports that the cap is reached, but no cost.
     ClaimCap,
     Usage {
         input: u64,
@@ -42,8 +41,8 @@ pub(super) enum Directive {
     Line(usize),
     Raw(String),
     Stderr(String),
-    Offspring(Offspring),
-    Ignore(Ignored),
+    ChildKind(ChildKind),
+    Ignore(CatchableSignal),
     Half,
     NoResult,
     Kill,
@@ -52,7 +51,7 @@ pub(super) enum Directive {
     Exit(u8),
 }
 
-/// Where nothing more ever happens.
+/// The point from which the client prints nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hang {
     Silent,
@@ -60,23 +59,23 @@ pub(super) enum Hang {
     AfterResult,
 }
 
-/// A process that stays behind.
+/// A process that outlives the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offspring {
+pub(super) enum ChildKind {
     Grandchild,
     Daemon,
     BareDaemon,
 }
 
-/// A signal that can be ignored.
+/// A signal that a script can ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ignored {
+pub(super) enum CatchableSignal {
     Int,
     Term,
     Hup,
 }
 
-/// When a line holds.
+/// The condition of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
@@ -86,34 +85,34 @@ enum When {
     Reminder(u32),
 }
 
-/// Which lines a message plays.
+/// The lines that a message runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
-    /// The lines, as they were written: they are what is counted.
+pub(super) struct PromptLines {
+    /// The lines as written; runs of the same text are counted together.
     pub(super) lines: String,
-    /// None when the message has lines of its own; else which message without any it is, from 1.
+    /// `None` if the message has lines of its own; otherwise the number of this reminder, from 1.
     pub(super) reminder: Option<u32>,
 }
 
-/// The lines that the last message of a conversation plays.
-pub(super) fn part(history: &[Message]) -> Part {
+/// Returns the lines for the last message of a conversation.
+pub(super) fn prompt_lines(history: &[Message]) -> PromptLines {
     let asked = history.iter().rev().filter(|message| message.role == Role::User);
     for (silent, message) in (0..).zip(asked) {
         let lines: Vec<&str> = message.text.lines().map(str::trim).filter(is_directive).collect();
         if !lines.is_empty() {
             let reminder = (silent > 0).then_some(silent);
-            return Part { lines: lines.join("\n"), reminder };
+            return PromptLines { lines: lines.join("\n"), reminder };
         }
     }
-    Part { lines: String::new(), reminder: None }
+    PromptLines { lines: String::new(), reminder: None }
 }
 
 fn is_directive(line: &&str) -> bool {
     line.strip_prefix("fake").is_some_and(|rest| rest.starts_with([':', '[']))
 }
 
-impl Part {
-    /// What is played the `time`-th time; the message names a line that cannot be read.
+impl PromptLines {
+    /// Returns the directives of the `time`-th run; an error names the line that cannot be parsed.
     pub(super) fn script(&self, time: u32) -> Result<Vec<Directive>, String> {
         let mut script = Vec::new();
         for line in self.lines.lines() {
@@ -192,13 +191,13 @@ fn read(text: &str) -> Option<Directive> {
         "raw" => Directive::Raw(rest.to_owned()),
         "not-json" => Directive::Raw("this line is not JSON".to_owned()),
         "stderr" => Directive::Stderr(unescaped()),
-        "grandchild" => Directive::Offspring(Offspring::Grandchild),
-        "daemon" => Directive::Offspring(Offspring::Daemon),
-        "bare-daemon" => Directive::Offspring(Offspring::BareDaemon),
+        "grandchild" => Directive::ChildKind(ChildKind::Grandchild),
+        "daemon" => Directive::ChildKind(ChildKind::Daemon),
+        "bare-daemon" => Directive::ChildKind(ChildKind::BareDaemon),
         "ignore" => Directive::Ignore(match rest {
-            "INT" => Ignored::Int,
-            "TERM" => Ignored::Term,
-            "HUP" => Ignored::Hup,
+            "INT" => CatchableSignal::Int,
+            "TERM" => CatchableSignal::Term,
+            "HUP" => CatchableSignal::Hup,
             _ => return None,
         }),
         "half" => Directive::Half,
@@ -218,7 +217,7 @@ fn error(rest: &str) -> Option<Directive> {
     Some(Directive::Error { status, kind: kind.to_owned() })
 }
 
-/// The word that the real program has for a status.
+/// Returns the real program's name for a status.
 pub(super) const fn kind_of(status: Option<u16>) -> &'static str {
     match status {
         Some(401) => "authentication_failed",

@@ -1,4 +1,4 @@
-//! What is remembered of every invocation, for tests to read.
+//! The record of every invocation, which tests read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,51 +8,41 @@ use serde::{Deserialize, Serialize};
 /// One start of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invocation {
-    /// The arguments.
     pub argv: Vec<String>,
-    /// The prompt; none when it was never read.
+    /// The prompt; `None` if the program ended before it read the prompt.
     pub stdin: Option<String>,
-    /// Where it ran.
     pub cwd: PathBuf,
-    /// Its environment.
     pub environment: BTreeMap<String, String>,
-    /// Its process.
     pub pid: u32,
-    /// The session that it wrote to; none when it did not come that far.
+    /// The session that it wrote to; `None` if it ended before that.
     pub session: Option<String>,
-    /// What the model saw, the prompt included.
+    /// The conversation that the model saw, with the prompt.
     pub history: Vec<Message>,
-    /// What was appended to the system prompt in force.
+    /// The appended system prompt in effect.
     pub system_prompt: Option<String>,
-    /// How often these directives have been played, this time included.
+    /// The number of runs of these directives, with this one.
     pub time: u32,
-    /// Why it was refused before the model saw anything.
+    /// The reason if it was refused before the model saw anything.
     pub refused: Option<String>,
-    /// Whether another living process wrote to the same session.
+    /// Whether another running process wrote to the same session.
     pub contended: bool,
 }
 
-/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Whose.
     pub role: Role,
-    /// What was said.
     pub text: String,
 }
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The caller.
     User,
-    /// The model.
     Assistant,
 }
 
 impl Invocation {
-    /// The record of this process, before anything is known.
+    /// Creates the record of this process before anything else is known.
     pub(super) fn begin(words: &[String]) -> Self {
         let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
         Self {
@@ -70,14 +60,14 @@ impl Invocation {
         }
     }
 
-    /// All invocations that a configuration directory remembers, in the order of their start. A
-    /// last line that is being written is not one yet.
+    /// Reads all invocations of a configuration directory, in the order of their start. A last line
+    /// that is still being written is skipped.
     pub fn all(config: &Path) -> Vec<Self> {
         let text = std::fs::read_to_string(file(config)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The values of a flag, in order.
+    /// Returns the values of a flag, in order.
     pub fn values(&self, flag: &str) -> Vec<&str> {
         let mut values = Vec::new();
         let mut inside = false;
@@ -97,7 +87,6 @@ impl Invocation {
     }
 }
 
-/// Where invocations are remembered.
 pub(super) fn file(config: &Path) -> PathBuf {
     config.join("invocations.jsonl")
 }

@@ -1,6 +1,6 @@
-//! Conversations on disk: their messages and what they have cost.
+//! Conversations on disk, with their messages and costs.
 //!
-//! They lie by working directory, as the real ones do, and are found from everywhere.
+//! Files are grouped by working directory, as in the real program, but any directory can find them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,24 +13,22 @@ use serde::{Deserialize, Serialize};
 
 use super::invocation::{self, Invocation, Message};
 
-/// A configuration directory.
 #[derive(Debug, Clone)]
 pub(super) struct Sessions {
     pub(super) root: PathBuf,
 }
 
-/// A conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) messages: Vec<Message>,
-    /// What it began with.
+    /// The system prompt of the first invocation.
     pub(super) system_prompt: Option<String>,
-    /// What every model has cost and used, over all invocations and what was inherited.
+    /// Cost and tokens by model, over all invocations and the sessions that it branched from.
     pub(super) usage: BTreeMap<String, Usage>,
 }
 
-/// What a model has cost and used.
+/// Cost and tokens of one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage {
@@ -47,7 +45,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// The directory that the environment names.
+    /// Opens the configuration directory that the environment names.
     pub(super) fn from_environment() -> Option<Self> {
         let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".claude"));
         let root = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(home)?;
@@ -70,7 +68,8 @@ impl Sessions {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Replaces the whole conversation: of two writers, the last one wins.
+    /// Replaces the whole conversation. If two processes write, the last one wins, as in the real
+    /// program.
     pub(super) fn save(&self, session: &Session) -> io::Result<()> {
         let path = match self.path(&session.id) {
             Some(path) => path,
@@ -86,14 +85,14 @@ impl Sessions {
         fs::rename(draft, path)
     }
 
-    /// There is no conversation in it, but it exists.
+    /// Empties a session's file, so that the id is in use but has no conversation.
     pub(super) fn empty(&self, id: &str) {
         if let Some(path) = self.path(id) {
             fs::write(path, "").ok();
         }
     }
 
-    /// Which time this is that these lines are played, from 1.
+    /// Counts a run of these lines, and returns its number, from 1.
     pub(super) fn count(&self, lines: &str) -> io::Result<u32> {
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
@@ -101,6 +100,7 @@ impl Sessions {
         fs::create_dir_all(&played)?;
         for time in 1.. {
             let path = played.join(format!("{:016x}.{time}", hasher.finish()));
+            // `create_new` is atomic, so that clients in parallel get different numbers.
             match OpenOptions::new().write(true).create_new(true).open(path) {
                 Ok(_) => return Ok(time),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -110,7 +110,7 @@ impl Sessions {
         Ok(u32::MAX)
     }
 
-    /// Holds a session for the life of this process; none when another one holds it.
+    /// Locks a session for the life of this process; `None` if another process has the lock.
     pub(super) fn hold(&self, id: &str) -> Option<File> {
         let held = self.root.join("held");
         fs::create_dir_all(&held).ok()?;
@@ -119,8 +119,8 @@ impl Sessions {
         Some(file)
     }
 
-    /// Remembers an invocation, in one write.
-    pub(super) fn remember(&self, invocation: &Invocation) -> io::Result<()> {
+    /// Appends an invocation to the record, in one write.
+    pub(super) fn append(&self, invocation: &Invocation) -> io::Result<()> {
         let mut line = serde_json::to_vec(invocation)?;
         line.push(b'\n');
         let path = invocation::file(&self.root);

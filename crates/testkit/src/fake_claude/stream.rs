@@ -1,17 +1,16 @@
-//! The lines of the stream, as they were seen.
+//! The lines of the stream, as the real program was observed to write them.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{ErrorKind, Write as _};
 
 use serde_json::{Value, json};
 
-/// Writes one line; a reader that is gone is no concern of a client. One that finds no room on the disk
-/// dies of it.
+/// Writes one line. A closed reader is ignored, as in the real program; a full disk ends the
+/// process.
 pub(super) fn emit(line: &Value) {
     print(line.to_string().as_bytes());
 }
 
-/// Writes these bytes and a newline.
 #[expect(clippy::exit, reason = "the program is a client, and it dies here")]
 pub(super) fn print(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
@@ -36,7 +35,6 @@ pub(super) fn print_half(line: &Value) {
     stdout.flush().ok();
 }
 
-/// A new id.
 pub(super) fn uuid() -> String {
     let half = |salt: u8| RandomState::new().hash_one((std::process::id(), salt));
     let (high, low) = (half(0), half(1));
@@ -66,7 +64,6 @@ pub(super) fn init(session: &str, model: &str, mode: &str) -> Value {
     })
 }
 
-/// One block of a message.
 pub(super) struct Block<'a> {
     pub(super) session: &'a str,
     pub(super) model: &'a str,
@@ -123,7 +120,7 @@ pub(super) enum Denied {
     No,
 }
 
-/// A line of type `system` with these further keys.
+/// Builds a line of type `system` with these further keys.
 pub(super) fn system(subtype: &str, session: &str, more: Value) -> Value {
     let mut line = json!({
         "type": "system",
@@ -137,7 +134,7 @@ pub(super) fn system(subtype: &str, session: &str, more: Value) -> Value {
     line
 }
 
-/// The input of a tool, in the shape that it has.
+/// Builds a tool's input object in its real shape.
 pub(super) fn tool_input(tool: &str, input: &str) -> Value {
     match tool {
         "Bash" => json!({ "command": input, "description": "as the test says" }),

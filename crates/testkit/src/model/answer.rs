@@ -1,4 +1,5 @@
-//! From a request to what is sent back, before anything is sent: pure but for the weather.
+//! Computes the answer to a request, before anything is sent. Pure except for the network fault
+//! that it is given.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -6,15 +7,15 @@ use raymond_core::prices::Usage;
 use serde_json::Value;
 
 use super::api::Api;
-use super::conversation::{Asked, Form};
+use super::conversation::{Form, ParsedRequest};
 use super::http::Request;
-use super::record::{Fate, Seen};
-use super::reply::{Act, Failure, Message, Pause, Reply};
+use super::network::RequestFault;
+use super::record::{RecordedRequest, RequestOutcome};
+use super::reply::{Action, Failure, Message, Pause, Reply};
 use super::script;
-use super::weather::Blow;
-use crate::model::event::{Event, Stamp};
+use crate::model::event::{Event, ReplyId};
 
-/// What is sent, and after what.
+/// The pauses and the contents of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub(super) pauses: Vec<Pause>,
@@ -27,48 +28,48 @@ pub(super) enum Delivery {
         status: u16,
         headers: Vec<(String, String)>,
         body: Value,
-        fate: Fate,
+        outcome: RequestOutcome,
     },
     Stream {
         events: Vec<Event>,
         usage: Usage,
     },
-    /// The connection is closed in the middle: of the events, or of the body.
+    /// The server closes the connection in the middle of the events or of the body.
     CutStream(Vec<Event>),
     CutWhole(Value),
     Drop,
     Hang,
 }
 
-/// What the request shows, for the record, and the answer to it.
-pub(super) fn answer(request: &Request, blow: Blow) -> (Seen, Answer) {
+/// Returns the entry for the request log, and the answer.
+pub(super) fn answer(request: &Request, fault: RequestFault) -> (RecordedRequest, Answer) {
     let api = Api::of(&request.method, &request.path);
     let body = serde_json::from_slice(&request.body);
-    let asked = body.as_ref().map(|body| api.read(body)).unwrap_or_default();
-    let stamp = Stamp { id: digest(&request.body), model: asked.model.clone() };
+    let parsed = body.as_ref().map(|body| api.read(body)).unwrap_or_default();
+    let reply_id = ReplyId { id: hash_of(&request.body), model: parsed.model.clone() };
     let reply = match (&body, api) {
-        (_, Api::Unknown) => Ok(fail(Failure::new(404).saying("there is nothing here"))),
+        (_, Api::Unknown) => Ok(fail(Failure::new(404).with_message("unknown path"))),
         (Err(error), _) => Err(format!("the body is not JSON: {error}")),
-        (Ok(_), _) => script::reply(&asked.conversation),
+        (Ok(_), _) => script::reply(&parsed.conversation),
     };
-    let reply = reply.unwrap_or_else(|why| fail(Failure::new(400).saying(why)));
-    let answer = deliver(api, &stamp, asked.form, under(blow, reply));
-    let seen = seen(request, api, asked, body.unwrap_or_default());
-    (seen, answer)
+    let reply = reply.unwrap_or_else(|why| fail(Failure::new(400).with_message(why)));
+    let answer = deliver(api, &reply_id, parsed.form, apply_fault(fault, reply));
+    let recorded = recorded(request, api, parsed, body.unwrap_or_default());
+    (recorded, answer)
 }
 
 fn fail(failure: Failure) -> Reply {
-    Reply { pauses: Vec::new(), act: Act::Fail(failure) }
+    Reply { pauses: Vec::new(), action: Action::Fail(failure) }
 }
 
-/// The weather comes before the model.
-fn under(blow: Blow, mut reply: Reply) -> Reply {
-    match blow {
-        Blow::None => reply,
-        Blow::Fail(failure) => fail(failure),
-        Blow::Drop => Reply { pauses: Vec::new(), act: Act::Drop },
-        Blow::Cut(events) => {
-            if let Act::Speak(message) = &mut reply.act {
+/// Replaces or truncates the reply, because a network fault comes before the model.
+fn apply_fault(fault: RequestFault, mut reply: Reply) -> Reply {
+    match fault {
+        RequestFault::None => reply,
+        RequestFault::Fail(failure) => fail(failure),
+        RequestFault::Drop => Reply { pauses: Vec::new(), action: Action::Drop },
+        RequestFault::Cut(events) => {
+            if let Action::Send(message) = &mut reply.action {
                 message.cut = Some(events);
             }
             reply
@@ -76,55 +77,59 @@ fn under(blow: Blow, mut reply: Reply) -> Reply {
     }
 }
 
-fn deliver(api: Api, stamp: &Stamp, form: Form, reply: Reply) -> Answer {
-    let delivery = match reply.act {
-        Act::Speak(message) => speak(api, stamp, form, &message),
-        Act::Fail(failure) => Delivery::Whole {
+fn deliver(api: Api, reply_id: &ReplyId, form: Form, reply: Reply) -> Answer {
+    let delivery = match reply.action {
+        Action::Send(message) => speak(api, reply_id, form, &message),
+        Action::Fail(failure) => Delivery::Whole {
             status: failure.status,
             body: api.error(&failure),
-            fate: Fate::Status(failure.status),
+            outcome: RequestOutcome::Status(failure.status),
             headers: failure.headers,
         },
-        Act::Drop => Delivery::Drop,
-        Act::Hang => Delivery::Hang,
+        Action::Drop => Delivery::Drop,
+        Action::Hang => Delivery::Hang,
     };
     Answer { pauses: reply.pauses, delivery }
 }
 
-fn speak(api: Api, stamp: &Stamp, form: Form, message: &Message) -> Delivery {
+fn speak(api: Api, reply_id: &ReplyId, form: Form, message: &Message) -> Delivery {
     let usage = message.usage;
     match (form, message.cut) {
-        (Form::Stream, None) => Delivery::Stream { events: api.events(message, stamp), usage },
+        (Form::Stream, None) => Delivery::Stream { events: api.events(message, reply_id), usage },
         (Form::Stream, Some(events)) => {
-            let all = api.events(message, stamp);
+            let all = api.events(message, reply_id);
             Delivery::CutStream(all.into_iter().take(events).collect())
         }
-        (Form::Whole, Some(_)) => Delivery::CutWhole(api.whole(message, stamp)),
+        (Form::Whole, Some(_)) => Delivery::CutWhole(api.whole(message, reply_id)),
         (Form::Whole, None) => {
-            let fate = if api.is_of_a_model() { Fate::Answered(usage) } else { Fate::Status(200) };
-            let body = api.whole(message, stamp);
-            Delivery::Whole { status: 200, headers: Vec::new(), body, fate }
+            let outcome = if api.is_answered_by_model() {
+                RequestOutcome::Answered(usage)
+            } else {
+                RequestOutcome::Status(200)
+            };
+            let body = api.whole(message, reply_id);
+            Delivery::Whole { status: 200, headers: Vec::new(), body, outcome }
         }
     }
 }
 
-fn seen(request: &Request, api: Api, asked: Asked, body: Value) -> Seen {
-    Seen {
+fn recorded(request: &Request, api: Api, parsed: ParsedRequest, body: Value) -> RecordedRequest {
+    RecordedRequest {
         index: 0,
         api,
         method: request.method.clone(),
         path: request.path.clone(),
         headers: request.headers.clone(),
         body,
-        model: asked.model,
-        system: asked.system,
-        conversation: asked.conversation,
-        tools: asked.tools,
-        fate: Fate::Open,
+        model: parsed.model,
+        system: parsed.system,
+        conversation: parsed.conversation,
+        tools: parsed.tools,
+        outcome: RequestOutcome::Open,
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+fn hash_of(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     format!("{:016x}", hasher.finish())

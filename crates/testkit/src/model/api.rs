@@ -1,29 +1,29 @@
-//! The APIs that the server speaks. Each has a file of its own; this is the table.
+//! Table of the supported APIs; each has its own file.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::conversation::Asked;
-use super::event::{Event, Stamp};
+use super::conversation::ParsedRequest;
+use super::event::{Event, ReplyId};
 use super::reply::{Failure, Message};
 use super::{messages, responses};
 
-/// What a request asks for.
+/// The endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// Anthropic: a message.
+    /// Anthropic: create a message.
     Messages,
-    /// Anthropic: how many tokens a message would have.
+    /// Anthropic: count the tokens of a message.
     CountTokens,
-    /// `OpenAI`: a response.
+    /// `OpenAI`: create a response.
     Responses,
-    /// Something that is not here.
+    /// Any other path.
     Unknown,
 }
 
 impl Api {
-    /// By method and path; the query does not matter.
+    /// Finds the endpoint by method and path, without the query.
     pub(super) fn of(method: &str, path: &str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         match (method, path) {
@@ -34,34 +34,34 @@ impl Api {
         }
     }
 
-    /// Whether a model answers it.
-    pub const fn is_of_a_model(self) -> bool {
+    /// Returns whether a model answers this endpoint.
+    pub const fn is_answered_by_model(self) -> bool {
         match self {
             Self::Messages | Self::Responses => true,
             Self::CountTokens | Self::Unknown => false,
         }
     }
 
-    pub(super) fn read(self, body: &Value) -> Asked {
+    pub(super) fn read(self, body: &Value) -> ParsedRequest {
         match self {
             Self::Messages | Self::CountTokens => messages::read(body),
             Self::Responses => responses::read(body),
-            Self::Unknown => Asked::default(),
+            Self::Unknown => ParsedRequest::default(),
         }
     }
 
-    pub(super) fn events(self, message: &Message, stamp: &Stamp) -> Vec<Event> {
+    pub(super) fn events(self, message: &Message, reply_id: &ReplyId) -> Vec<Event> {
         match self {
-            Self::Messages => messages::events(message, stamp),
-            Self::Responses => responses::events(message, stamp),
+            Self::Messages => messages::events(message, reply_id),
+            Self::Responses => responses::events(message, reply_id),
             Self::CountTokens | Self::Unknown => Vec::new(),
         }
     }
 
-    pub(super) fn whole(self, message: &Message, stamp: &Stamp) -> Value {
+    pub(super) fn whole(self, message: &Message, reply_id: &ReplyId) -> Value {
         match self {
-            Self::Messages => messages::whole(message, stamp),
-            Self::Responses => responses::whole(message, stamp),
+            Self::Messages => messages::whole(message, reply_id),
+            Self::Responses => responses::whole(message, reply_id),
             Self::CountTokens => json!({ "input_tokens": message.usage.input }),
             Self::Unknown => Value::Null,
         }

@@ -1,41 +1,33 @@
-//! What a request shows the model, whatever API it came through.
+//! The conversation in a request, independent of the API.
 //!
-//! One entry per block, in order. What the client adds on its own account (`<system-reminder>`) is
-//! left out, so that a test compares what people and models said.
+//! One item per block, in order. Text that the client adds by itself (`<system-reminder>`) is left
+//! out, so that tests compare only what users and models wrote.
 
 use serde::Serialize;
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A prompt.
     User,
-    /// The model.
     Assistant,
-    /// The model, calling a tool: `NAME {input}`.
+    /// A tool call by the model: `NAME {input}`.
     Call,
-    /// What a tool said.
+    /// The output of a tool.
     Outcome,
 }
 
-/// One entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Said {
-    /// Who speaks.
+pub struct ConversationItem {
     pub role: Role,
-    /// What is said.
     pub text: String,
 }
 
-impl Said {
-    /// An entry.
+impl ConversationItem {
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self { role, text: text.into() }
     }
 
-    /// Whether the model said it.
-    pub(super) const fn is_of_the_model(&self) -> bool {
+    pub(super) const fn is_from_model(&self) -> bool {
         match self.role {
             Role::Assistant | Role::Call => true,
             Role::User | Role::Outcome => false,
@@ -43,17 +35,17 @@ impl Said {
     }
 }
 
-/// A request to a model.
+/// The parts of a request that a script depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     pub(super) model: String,
     pub(super) system: String,
-    pub(super) conversation: Vec<Said>,
+    pub(super) conversation: Vec<ConversationItem>,
     pub(super) tools: Vec<String>,
     pub(super) form: Form,
 }
 
-/// How the reply is wanted.
+/// The form of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Form {
     /// One JSON value.
@@ -66,7 +58,7 @@ pub(super) enum Form {
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";
 
-/// The text without what the client added; none when nothing else was in it.
+/// Returns the text without reminders; `None` if nothing else is in it.
 pub(super) fn without_reminders(text: &str) -> Option<String> {
     if !text.contains(OPEN) {
         return (!text.is_empty()).then(|| text.to_owned());
@@ -86,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_client_adds_is_left_out() {
+    fn client_additions_are_left_out() {
         let check = |text: &str, kept: Option<&str>| {
             assert_eq!(without_reminders(text).as_deref(), kept, "{text:?}");
         };

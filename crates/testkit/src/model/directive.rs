@@ -5,7 +5,7 @@ use std::time::Duration;
 use raymond_core::prices::Usage;
 use serde_json::Value;
 
-use super::reply::{Failure, USUAL};
+use super::reply::{DEFAULT_USAGE, Failure};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Directive {
@@ -25,7 +25,7 @@ pub(super) enum Directive {
     Again,
 }
 
-/// The directives of a text; the message names a line that cannot be read.
+/// Returns the directives of a text; an error names the line that cannot be parsed.
 pub(super) fn directives(text: &str) -> Result<Vec<Directive>, String> {
     let instructions = instructions(text);
     let text = instructions.as_deref().unwrap_or(text);
@@ -35,7 +35,7 @@ pub(super) fn directives(text: &str) -> Result<Vec<Directive>, String> {
         .collect()
 }
 
-/// The instructions of an agent step, where the text is the message of one.
+/// Returns the instructions if the text is the message of an agent step.
 fn instructions(text: &str) -> Option<String> {
     let envelope = text.get(text.find("\n{")?..)?;
     let envelope: Value = serde_json::from_str(envelope).ok()?;
@@ -51,7 +51,7 @@ fn read(line: &str) -> Result<Directive, String> {
     };
     let alone = |directive| match rest {
         "" => Ok(directive),
-        rest => Err(format!("nothing follows it, not {rest:?}")),
+        rest => Err(format!("unexpected text after it: {rest:?}")),
     };
     match word {
         "say" => text().map(Directive::Say),
@@ -62,13 +62,13 @@ fn read(line: &str) -> Result<Directive, String> {
         "usage" => usage(rest).map(Directive::Usage),
         "error" => error(rest).map(Directive::Error),
         "latency" => latency(rest).map(Directive::Latency),
-        "cut" => rest.parse().map(Directive::Cut).map_err(|_| "a number of events follows".into()),
+        "cut" => rest.parse().map(Directive::Cut).map_err(|_| "expected a number of events".into()),
         "drop" => alone(Directive::Drop),
         "hang" => alone(Directive::Hang),
         "refuse" => alone(Directive::Refuse),
         "then" => alone(Directive::Then),
         "again" => alone(Directive::Again),
-        _ => Err("there is no such directive".to_owned()),
+        _ => Err("unknown directive".to_owned()),
     }
 }
 
@@ -86,7 +86,7 @@ fn tool(rest: &str) -> Result<Directive, String> {
 }
 
 fn usage(rest: &str) -> Result<Usage, String> {
-    let mut usage = USUAL;
+    let mut usage = DEFAULT_USAGE;
     for entry in rest.split_whitespace() {
         let unreadable = || {
             format!("{entry:?} is not a number of input, output, cache_read or cache_write tokens")
@@ -113,18 +113,18 @@ fn error(rest: &str) -> Result<Failure, String> {
     let mut entries = entries.split_whitespace();
     let status = entries.next().and_then(|status| status.parse().ok());
     let status = status.filter(|status| (400..=599).contains(status));
-    let mut failure = Failure::new(status.ok_or("a status from 400 to 599 follows")?);
+    let mut failure = Failure::new(status.ok_or("expected a status from 400 to 599")?);
     for entry in entries {
         let (name, value) = entry.split_once('=').ok_or_else(|| format!("{entry:?} has no ="))?;
         failure = match (name, name.strip_prefix("header:")) {
-            ("type", _) => failure.of_kind(value),
-            ("retry-after", _) => failure.with(name, value),
-            (_, Some(header)) => failure.with(header, value),
-            _ => return Err(format!("there is no {name:?} of an error")),
+            ("type", _) => failure.with_kind(value),
+            ("retry-after", _) => failure.with_header(name, value),
+            (_, Some(header)) => failure.with_header(header, value),
+            _ => return Err(format!("unknown field {name:?} of an error")),
         };
     }
     Ok(match message {
-        Some(message) => failure.saying(message.trim()),
+        Some(message) => failure.with_message(message.trim()),
         None => failure,
     })
 }
@@ -135,5 +135,5 @@ fn latency(rest: &str) -> Result<Duration, String> {
     millis
         .map(Duration::from_millis)
         .or_else(|| seconds.map(Duration::from_secs))
-        .ok_or_else(|| "a time such as 300ms or 2s follows".to_owned())
+        .ok_or_else(|| "expected a time such as 300ms or 2s".to_owned())
 }

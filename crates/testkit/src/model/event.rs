@@ -9,10 +9,10 @@ pub(super) struct Event {
     pub(super) data: Value,
 }
 
-/// What tells one reply from the others: derived from the request, so that the same request always
-/// gets the same reply.
+/// Id and model of one reply. The id is a hash of the request, so the same request always gets the
+/// same reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ReplyId {
     /// Sixteen hexadecimal digits.
     pub(super) id: String,
     pub(super) model: String,

@@ -1,5 +1,7 @@
-//! As much of HTTP/1.1 as clients of a model use: requests with a length or in chunks, whole replies,
-//! and replies in chunks. Connections are kept. Everything that is read is bounded.
+//! The part of HTTP/1.1 that clients of a model use: requests with a length or in chunks, whole
+//! replies, and replies in chunks.
+//!
+//! Connections are kept alive. Heads and bodies have size limits.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,10 +10,9 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-const HEAD: usize = 64 * 1024;
-const BODY: usize = 64 * 1024 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -28,7 +29,7 @@ impl Request {
     }
 }
 
-/// A connection, and what was read from it too early.
+/// A connection, and the bytes that were read beyond the last request.
 pub(super) struct Connection {
     stream: TcpStream,
     ahead: Vec<u8>,
@@ -39,13 +40,13 @@ impl Connection {
         Self { stream, ahead: Vec::new() }
     }
 
-    /// The next request; none when the client has gone.
+    /// Reads the next request; `None` if the client closed the connection.
     pub(super) async fn request(&mut self) -> io::Result<Option<Request>> {
         let end = loop {
             if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
                 break end;
             }
-            if self.ahead.len() > HEAD {
+            if self.ahead.len() > MAX_HEAD_BYTES {
                 return Err(malformed("a head without an end"));
             }
             if self.more().await? == 0 {
@@ -63,7 +64,7 @@ impl Connection {
             self.chunks().await?
         } else {
             let length = request.header("content-length").map_or(Ok(0), str::parse);
-            self.bytes(length.map_err(|_| malformed("a length that is no number"))?).await?
+            self.bytes(length.map_err(|_| malformed("a length that is not a number"))?).await?
         };
         Ok(Some(request))
     }
@@ -72,13 +73,13 @@ impl Connection {
     pub(super) async fn closed(&self) {
         match self.stream.peek(&mut [0]).await {
             Ok(0) | Err(_) => {}
-            // The next request is there already: whoever sent it waits.
+            // The next request has arrived early; the client waits for the current reply.
             Ok(_) => std::future::pending().await,
         }
     }
 
-    /// A reply with a body of a known length.
-    pub(super) async fn whole(&mut self, reply: &Whole<'_>) -> io::Result<()> {
+    /// Sends a reply with a known length.
+    pub(super) async fn whole(&mut self, reply: &WholeReply<'_>) -> io::Result<()> {
         let body = reply.body.to_string();
         let mut head = format!("HTTP/1.1 {} -\r\n", reply.status);
         let length = body.len().to_string();
@@ -88,17 +89,17 @@ impl Connection {
             write!(head, "{name}: {value}\r\n").map_err(io::Error::other)?;
         }
         head.push_str("\r\n");
-        if reply.part != Part::Head {
+        if reply.part != SentPart::Head {
             head.push_str(&body);
         }
         let sent = match reply.part {
-            Part::Half => &head.as_bytes()[..head.len() - body.len() / 2],
-            Part::All | Part::Head => head.as_bytes(),
+            SentPart::Half => &head.as_bytes()[..head.len() - body.len() / 2],
+            SentPart::All | SentPart::Head => head.as_bytes(),
         };
         self.stream.write_all(sent).await
     }
 
-    /// The head of a reply whose body comes in chunks.
+    /// Sends the head of a reply in chunks.
     pub(super) async fn begin_chunks(&mut self) -> io::Result<()> {
         let head = "HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\n\
                     cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -118,7 +119,7 @@ impl Connection {
     }
 
     async fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
-        if length > BODY {
+        if length > MAX_BODY_BYTES {
             return Err(malformed("a body that is too long"));
         }
         while self.ahead.len() < length {
@@ -135,7 +136,7 @@ impl Connection {
                 let line: Vec<u8> = self.ahead.drain(..end + 2).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            if self.ahead.len() > HEAD || self.more().await? == 0 {
+            if self.ahead.len() > MAX_HEAD_BYTES || self.more().await? == 0 {
                 return Err(malformed("a chunk without a length"));
             }
         }
@@ -147,7 +148,7 @@ impl Connection {
             let line = self.line().await?;
             let length = usize::from_str_radix(line.split(';').next().unwrap_or_default(), 16);
             let length = length.map_err(|_| malformed("a chunk without a length"))?;
-            if length > BODY - body.len() {
+            if length > MAX_BODY_BYTES - body.len() {
                 return Err(malformed("a body that is too long"));
             }
             body.extend(self.bytes(length).await?);
@@ -160,25 +161,25 @@ impl Connection {
 }
 
 /// A reply that is one JSON value.
-pub(super) struct Whole<'a> {
+pub(super) struct WholeReply<'a> {
     pub(super) status: u16,
     pub(super) headers: &'a [(String, String)],
     pub(super) body: &'a Value,
-    pub(super) part: Part,
+    pub(super) part: SentPart,
 }
 
 /// How much of a reply is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SentPart {
     All,
-    /// To `HEAD`.
+    /// Reply to `HEAD`.
     Head,
-    /// The connection breaks in the middle.
+    /// The connection closes in the middle.
     Half,
 }
 
 fn parse(head: &[u8]) -> io::Result<Request> {
-    let head = std::str::from_utf8(head).map_err(|_| malformed("a head that is no text"))?;
+    let head = std::str::from_utf8(head).map_err(|_| malformed("a head that is not UTF-8"))?;
     let mut lines = head.trim_end().lines();
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(path), Some(version)) = (words.next(), words.next(), words.next())

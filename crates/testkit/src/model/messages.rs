@@ -1,54 +1,58 @@
-//! Anthropic's Messages API: requests read, messages written whole or as events.
+//! Anthropic's Messages API: parses requests, and builds messages as one value or as events.
 
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
 
-use super::conversation::{Asked, Form, Role, Said, without_reminders};
-use super::reply::{Block, Failure, Message, Stop};
-use crate::model::event::{Event, Stamp};
+use super::conversation::{ConversationItem, Form, ParsedRequest, Role, without_reminders};
+use super::reply::{Block, Failure, Message, StopReason};
+use crate::model::event::{Event, ReplyId};
 
-/// The longest text of one delta, in characters.
-const DELTA: usize = 2048;
+/// The longest text in one delta, in characters. Short, so that large replies arrive in several
+/// events.
+const MAX_DELTA_CHARS: usize = 2048;
 
-pub(super) fn read(body: &Value) -> Asked {
+pub(super) fn read(body: &Value) -> ParsedRequest {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (systems, spoken): (Vec<&Value>, Vec<&Value>) =
         messages.iter().partition(|message| message["role"] == "system");
     let told = std::iter::once(&body["system"]).chain(systems.iter().map(|said| &said["content"]));
     let tools = body["tools"].as_array().into_iter().flatten();
-    Asked {
-        model: word(&body["model"]),
+    ParsedRequest {
+        model: string_of(&body["model"]),
         system: told.map(plain).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
-        conversation: spoken.into_iter().flat_map(said).collect(),
-        tools: tools.map(|tool| word(&tool["name"])).collect(),
+        conversation: spoken.into_iter().flat_map(items_of).collect(),
+        tools: tools.map(|tool| string_of(&tool["name"])).collect(),
         form: if body["stream"] == true { Form::Stream } else { Form::Whole },
     }
 }
 
-fn said(message: &Value) -> Vec<Said> {
+fn items_of(message: &Value) -> Vec<ConversationItem> {
     let role = if message["role"] == "assistant" { Role::Assistant } else { Role::User };
     let block = |block: &Value| match block["type"].as_str() {
-        Some("text") => Some(Said::new(role, without_reminders(block["text"].as_str()?)?)),
+        Some("text") => {
+            Some(ConversationItem::new(role, without_reminders(block["text"].as_str()?)?))
+        }
         Some("tool_use") => {
-            let text = format!("{} {}", word(&block["name"]), block["input"]);
-            Some(Said::new(Role::Call, text))
+            let text = format!("{} {}", string_of(&block["name"]), block["input"]);
+            Some(ConversationItem::new(Role::Call, text))
         }
         Some("tool_result") => {
             let text = without_reminders(&plain(&block["content"])).unwrap_or_default();
-            Some(Said::new(Role::Outcome, text))
+            Some(ConversationItem::new(Role::Outcome, text))
         }
         _ => None,
     };
     match &message["content"] {
-        Value::String(text) => {
-            without_reminders(text).map(|text| Said::new(role, text)).into_iter().collect()
-        }
+        Value::String(text) => without_reminders(text)
+            .map(|text| ConversationItem::new(role, text))
+            .into_iter()
+            .collect(),
         Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
         _ => Vec::new(),
     }
 }
 
-/// The text of a content: a string, or text blocks.
+/// Returns the text of a content, which is a string or text blocks.
 fn plain(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -60,24 +64,24 @@ fn plain(content: &Value) -> String {
     }
 }
 
-fn word(value: &Value) -> String {
+fn string_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-pub(super) fn whole(message: &Message, stamp: &Stamp) -> Value {
+pub(super) fn whole(message: &Message, reply_id: &ReplyId) -> Value {
     let blocks = message.blocks.iter().enumerate();
-    let blocks: Vec<Value> = blocks.map(|(index, block)| content(block, index, stamp)).collect();
-    let mut whole = envelope(stamp, &usage(&message.usage, message.usage.output));
+    let blocks: Vec<Value> = blocks.map(|(index, block)| content(block, index, reply_id)).collect();
+    let mut whole = envelope(reply_id, &usage(&message.usage, message.usage.output));
     whole["content"] = blocks.into();
     whole["stop_reason"] = stop_reason(message.stop).into();
     whole
 }
 
-pub(super) fn events(message: &Message, stamp: &Stamp) -> Vec<Event> {
-    let started = envelope(stamp, &usage(&message.usage, 1));
+pub(super) fn events(message: &Message, reply_id: &ReplyId) -> Vec<Event> {
+    let started = envelope(reply_id, &usage(&message.usage, 1));
     let mut events = vec![event("message_start", json!({ "message": started }))];
     for (index, block) in message.blocks.iter().enumerate() {
-        let start = json!({ "index": index, "content_block": opening(block, index, stamp) });
+        let start = json!({ "index": index, "content_block": opening(block, index, reply_id) });
         events.push(event("content_block_start", start));
         for delta in deltas(block) {
             events.push(event("content_block_delta", json!({ "index": index, "delta": delta })));
@@ -115,12 +119,12 @@ fn event(name: &'static str, mut data: Value) -> Event {
     Event { name, data }
 }
 
-fn envelope(stamp: &Stamp, usage: &Value) -> Value {
+fn envelope(reply_id: &ReplyId, usage: &Value) -> Value {
     json!({
-        "id": format!("msg_{}", stamp.id),
+        "id": format!("msg_{}", reply_id.id),
         "type": "message",
         "role": "assistant",
-        "model": stamp.model,
+        "model": reply_id.model,
         "content": [],
         "stop_reason": null,
         "stop_sequence": null,
@@ -141,16 +145,16 @@ fn usage(usage: &Usage, output: u64) -> Value {
     })
 }
 
-const fn stop_reason(stop: Stop) -> &'static str {
+const fn stop_reason(stop: StopReason) -> &'static str {
     match stop {
-        Stop::Ended => "end_turn",
-        Stop::Tool => "tool_use",
-        Stop::Refused => "refusal",
+        StopReason::Ended => "end_turn",
+        StopReason::Tool => "tool_use",
+        StopReason::Refused => "refusal",
     }
 }
 
-fn content(block: &Block, index: usize, stamp: &Stamp) -> Value {
-    let mut content = opening(block, index, stamp);
+fn content(block: &Block, index: usize, reply_id: &ReplyId) -> Value {
+    let mut content = opening(block, index, reply_id);
     match block {
         Block::Thinking(text) => {
             content["thinking"] = text.as_str().into();
@@ -162,15 +166,15 @@ fn content(block: &Block, index: usize, stamp: &Stamp) -> Value {
     content
 }
 
-/// Clients send it back without looking into it.
+/// Any base64 text will do: clients send it back unread.
 const SIGNATURE: &str = "c2lnbmVkIGJ5IHRoZSBzY3JpcHQ=";
 
-fn opening(block: &Block, index: usize, stamp: &Stamp) -> Value {
+fn opening(block: &Block, index: usize, reply_id: &ReplyId) -> Value {
     match block {
         Block::Thinking(_) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
         Block::Text(_) => json!({ "type": "text", "text": "" }),
         Block::Tool { name, .. } => {
-            let id = format!("toolu_{}_{index}", stamp.id);
+            let id = format!("toolu_{}_{index}", reply_id.id);
             json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
         }
     }
@@ -194,10 +198,10 @@ fn deltas(block: &Block) -> Vec<Value> {
     }
 }
 
-/// At least two where there are two characters, so that a cut may leave half a text.
+/// Splits a text into at least two pieces, if possible, so that a cut can leave half a text.
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
-    let length = characters.len().div_ceil(2).clamp(1, DELTA);
+    let length = characters.len().div_ceil(2).clamp(1, MAX_DELTA_CHARS);
     characters.chunks(length).map(|piece| piece.iter().collect()).collect()
 }
 

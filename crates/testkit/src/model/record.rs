@@ -1,4 +1,4 @@
-//! Every request that arrived, and what became of it.
+//! The log of all requests and their outcomes.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,128 +9,127 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::api::Api;
-use super::conversation::Said;
+use super::conversation::ConversationItem;
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Seen {
-    /// Its place among all requests, from 0.
+pub struct RecordedRequest {
+    /// The number of the request, from 0.
     pub index: usize,
-    /// What was asked for.
     pub api: Api,
-    /// Its method: `POST`, …
+    /// The method, such as `POST`.
     pub method: String,
-    /// Its path, with the query.
+    /// The path with the query.
     pub path: String,
-    /// Its headers; names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body; null when that is empty or no JSON.
+    /// The body; null if it is empty or not JSON.
     pub body: Value,
-    /// The model that is to answer.
     pub model: String,
-    /// What the client tells the model about itself and its surroundings.
+    /// The client's system prompt.
     pub system: String,
-    /// What the model was shown.
-    pub conversation: Vec<Said>,
-    /// The tools that the model may call.
+    /// The conversation that the model saw.
+    pub conversation: Vec<ConversationItem>,
     pub tools: Vec<String>,
-    /// How it was answered.
-    pub fate: Fate,
+    pub outcome: RequestOutcome,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// It is being answered.
+pub enum RequestOutcome {
+    /// The reply is not complete yet.
     Open,
-    /// A message was delivered to its end, and cost this.
+    /// A message was delivered completely, with this usage.
     Answered(Usage),
-    /// An error, or something else than a message, with this status.
+    /// An error or another reply without a message, with this status.
     Status(u16),
-    /// The connection was closed before the end, by either side.
+    /// Either side closed the connection before the end.
     Broken,
 }
 
-impl Seen {
-    /// A header, by its name in lower case.
+impl RecordedRequest {
+    /// Returns a header by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// What the reply cost; nothing when there was none.
+    /// Returns the usage of the reply; zero without a complete reply.
     pub fn usage(&self) -> Usage {
-        match self.fate {
-            Fate::Answered(usage) => usage,
-            Fate::Open | Fate::Status(_) | Fate::Broken => Usage::default(),
+        match self.outcome {
+            RequestOutcome::Answered(usage) => usage,
+            RequestOutcome::Open | RequestOutcome::Status(_) | RequestOutcome::Broken => {
+                Usage::default()
+            }
         }
     }
 
-    /// Whether a message was delivered to its end.
+    /// Returns whether a message was delivered completely.
     pub const fn is_answered(&self) -> bool {
-        matches!(self.fate, Fate::Answered(_))
+        matches!(self.outcome, RequestOutcome::Answered(_))
     }
 }
 
-/// The list, and a file that gets every request once it is answered.
+/// All requests, and an optional file that receives each one after its reply.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Record {
-    seen: Arc<Mutex<Vec<Seen>>>,
+pub(super) struct RequestLog {
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     log: Option<Arc<File>>,
 }
 
-impl Record {
+impl RequestLog {
     pub(super) fn new(log: Option<File>) -> Self {
-        Self { seen: Arc::default(), log: log.map(Arc::new) }
+        Self { requests: Arc::default(), log: log.map(Arc::new) }
     }
 
-    pub(super) fn all(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn all(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps a request; whatever holds the entry must say what became of it.
-    pub(super) fn enter(&self, mut seen: Seen) -> Entry {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Adds a request. The entry must be settled; if it is dropped first, the request counts as
+    /// broken.
+    pub(super) fn enter(&self, mut request: RecordedRequest) -> Entry {
+        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let index = all.len();
-        seen.index = index;
-        all.push(seen);
-        Entry { record: self.clone(), index, fate: Fate::Broken }
+        request.index = index;
+        all.push(request);
+        Entry { record: self.clone(), index, outcome: RequestOutcome::Broken }
     }
 
-    fn set(&self, index: usize, fate: Fate) {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        all[index].fate = fate;
+    fn set(&self, index: usize, outcome: RequestOutcome) {
+        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        all[index].outcome = outcome;
     }
 
     fn log(&self, index: usize) {
         if let Some(mut log) = self.log.as_deref() {
-            let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
             // A log that cannot be written must not change what a client sees.
             serde_json::to_string(&all[index]).map(|line| writeln!(log, "{line}")).ok();
         }
     }
 }
 
-/// A request that is being answered. Dropped without a word, its connection broke.
+/// A request without a complete reply yet. If it is dropped unsettled, its connection broke.
 #[derive(Debug)]
 pub(super) struct Entry {
-    record: Record,
+    record: RequestLog,
     index: usize,
-    fate: Fate,
+    outcome: RequestOutcome,
 }
 
 impl Entry {
-    /// Says what becomes of the request. A client that has its reply must find this done.
-    pub(super) fn settle(&mut self, fate: Fate) {
-        self.fate = fate;
-        self.record.set(self.index, fate);
+    /// Sets the outcome. Called before the last byte is sent, so that a client with a complete
+    /// reply finds it recorded.
+    pub(super) fn settle(&mut self, outcome: RequestOutcome) {
+        self.outcome = outcome;
+        self.record.set(self.index, outcome);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.record.set(self.index, self.fate);
+        self.record.set(self.index, self.outcome);
         self.record.log(self.index);
     }
 }

@@ -1,46 +1,44 @@
-//! What a model does with one request. Pure data, the same for every API.
+//! The reply of a model to one request: plain data, the same for every API.
 
 use std::time::Duration;
 
 use raymond_core::prices::Usage;
 use serde_json::Value;
 
-/// What a message costs when the script does not say.
-pub const USUAL: Usage = Usage { input: 1000, output: 100, cache_write: 0, cache_read: 0 };
+/// The usage of a message without a `usage` line, in tokens. Round numbers make costs in tests easy
+/// to check.
+pub const DEFAULT_USAGE: Usage = Usage { input: 1000, output: 100, cache_write: 0, cache_read: 0 };
 
-/// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
-    /// What comes before it, in order.
+    /// Waits before the reply, in order.
     pub(super) pauses: Vec<Pause>,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
-/// What a reply waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pause {
     Latency(Duration),
-    /// Until this file exists.
+    /// Waits until this file exists.
     Gate(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Act {
-    Speak(Message),
+pub(super) enum Action {
+    Send(Message),
     Fail(Failure),
-    /// The connection is closed without a byte.
+    /// Closes the connection without a byte.
     Drop,
-    /// Nothing, until the client goes.
+    /// Sends nothing until the client disconnects.
     Hang,
 }
 
-/// An assistant message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Message {
     pub(super) blocks: Vec<Block>,
-    pub(super) stop: Stop,
+    pub(super) stop: StopReason,
     pub(super) usage: Usage,
-    /// After so many events the connection is closed.
+    /// Closes the connection after this many events.
     pub(super) cut: Option<usize>,
 }
 
@@ -52,7 +50,7 @@ pub(super) enum Block {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     Ended,
     Tool,
     Refused,
@@ -61,40 +59,37 @@ pub(super) enum Stop {
 /// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The HTTP status.
     pub status: u16,
-    /// The API's word for it; none is the usual one of the status.
+    /// The API's name for the error; `None` means the default of the status.
     pub kind: Option<String>,
-    /// For people.
     pub message: String,
-    /// Further headers, `retry-after` among them.
+    /// Further headers, such as `retry-after`.
     pub headers: Vec<(String, String)>,
 }
 
 impl Failure {
-    /// An error with this status.
     pub fn new(status: u16) -> Self {
         let message = format!("the script says {status}");
         Self { status, kind: None, message, headers: Vec::new() }
     }
 
-    /// The same, with one more header.
+    /// Adds a header.
     #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same, with another word for it.
+    /// Sets the API's name for the error.
     #[must_use]
-    pub fn of_kind(mut self, kind: &str) -> Self {
+    pub fn with_kind(mut self, kind: &str) -> Self {
         self.kind = Some(kind.to_owned());
         self
     }
 
-    /// The same, said differently.
+    /// Sets the message.
     #[must_use]
-    pub fn saying(mut self, message: impl Into<String>) -> Self {
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }

@@ -1,79 +1,82 @@
-//! The Responses API of `OpenAI`: requests read, responses written as events or whole.
+//! The Responses API of `OpenAI`: parses requests, and builds responses as events or as one value.
 //!
-//! What the client tells on its own account is left out of the conversation: instructions come as
-//! developer messages, the surroundings as user messages in a tag.
+//! Text that the client adds by itself is left out of the conversation: instructions arrive as
+//! developer messages, the environment as user messages inside a tag.
 
 use raymond_core::prices::Usage;
 use serde_json::{Value, json};
 
-use super::conversation::{Asked, Form, Role, Said};
-use super::reply::{Block, Failure, Message, Stop};
-use crate::model::event::{Event, Stamp};
+use super::conversation::{ConversationItem, Form, ParsedRequest, Role};
+use super::reply::{Block, Failure, Message, StopReason};
+use crate::model::event::{Event, ReplyId};
 
-/// The tags of what the client adds as a user.
-const ADDED: [&str; 4] =
+/// The tags around text that the client adds in the role of the user.
+const CLIENT_TAGS: [&str; 4] =
     ["<environment_context>", "<turn_aborted>", "<subagent_notification>", "<user_instructions>"];
 
-pub(super) fn read(body: &Value) -> Asked {
+pub(super) fn read(body: &Value) -> ParsedRequest {
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
     let systems = input.iter().filter(|item| item["role"] == "developer");
     let systems = systems.flat_map(texts).chain(body["instructions"].as_str().map(str::to_owned));
     let tools = body["tools"].as_array().into_iter().flatten();
-    Asked {
-        model: word(&body["model"]),
+    ParsedRequest {
+        model: string_of(&body["model"]),
         system: systems.collect::<Vec<_>>().join("\n"),
-        conversation: input.iter().flat_map(said).collect(),
-        tools: tools.map(|tool| word(&tool["name"])).filter(|name| !name.is_empty()).collect(),
+        conversation: input.iter().flat_map(items_of).collect(),
+        tools: tools.map(|tool| string_of(&tool["name"])).filter(|name| !name.is_empty()).collect(),
         form: if body["stream"] == true { Form::Stream } else { Form::Whole },
     }
 }
 
-fn said(item: &Value) -> Vec<Said> {
+fn items_of(item: &Value) -> Vec<ConversationItem> {
     match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
         ("message", Some("user")) => {
-            let is_added = |text: &String| ADDED.iter().any(|tag| text.starts_with(tag));
+            let is_added = |text: &String| CLIENT_TAGS.iter().any(|tag| text.starts_with(tag));
             let own = texts(item).into_iter().filter(|text| !is_added(text));
-            own.map(|text| Said::new(Role::User, text)).collect()
+            own.map(|text| ConversationItem::new(Role::User, text)).collect()
         }
-        ("message", Some("assistant")) => {
-            texts(item).into_iter().map(|text| Said::new(Role::Assistant, text)).collect()
-        }
+        ("message", Some("assistant")) => texts(item)
+            .into_iter()
+            .map(|text| ConversationItem::new(Role::Assistant, text))
+            .collect(),
         ("function_call", _) => vec![call(item, "arguments")],
         ("custom_tool_call", _) => vec![call(item, "input")],
         ("function_call_output" | "custom_tool_call_output", _) => {
-            vec![Said::new(Role::Outcome, outcome(&item["output"]))]
+            vec![ConversationItem::new(Role::Outcome, outcome(&item["output"]))]
         }
         _ => Vec::new(),
     }
 }
 
-fn call(item: &Value, input: &str) -> Said {
-    Said::new(Role::Call, format!("{} {}", word(&item["name"]), word(&item[input])))
+fn call(item: &Value, input: &str) -> ConversationItem {
+    ConversationItem::new(
+        Role::Call,
+        format!("{} {}", string_of(&item["name"]), string_of(&item[input])),
+    )
 }
 
-/// What a command printed; the client says how it went before that.
+/// Returns the output of a command, without the status that the client puts before it.
 fn outcome(output: &Value) -> String {
-    let text = word(output);
+    let text = string_of(output);
     text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, printed)| printed).to_owned()
 }
 
-/// The texts of a message.
 fn texts(item: &Value) -> Vec<String> {
     let parts = item["content"].as_array().into_iter().flatten();
-    parts.map(|part| word(&part["text"])).filter(|text| !text.is_empty()).collect()
+    parts.map(|part| string_of(&part["text"])).filter(|text| !text.is_empty()).collect()
 }
 
-fn word(value: &Value) -> String {
+fn string_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-pub(super) fn whole(message: &Message, stamp: &Stamp) -> Value {
-    let mut whole = envelope(stamp);
-    whole["output"] = items(message, stamp).into();
+pub(super) fn whole(message: &Message, reply_id: &ReplyId) -> Value {
+    let mut whole = envelope(reply_id);
+    whole["output"] = items(message, reply_id).into();
     whole["usage"] = usage(&message.usage);
     match message.stop {
-        Stop::Ended | Stop::Tool => whole["status"] = "completed".into(),
-        Stop::Refused => {
+        StopReason::Ended | StopReason::Tool => whole["status"] = "completed".into(),
+        StopReason::Refused => {
             whole["status"] = "incomplete".into();
             whole["incomplete_details"] = json!({ "reason": "content_filter" });
         }
@@ -81,9 +84,9 @@ pub(super) fn whole(message: &Message, stamp: &Stamp) -> Value {
     whole
 }
 
-pub(super) fn events(message: &Message, stamp: &Stamp) -> Vec<Event> {
-    let mut events = vec![event("response.created", json!({ "response": envelope(stamp) }))];
-    for (index, item) in items(message, stamp).into_iter().enumerate() {
+pub(super) fn events(message: &Message, reply_id: &ReplyId) -> Vec<Event> {
+    let mut events = vec![event("response.created", json!({ "response": envelope(reply_id) }))];
+    for (index, item) in items(message, reply_id).into_iter().enumerate() {
         let mut added = item.clone();
         for empty in ["content", "summary"] {
             if added[empty].is_array() {
@@ -100,10 +103,10 @@ pub(super) fn events(message: &Message, stamp: &Stamp) -> Vec<Event> {
         events.push(event("response.output_item.done", place));
     }
     let last = match message.stop {
-        Stop::Ended | Stop::Tool => "response.completed",
-        Stop::Refused => "response.incomplete",
+        StopReason::Ended | StopReason::Tool => "response.completed",
+        StopReason::Refused => "response.incomplete",
     };
-    events.push(event(last, json!({ "response": whole(message, stamp) })));
+    events.push(event(last, json!({ "response": whole(message, reply_id) })));
     events
 }
 
@@ -128,19 +131,19 @@ fn with(mut data: Value, key: &str, value: impl Into<Value>) -> Value {
     data
 }
 
-fn envelope(stamp: &Stamp) -> Value {
+fn envelope(reply_id: &ReplyId) -> Value {
     json!({
-        "id": format!("resp_{}", stamp.id),
+        "id": format!("resp_{}", reply_id.id),
         "object": "response",
         "status": "in_progress",
-        "model": stamp.model,
+        "model": reply_id.model,
         "output": [],
     })
 }
 
-fn items(message: &Message, stamp: &Stamp) -> Vec<Value> {
+fn items(message: &Message, reply_id: &ReplyId) -> Vec<Value> {
     let blocks = message.blocks.iter().enumerate();
-    blocks.map(|(index, block)| item(block, &format!("{}_{index}", stamp.id))).collect()
+    blocks.map(|(index, block)| item(block, &format!("{}_{index}", reply_id.id))).collect()
 }
 
 fn item(block: &Block, id: &str) -> Value {
@@ -159,7 +162,7 @@ fn item(block: &Block, id: &str) -> Value {
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
         Block::Tool { name, input } => {
-            // A tool of a group is named `GROUP/TOOL`.
+            // A tool in a group is named `GROUP/TOOL`.
             let (group, name) =
                 name.split_once('/').map_or((None, name.as_str()), |(g, n)| (Some(g), n));
             let mut call = json!({
@@ -177,7 +180,7 @@ fn item(block: &Block, id: &str) -> Value {
     }
 }
 
-/// What is read from the cache, or put there, is part of the input.
+/// Builds the usage object; `OpenAI` counts cache reads and writes as input.
 fn usage(usage: &Usage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_write;
     json!({
@@ -192,7 +195,7 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// Two, where there are two characters, so that a cut may leave half a text.
+/// Splits a text into two halves, if possible, so that a cut can leave half a text.
 fn halves(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let length = characters.len().div_ceil(2).max(1);

@@ -1,37 +1,37 @@
-//! What a model does, read from the conversation that it is shown.
+//! Finds the script in a conversation, and the reply that is next.
 //!
-//! The last prompt that has directives is the script. Its messages are taken one by one: the one that
-//! is due is told by how often the model has spoken since. So a request that is sent again, or after
-//! a crash, gets the same answer. Prompts without directives (reminders) play what stands after
-//! `model: then`; a script that was given before (a continuation) what stands after `model: again`.
+//! The last prompt with directives is the script. The number of model replies since then decides
+//! which message is next, so a request that is repeated, even after a crash, gets the same answer.
+//! Prompts without directives (reminders) use the lines after `model: then`. A script that the
+//! conversation already contains (a continued turn) uses the lines after `model: again`.
 
 use raymond_core::prices::Usage;
 
-use super::conversation::{Role, Said};
+use super::conversation::{ConversationItem, Role};
 use super::directive::{Directive, directives};
-use super::reply::{Act, Block, Message, Pause, Reply, Stop, USUAL};
+use super::reply::{Action, Block, DEFAULT_USAGE, Message, Pause, Reply, StopReason};
 
-/// The answer to a conversation; the message says what is wrong with its script.
-pub(super) fn reply(conversation: &[Said]) -> Result<Reply, String> {
+/// Returns the reply to a conversation; an error says what is wrong with its script.
+pub(super) fn reply(conversation: &[ConversationItem]) -> Result<Reply, String> {
     let Some((before, script, since)) = last_script(conversation)? else {
-        return Ok(nothing_more(USUAL));
+        return Ok(default_reply(DEFAULT_USAGE));
     };
-    let mut takes = Takes::of(script.clone())?;
-    let prompts = since.iter().filter(|said| said.role == Role::User).count();
-    let steps = steps_of_the_last_prompt(since);
-    let mut take = takes.take_for(earlier(before, &script));
-    let part = take.parts.get_mut(prompts);
+    let mut runs = ScriptRuns::of(script.clone())?;
+    let prompts = since.iter().filter(|item| item.role == Role::User).count();
+    let steps = replies_since_last_prompt(since);
+    let mut run = runs.run_for(count_earlier(before, &script));
+    let part = run.parts.get_mut(prompts);
     let due = part.filter(|part| steps < part.len()).map(|part| part.swap_remove(steps));
-    Ok(due.unwrap_or_else(|| nothing_more(take.usage)))
+    Ok(due.unwrap_or_else(|| default_reply(run.usage)))
 }
 
-/// What was said before, the directives, and what was said since.
-type Script<'a> = (&'a [Said], Vec<Directive>, &'a [Said]);
+/// The items before the script, its directives, and the items after it.
+type FoundScript<'a> = (&'a [ConversationItem], Vec<Directive>, &'a [ConversationItem]);
 
-fn last_script(conversation: &[Said]) -> Result<Option<Script<'_>>, String> {
-    for (index, said) in conversation.iter().enumerate().rev() {
-        if said.role == Role::User {
-            let script = directives(&said.text)?;
+fn last_script(conversation: &[ConversationItem]) -> Result<Option<FoundScript<'_>>, String> {
+    for (index, item) in conversation.iter().enumerate().rev() {
+        if item.role == Role::User {
+            let script = directives(&item.text)?;
             if !script.is_empty() {
                 return Ok(Some((&conversation[..index], script, &conversation[index + 1..])));
             }
@@ -40,112 +40,113 @@ fn last_script(conversation: &[Said]) -> Result<Option<Script<'_>>, String> {
     Ok(None)
 }
 
-/// How often the same script was given before.
-fn earlier(before: &[Said], script: &[Directive]) -> usize {
-    let prompts = before.iter().filter(|said| said.role == Role::User);
-    prompts.filter(|said| directives(&said.text).is_ok_and(|other| other == script)).count()
+/// Counts how often the same script was given before.
+fn count_earlier(before: &[ConversationItem], script: &[Directive]) -> usize {
+    let prompts = before.iter().filter(|item| item.role == Role::User);
+    prompts.filter(|item| directives(&item.text).is_ok_and(|other| other == script)).count()
 }
 
-/// How often the model has spoken since the last prompt. A message may have several entries.
-fn steps_of_the_last_prompt(said: &[Said]) -> usize {
-    let start = said.iter().rposition(|said| said.role == Role::User).map_or(0, |last| last + 1);
-    said[start..]
-        .chunk_by(|a, b| a.is_of_the_model() == b.is_of_the_model())
-        .filter(|group| group[0].is_of_the_model())
+/// Counts the model's replies since the last prompt; a reply may have several items.
+fn replies_since_last_prompt(item: &[ConversationItem]) -> usize {
+    let start = item.iter().rposition(|item| item.role == Role::User).map_or(0, |last| last + 1);
+    item[start..]
+        .chunk_by(|a, b| a.is_from_model() == b.is_from_model())
+        .filter(|group| group[0].is_from_model())
         .count()
 }
 
-/// What a model says that was told nothing.
-fn nothing_more(usage: Usage) -> Reply {
+/// Returns the reply of a model without directives.
+fn default_reply(usage: Usage) -> Reply {
     let blocks = vec![Block::Text("ok".to_owned())];
-    let message = Message { blocks, stop: Stop::Ended, usage, cut: None };
-    Reply { pauses: Vec::new(), act: Act::Speak(message) }
+    let message = Message { blocks, stop: StopReason::Ended, usage, cut: None };
+    Reply { pauses: Vec::new(), action: Action::Send(message) }
 }
 
-/// What is played the first time, the second time, … that a script is given.
-struct Takes {
-    takes: Vec<Take>,
-    begun: Begun,
+/// The runs of a script: the first time it is given, the second time, and so on.
+struct ScriptRuns {
+    runs: Vec<ScriptRun>,
+    open: OpenMessage,
 }
 
-/// The replies to a prompt, and to the prompts without directives that follow it.
-struct Take {
+/// The replies to a prompt, and to the prompts without directives after it.
+struct ScriptRun {
     parts: Vec<Vec<Reply>>,
-    /// Of the messages from here on.
+    /// Usage of the next messages.
     usage: Usage,
 }
 
-/// A message that is not complete.
+/// A message whose last line has not been read yet.
 #[derive(Default)]
-struct Begun {
+struct OpenMessage {
     pauses: Vec<Pause>,
     blocks: Vec<Block>,
     cut: Option<usize>,
 }
 
-impl Takes {
+impl ScriptRuns {
     fn of(script: Vec<Directive>) -> Result<Self, String> {
-        let mut takes = Self { takes: vec![Take::after(USUAL)], begun: Begun::default() };
+        let mut runs =
+            Self { runs: vec![ScriptRun::after(DEFAULT_USAGE)], open: OpenMessage::default() };
         for directive in script {
-            takes.read(directive)?;
+            runs.read(directive)?;
         }
-        takes.nothing_is_open()?;
-        Ok(takes)
+        runs.check_complete()?;
+        Ok(runs)
     }
 
-    /// The last one is for every further time.
-    fn take_for(&mut self, earlier: usize) -> Take {
-        self.takes.swap_remove(earlier.min(self.takes.len() - 1))
+    /// Returns the run for this repetition; the last run covers all further ones.
+    fn run_for(&mut self, earlier: usize) -> ScriptRun {
+        self.runs.swap_remove(earlier.min(self.runs.len() - 1))
     }
 
-    fn last(&mut self) -> &mut Take {
-        self.takes.last_mut().expect("it begins with one, and none is taken away")
+    fn last(&mut self) -> &mut ScriptRun {
+        self.runs.last_mut().expect("it begins with one, and none is taken away")
     }
 
     fn read(&mut self, directive: Directive) -> Result<(), String> {
         match directive {
-            Directive::Say(text) => self.speak(Some(Block::Text(text)), Stop::Ended),
+            Directive::Say(text) => self.speak(Some(Block::Text(text)), StopReason::Ended),
             Directive::Tool { name, input } => {
-                self.speak(Some(Block::Tool { name, input }), Stop::Tool);
+                self.speak(Some(Block::Tool { name, input }), StopReason::Tool);
             }
-            Directive::Refuse => self.speak(None, Stop::Refused),
-            Directive::Text(text) => self.begun.blocks.push(Block::Text(text)),
-            Directive::Think(text) => self.begun.blocks.push(Block::Thinking(text)),
+            Directive::Refuse => self.speak(None, StopReason::Refused),
+            Directive::Text(text) => self.open.blocks.push(Block::Text(text)),
+            Directive::Think(text) => self.open.blocks.push(Block::Thinking(text)),
             Directive::Usage(usage) => self.last().usage = usage,
-            Directive::Latency(time) => self.begun.pauses.push(Pause::Latency(time)),
-            Directive::Wait(file) => self.begun.pauses.push(Pause::Gate(file)),
-            Directive::Cut(events) => self.begun.cut = Some(events),
-            Directive::Error(failure) => self.act(Act::Fail(failure))?,
-            Directive::Drop => self.act(Act::Drop)?,
-            Directive::Hang => self.act(Act::Hang)?,
+            Directive::Latency(time) => self.open.pauses.push(Pause::Latency(time)),
+            Directive::Wait(file) => self.open.pauses.push(Pause::Gate(file)),
+            Directive::Cut(events) => self.open.cut = Some(events),
+            Directive::Error(failure) => self.act(Action::Fail(failure))?,
+            Directive::Drop => self.act(Action::Drop)?,
+            Directive::Hang => self.act(Action::Hang)?,
             Directive::Then => {
-                self.nothing_is_open()?;
+                self.check_complete()?;
                 self.last().parts.push(Vec::new());
             }
             Directive::Again => {
-                self.nothing_is_open()?;
+                self.check_complete()?;
                 let usage = self.last().usage;
-                self.takes.push(Take::after(usage));
+                self.runs.push(ScriptRun::after(usage));
             }
         }
         Ok(())
     }
 
-    fn speak(&mut self, last: Option<Block>, stop: Stop) {
-        let Begun { pauses, mut blocks, cut } = std::mem::take(&mut self.begun);
+    fn speak(&mut self, last: Option<Block>, stop: StopReason) {
+        let OpenMessage { pauses, mut blocks, cut } = std::mem::take(&mut self.open);
         blocks.extend(last);
-        let act = Act::Speak(Message { blocks, stop, usage: self.last().usage, cut });
-        self.push(Reply { pauses, act });
+        let action = Action::Send(Message { blocks, stop, usage: self.last().usage, cut });
+        self.push(Reply { pauses, action });
     }
 
-    fn act(&mut self, act: Act) -> Result<(), String> {
-        let Begun { pauses, blocks, cut } = std::mem::take(&mut self.begun);
+    fn act(&mut self, action: Action) -> Result<(), String> {
+        let OpenMessage { pauses, blocks, cut } = std::mem::take(&mut self.open);
         if !blocks.is_empty() || cut.is_some() {
             return Err(
                 "model: think, text and cut belong to a message: say, tool or refuse".into()
             );
         }
-        self.push(Reply { pauses, act });
+        self.push(Reply { pauses, action });
         Ok(())
     }
 
@@ -155,8 +156,8 @@ impl Takes {
         }
     }
 
-    fn nothing_is_open(&self) -> Result<(), String> {
-        let Begun { pauses, blocks, cut } = &self.begun;
+    fn check_complete(&self) -> Result<(), String> {
+        let OpenMessage { pauses, blocks, cut } = &self.open;
         if pauses.is_empty() && blocks.is_empty() && cut.is_none() {
             return Ok(());
         }
@@ -165,7 +166,7 @@ impl Takes {
     }
 }
 
-impl Take {
+impl ScriptRun {
     fn after(usage: Usage) -> Self {
         Self { parts: vec![Vec::new()], usage }
     }

@@ -1,7 +1,7 @@
-//! The listener, and a task for every connection.
+//! The listener, and one task for each connection.
 //!
-//! Connections are bounded; whoever comes when all are taken waits. The port is reserved by a socket
-//! that never listens, so that nobody else gets it while connections are refused.
+//! The number of connections is limited; further clients wait. A socket that never listens reserves
+//! the port, so that no other process takes it while connections are refused.
 
 use std::fs;
 use std::io;
@@ -16,38 +16,37 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::answer::{Answer, Delivery, answer};
-use super::http::{Connection, Part, Request, Whole};
-use super::record::{Entry, Fate, Record};
+use super::http::{Connection, Request, SentPart, WholeReply};
+use super::network::NetworkState;
+use super::record::{Entry, RequestLog, RequestOutcome};
 use super::reply::Pause;
-use super::weather::Weather;
 use crate::model::event::Event;
 
-const CONNECTIONS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 const BACKLOG: u32 = 256;
-/// How often a gate is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+/// How often the server looks for the file of `model: wait`.
+const GATE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What all connections share.
 pub(super) struct Shared {
-    pub(super) weather: Mutex<Weather>,
-    pub(super) record: Record,
-    /// Where the files of `model: wait` are.
+    pub(super) network: Mutex<NetworkState>,
+    pub(super) record: RequestLog,
+    /// The directory of the files of `model: wait`.
     pub(super) gates: PathBuf,
 }
 
-/// A weather that is to be set, and who wants to know that it is.
-pub(super) type Change = (Weather, std::sync::mpsc::Sender<io::Result<()>>);
+/// A new network state, and the channel that confirms it.
+pub(super) type Change = (NetworkState, std::sync::mpsc::Sender<io::Result<()>>);
 
 pub(super) struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Keeps the port.
+    /// Reserves the port.
     _reserved: TcpSocket,
     listener: Option<TcpListener>,
 }
 
 impl Server {
-    /// Listens on a port of this machine; 0 is any that is free.
+    /// Listens on a local port; 0 means any free port.
     pub(super) fn open(port: u16, shared: Arc<Shared>) -> io::Result<Self> {
         let reserved = socket(SocketAddr::from(([127, 0, 0, 1], port)))?;
         let address = reserved.local_addr()?;
@@ -59,16 +58,16 @@ impl Server {
         self.address
     }
 
-    /// Serves until the other end of `changes` is gone.
+    /// Serves until the sender of `changes` is dropped.
     pub(super) async fn run(mut self, mut changes: mpsc::UnboundedReceiver<Change>) {
-        let free = Arc::new(Semaphore::new(CONNECTIONS));
+        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
                 change = changes.recv() => match change {
-                    Some((weather, told)) => {
-                        // Nobody may wait for it any more.
-                        told.send(self.set(weather)).ok();
+                    Some((network, done)) => {
+                        // The caller may have stopped waiting for the confirmation.
+                        done.send(self.set(network)).ok();
                     }
                     None => return,
                 },
@@ -77,7 +76,7 @@ impl Server {
                     let (shared, free) = (self.shared.clone(), free.clone());
                     connections.spawn(async move {
                         let Ok(_place) = free.acquire().await else { return };
-                        // A connection that broke is no trouble of the server's.
+                        // A broken connection ends only its own task.
                         serve(stream, &shared).await.ok();
                     });
                 }
@@ -86,13 +85,13 @@ impl Server {
         }
     }
 
-    fn set(&mut self, weather: Weather) -> io::Result<()> {
-        match (&weather, &self.listener) {
-            (Weather::Refusing, _) => self.listener = None,
+    fn set(&mut self, network: NetworkState) -> io::Result<()> {
+        match (&network, &self.listener) {
+            (NetworkState::Refusing, _) => self.listener = None,
             (_, None) => self.listener = Some(listen(self.address)?),
             (_, Some(_)) => {}
         }
-        *self.shared.weather.lock().unwrap_or_else(PoisonError::into_inner) = weather;
+        *self.shared.network.lock().unwrap_or_else(PoisonError::into_inner) = network;
         Ok(())
     }
 }
@@ -115,7 +114,6 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     }
 }
 
-/// Whether another request may follow.
 #[derive(PartialEq, Eq)]
 enum Next {
     Keep,
@@ -126,10 +124,11 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut connection = Connection::new(stream);
     while let Some(request) = connection.request().await? {
-        let blow = shared.weather.lock().unwrap_or_else(PoisonError::into_inner).blow();
-        let (seen, answer) = answer(&request, blow);
-        let entry = shared.record.enter(seen);
+        let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
+        let (recorded, answer) = answer(&request, fault);
+        let entry = shared.record.enter(recorded);
         let Answer { pauses, delivery } = answer;
+        // Polled in this order: without a pause the reply is sent even if the client is leaving.
         tokio::select! {
             biased;
             () = pause(&pauses, shared) => {}
@@ -148,10 +147,10 @@ async fn pause(pauses: &[Pause], shared: &Shared) {
             Pause::Latency(time) => sleep(*time).await,
             Pause::Gate(name) => {
                 let gate = shared.gates.join(name);
-                // A test that waits for the file sees that it is missing.
+                // If the write fails, the test that waits for the file times out and reports it.
                 fs::write(shared.gates.join(format!("{name}.waiting")), "").ok();
                 while !gate.exists() {
-                    sleep(LOOK).await;
+                    sleep(GATE_POLL_INTERVAL).await;
                 }
             }
         }
@@ -166,7 +165,7 @@ async fn send(
 ) -> io::Result<Next> {
     let sent = transmit(connection, request, delivery, &mut entry).await;
     if sent.is_err() {
-        entry.settle(Fate::Broken);
+        entry.settle(RequestOutcome::Broken);
     }
     sent
 }
@@ -178,24 +177,24 @@ async fn transmit(
     entry: &mut Entry,
 ) -> io::Result<Next> {
     match delivery {
-        Delivery::Whole { status, headers, body, fate } => {
-            let part = if request.method == "HEAD" { Part::Head } else { Part::All };
-            entry.settle(fate);
-            connection.whole(&Whole { status, headers: &headers, body: &body, part }).await?;
+        Delivery::Whole { status, headers, body, outcome } => {
+            let part = if request.method == "HEAD" { SentPart::Head } else { SentPart::All };
+            entry.settle(outcome);
+            connection.whole(&WholeReply { status, headers: &headers, body: &body, part }).await?;
             return Ok(Next::Keep);
         }
         Delivery::Stream { events, usage } => {
             connection.begin_chunks().await?;
             let (before, last) = events.split_at(events.len().saturating_sub(1));
             stream(connection, before).await?;
-            entry.settle(Fate::Answered(usage));
+            entry.settle(RequestOutcome::Answered(usage));
             stream(connection, last).await?;
             connection.end_chunks().await?;
             return Ok(Next::Keep);
         }
         Delivery::CutWhole(body) => {
-            let part = Part::Half;
-            connection.whole(&Whole { status: 200, headers: &[], body: &body, part }).await?;
+            let part = SentPart::Half;
+            connection.whole(&WholeReply { status: 200, headers: &[], body: &body, part }).await?;
         }
         Delivery::CutStream(events) => {
             connection.begin_chunks().await?;
@@ -214,7 +213,7 @@ async fn stream(connection: &mut Connection, events: &[Event]) -> io::Result<()>
     Ok(())
 }
 
-/// A server in a thread of its own, from its opening to the end of `changes`.
+/// Starts a server on its own thread, which runs until the sender of `changes` is dropped.
 pub(super) fn start(
     port: u16,
     shared: Arc<Shared>,

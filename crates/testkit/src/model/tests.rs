@@ -1,4 +1,4 @@
-//! The server as a client meets it: bytes on a connection.
+//! Tests of the server as a client sees it: bytes on a connection.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A model, and where its gates are.
+/// Starts a model, and returns the directory of its gates.
 fn model() -> (Model, TempDir) {
     let gates = tempfile::tempdir().unwrap();
     let settings = Settings { gates: gates.path().to_owned(), ..Settings::default() };
     (Model::start(settings).unwrap(), gates)
 }
 
-/// What a client got back.
+/// The reply that a client received.
 #[derive(Debug, PartialEq)]
 struct Got {
     status: u16,
@@ -27,9 +27,9 @@ struct Got {
 
 #[derive(Debug, PartialEq)]
 enum End {
-    /// As HTTP says.
+    /// Ended as HTTP requires.
     Proper,
-    /// The connection was closed before.
+    /// The connection closed early.
     Cut,
 }
 
@@ -38,7 +38,6 @@ impl Got {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The names of the events.
     fn events(&self) -> Vec<&str> {
         self.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
     }
@@ -60,19 +59,19 @@ fn streamed(text: &str) -> Value {
     body
 }
 
-/// Sends a request. A connection that is closed meanwhile is told by the reply that never comes.
+/// Sends a request. If the connection closes meanwhile, the missing reply shows it.
 fn post(stream: &mut TcpStream, body: &Value) {
     let body = body.to_string();
     let head = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: x";
     write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok();
 }
 
-/// The reply; none when the connection was closed without a byte.
+/// Reads the reply; `None` if the connection was closed without a byte.
 fn reply(stream: &mut TcpStream) -> Option<Got> {
     let mut reader = BufReader::new(stream);
     let mut line = || {
         let mut line = String::new();
-        // One that is reset holds no line either.
+        // A connection that was reset has no line either.
         reader.read_line(&mut line).ok();
         line.trim_end().to_owned()
     };
@@ -120,16 +119,16 @@ fn ask(model: &Model, body: &Value) -> Option<Got> {
     reply(&mut stream)
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
+    while !condition() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         std::thread::yield_now();
     }
 }
 
-fn fates(model: &Model) -> Vec<Fate> {
-    model.requests().iter().map(|seen| seen.fate).collect()
+fn outcomes(model: &Model) -> Vec<RequestOutcome> {
+    model.requests().iter().map(|request| request.outcome).collect()
 }
 
 const TWO: [&str; 7] = [
@@ -143,14 +142,17 @@ const TWO: [&str; 7] = [
 ];
 
 #[test]
-fn a_message_comes_whole_or_as_events() {
+fn message_is_one_value_or_events() {
     let (model, _gates) = model();
     let whole = ask(&model, &prompt("model: say hello")).unwrap();
     assert_eq!((whole.status, &whole.end), (200, &End::Proper));
     assert_eq!(whole.json()["content"], json!([{ "type": "text", "text": "hello" }]));
     let stream = ask(&model, &streamed("model: say hello")).unwrap();
     assert_eq!((stream.status, &stream.end, stream.events()), (200, &End::Proper, TWO.to_vec()));
-    assert_eq!(fates(&model), [Fate::Answered(USUAL), Fate::Answered(USUAL)]);
+    assert_eq!(
+        outcomes(&model),
+        [RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Answered(DEFAULT_USAGE)]
+    );
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn the_same_request_gets_the_same_reply() {
 }
 
 #[test]
-fn a_connection_is_kept_and_takes_chunks() {
+fn connection_stays_open_and_accepts_chunks() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: say one"));
@@ -177,7 +179,7 @@ fn a_connection_is_kept_and_takes_chunks() {
 }
 
 #[test]
-fn what_is_not_there_is_a_404_and_tokens_are_counted() {
+fn unknown_paths_are_404_and_tokens_are_counted() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     let mut get = |head: &str| {
@@ -197,7 +199,10 @@ fn what_is_not_there_is_a_404_and_tokens_are_counted() {
     let head = "POST /v1/messages/count_tokens HTTP/1.1\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     assert_eq!(reply(&mut stream).unwrap().json(), json!({ "input_tokens": 77 }));
-    assert_eq!(fates(&model), [Fate::Status(404), Fate::Status(404), Fate::Status(200)]);
+    assert_eq!(
+        outcomes(&model),
+        [RequestOutcome::Status(404), RequestOutcome::Status(404), RequestOutcome::Status(200)]
+    );
 }
 
 #[test]
@@ -214,36 +219,36 @@ fn errors_have_their_status_and_headers() {
     let got = ask(&model, &streamed("model: sing")).unwrap();
     assert_eq!(
         (got.status, &got.json()["error"]["message"]),
-        (400, &json!("model: sing: there is no such directive"))
+        (400, &json!("model: sing: unknown directive"))
     );
-    assert_eq!(fates(&model), [Fate::Status(429), Fate::Status(400)]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Status(429), RequestOutcome::Status(400)]);
 }
 
 #[test]
-fn a_stream_is_cut_and_a_connection_dropped() {
+fn stream_is_cut_and_connection_dropped() {
     let (model, _gates) = model();
     let got = ask(&model, &streamed("model: cut 3\nmodel: say hello")).unwrap();
     assert_eq!((got.events(), &got.end), (TWO[..3].to_vec(), &End::Cut));
     let got = ask(&model, &prompt("model: cut 3\nmodel: say hello")).unwrap();
     assert_eq!(got.end, End::Cut);
     assert_eq!(ask(&model, &streamed("model: drop")), None);
-    assert_eq!(fates(&model), [Fate::Broken; 3]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Broken; 3]);
 }
 
 #[test]
-fn a_model_that_hangs_is_left_by_its_client() {
+fn client_can_leave_a_hanging_model() {
     let (model, _gates) = model();
     let mut stream = connect(&model);
     post(&mut stream, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    until("the request has arrived", || outcomes(&model) == [RequestOutcome::Open]);
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
-    until("the server has seen it", || fates(&model) == [Fate::Broken]);
+    until("the server has seen it", || outcomes(&model) == [RequestOutcome::Broken]);
 }
 
 #[test]
-fn a_reply_takes_its_time() {
+fn reply_waits_for_its_latency() {
     let (model, _gates) = model();
     let start = Instant::now();
     ask(&model, &streamed("model: latency 30ms\nmodel: say a")).unwrap();
@@ -251,7 +256,7 @@ fn a_reply_takes_its_time() {
 }
 
 #[test]
-fn replies_wait_for_their_gates_at_the_same_time() {
+fn replies_wait_for_gates_in_parallel() {
     let (model, gates) = model();
     let mut streams: Vec<TcpStream> = (0..4).map(|_| connect(&model)).collect();
     for (index, stream) in streams.iter_mut().enumerate() {
@@ -259,7 +264,7 @@ fn replies_wait_for_their_gates_at_the_same_time() {
     }
     let waiting = |index| gates.path().join(format!("gate{index}.waiting")).exists();
     until("all of them wait", || (0..4).all(waiting));
-    assert_eq!(fates(&model), [Fate::Open; 4]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Open; 4]);
     for (index, stream) in streams.iter_mut().enumerate().rev() {
         std::fs::write(gates.path().join(format!("gate{index}")), "").unwrap();
         assert_eq!(
@@ -267,44 +272,44 @@ fn replies_wait_for_their_gates_at_the_same_time() {
             TWO[..3].iter().chain(&TWO[4..]).copied().collect::<Vec<_>>()
         );
     }
-    assert_eq!(fates(&model), [Fate::Answered(USUAL); 4]);
+    assert_eq!(outcomes(&model), [RequestOutcome::Answered(DEFAULT_USAGE); 4]);
 }
 
 #[test]
-fn the_weather_comes_before_the_script() {
+fn network_faults_come_before_the_script() {
     let (model, _gates) = model();
     let hello = streamed("model: say hello");
     let ask = || ask(&model, &hello);
-    let failure = Failure::new(529).with("retry-after", "1");
-    model.set_weather(Weather::Failing(failure, Span::Next(2))).unwrap();
+    let failure = Failure::new(529).with_header("retry-after", "1");
+    model.set_network(NetworkState::Failing(failure, FaultDuration::NextRequests(2))).unwrap();
     assert_eq!([ask().unwrap().status, ask().unwrap().status], [529, 529]);
     assert_eq!(ask().unwrap().status, 200);
-    model.set_weather(Weather::Dropping(Span::Lasting)).unwrap();
+    model.set_network(NetworkState::Dropping(FaultDuration::UntilChanged)).unwrap();
     assert_eq!([ask(), ask()], [None, None]);
-    model.set_weather(Weather::Cutting(2, Span::Next(1))).unwrap();
+    model.set_network(NetworkState::Cutting(2, FaultDuration::NextRequests(1))).unwrap();
     assert_eq!(ask().unwrap().events(), TWO[..2]);
     assert_eq!(ask().unwrap().events(), TWO);
-    let (answered, broken) = (Fate::Answered(USUAL), Fate::Broken);
-    let failed = Fate::Status(529);
+    let (answered, broken) = (RequestOutcome::Answered(DEFAULT_USAGE), RequestOutcome::Broken);
+    let failed = RequestOutcome::Status(529);
     let expected = [failed, failed, answered, broken, broken, broken, answered];
-    assert_eq!(fates(&model), expected);
+    assert_eq!(outcomes(&model), expected);
 }
 
 #[test]
-fn a_port_that_refuses_is_opened_again() {
+fn refusing_port_can_listen_again() {
     let (model, _gates) = model();
     let mut kept = connect(&model);
-    model.set_weather(Weather::Refusing).unwrap();
+    model.set_network(NetworkState::Refusing).unwrap();
     let refused = TcpStream::connect(model.address()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     post(&mut kept, &streamed("model: say hello"));
     assert_eq!(reply(&mut kept), None, "a connection from before is closed");
-    model.set_weather(Weather::Calm).unwrap();
+    model.set_network(NetworkState::Normal).unwrap();
     assert_eq!(ask(&model, &streamed("model: say hello")).unwrap().status, 200);
 }
 
 #[test]
-fn what_was_asked_and_what_it_cost_is_recorded() {
+fn requests_and_usage_are_recorded() {
     let (model, _gates) = model();
     ask(&model, &streamed("START\nmodel: usage input=1000000 output=100000\nmodel: say hello"));
     ask(&model, &streamed("model: error 500"));
@@ -316,7 +321,7 @@ fn what_was_asked_and_what_it_cost_is_recorded() {
         ("/v1/messages?beta=true", Some("x"))
     );
     let text = "START\nmodel: usage input=1000000 output=100000\nmodel: say hello";
-    assert_eq!(seen[0].conversation, [Said::new(Role::User, text)]);
+    assert_eq!(seen[0].conversation, [ConversationItem::new(Role::User, text)]);
     assert_eq!(seen[0].body["stream"], true);
     assert_eq!(seen[1].usage(), Usage::default());
     let usage = Usage { input: 1_000_000, output: 100_000, ..Usage::default() };
@@ -334,16 +339,16 @@ fn requests_are_logged() {
     drop(model);
     let line: Value = serde_json::from_str(&std::fs::read_to_string(log).unwrap()).unwrap();
     assert_eq!(line["conversation"], json!([{ "role": "user", "text": "model: say hello" }]));
-    assert_eq!(line["fate"]["answered"]["input"], 1000);
+    assert_eq!(line["outcome"]["answered"]["input"], 1000);
 }
 
 #[test]
-fn nothing_is_left_of_a_model_that_is_dropped() {
+fn dropped_model_stops_serving() {
     let (model, _gates) = model();
     let address = model.address();
     let mut waiting = connect(&model);
     post(&mut waiting, &streamed("model: hang"));
-    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    until("the request has arrived", || outcomes(&model) == [RequestOutcome::Open]);
     drop(model);
     assert_eq!(reply(&mut waiting), None);
     assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);

@@ -1,4 +1,4 @@
-//! An agent, and what a transition does to it.
+//! An agent, and the effect of each transition on it.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,28 @@ use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
 use super::names;
 use super::workflow::{Settings, State, Workflow};
 
-/// The conversation that an agent carries.
 #[derive(Debug, Clone)]
 pub(super) enum Session {
     Fresh,
-    At(Talk),
-    BranchOf(Talk),
+    At(Conversation),
+    BranchOf(Conversation),
 }
 
-/// A conversation: the turn that opened it, and who answered that turn.
+/// A conversation, named by the turn that opened it, with the backend of that turn.
 #[derive(Debug, Clone)]
-pub(super) struct Talk {
+pub(super) struct Conversation {
     opened: TurnName,
     backend: Option<String>,
 }
 
 /// Why a transition is not taken.
-pub(super) enum Refused {
-    /// The agent is told, where it may be.
+pub(super) enum Rejection {
+    /// The agent gets a reminder, if any is left.
     Fault(Fault),
     Fails(Failure),
 }
 
-/// What a caller gets back.
+/// The state of a caller, restored by its callee's result.
 #[derive(Debug)]
 struct Frame {
     state: StateName,
@@ -45,40 +44,39 @@ struct Frame {
 #[derive(Debug, Clone)]
 struct Model {
     name: String,
-    of: For,
+    scope: ModelScope,
 }
 
-/// Whom a model is for.
+/// The states that a model applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum For {
-    /// Whoever is asked first.
-    First,
-    /// The backend of the first prompt that was entered with it, which may name none.
+enum ModelScope {
+    /// Not decided yet: the next prompt's backend.
+    FirstBackend,
+    /// Prompts of the backend of the first prompt that was entered with the model; `None` is the
+    /// default backend.
     Backend(Option<String>),
 }
 
-/// A thread of control.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) id: AgentId,
-    /// The state it is at, or about to enter, and what it is handed there.
+    /// The current or next state, and its input.
     pub(super) state: StateName,
     pub(super) input: Option<String>,
     pub(super) cwd: String,
     session: Session,
     stack: Vec<Frame>,
-    /// Of the innermost call or function that named one.
+    /// The model of the innermost call or function that named one.
     model: Option<Model>,
     counts: BTreeMap<StateName, u32>,
     visits: u32,
     forks: u32,
 }
 
-/// What becomes of an agent whose visit is over.
+/// The next step of an agent at the end of a visit.
 pub(super) enum Next {
-    /// It enters another state; these workers begin.
+    /// Enters another state, and starts these workers.
     Enters(Vec<Agent>),
-    /// It is over.
     Over,
 }
 
@@ -102,7 +100,7 @@ impl Agent {
         VisitName { agent: self.id.clone(), number: self.visits }
     }
 
-    /// How often it has entered the state it is at.
+    /// Returns how often the agent has entered its current state.
     pub(super) fn count(&self) -> u32 {
         self.entered(&self.state)
     }
@@ -111,7 +109,7 @@ impl Agent {
         self.counts.get(state).copied().unwrap_or(0)
     }
 
-    /// Begins the visit of its state.
+    /// Starts a visit of the agent's state.
     pub(super) fn enter(&mut self, workflow: &Workflow, settings: &Settings) -> Line {
         self.visits += 1;
         *self.counts.entry(self.state.clone()).or_insert(0) += 1;
@@ -119,7 +117,7 @@ impl Agent {
             State::Script => None,
             State::Prompt(prompt) => {
                 let named =
-                    self.model.as_mut().and_then(|model| model.asked_of(prompt.backend.as_ref()));
+                    self.model.as_mut().and_then(|model| model.name_for(prompt.backend.as_ref()));
                 [&prompt.model, &named, &settings.model].into_iter().find_map(Clone::clone)
             }
         };
@@ -134,29 +132,29 @@ impl Agent {
         }
     }
 
-    /// Begins a turn: what it opens is the agent's conversation from now on.
+    /// Starts a turn. A conversation that it opens becomes the agent's own.
     pub(super) fn begin(&mut self, turn: &TurnName, state: &State) -> Plan {
         if *state == State::Script {
             return Plan::Carry;
         }
-        let opened = Talk { opened: turn.clone(), backend: backend(state) };
+        let opened = Conversation { opened: turn.clone(), backend: backend(state) };
         match std::mem::replace(&mut self.session, Session::At(opened)) {
             Session::Fresh => Plan::Fresh,
-            Session::BranchOf(talk) => Plan::Branch(talk.opened),
-            Session::At(talk) => {
-                self.session = Session::At(talk.clone());
-                Plan::Resume(talk.opened)
+            Session::BranchOf(conversation) => Plan::Branch(conversation.opened),
+            Session::At(conversation) => {
+                self.session = Session::At(conversation.clone());
+                Plan::Resume(conversation.opened)
             }
         }
     }
 
-    /// Whether a transition can be taken: every prompt that goes on in a conversation must be
-    /// answered by whoever answered the turn that opened it.
-    pub(super) fn weigh(
+    /// Checks that a transition can be taken: a prompt that continues a conversation must have the
+    /// backend that opened it.
+    pub(super) fn check(
         &self,
         transition: &Transition,
         workflow: &Workflow,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let own = &self.session;
         let (to, session, back) = match transition {
             Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => (to, own, None),
@@ -166,28 +164,29 @@ impl Agent {
             Transition::Result { .. } => {
                 let Some(frame) = self.stack.last() else { return Ok(()) };
                 let to = self.destination(&frame.state, workflow)?;
-                if frame.session.reaches(&workflow.states[&to]) {
+                if frame.session.can_continue_at(&workflow.states[&to]) {
                     return Ok(());
                 }
-                return Err(Refused::Fails(Failure::OtherBackend));
+                return Err(Rejection::Fails(Failure::OtherBackend));
             }
         };
         let instead = self.destination(to, workflow)?;
-        let told = Err(Refused::Fault(Fault::OtherBackend));
-        if !session.reaches(&workflow.states[to]) {
-            return told;
+        let refused = Err(Rejection::Fault(Fault::OtherBackend));
+        if !session.can_continue_at(&workflow.states[to]) {
+            return refused;
         }
-        // The agent named a state that it could have gone to.
-        if !session.reaches(&workflow.states[&instead]) {
-            return Err(Refused::Fails(Failure::OtherBackend));
+        // The agent named a valid state; `max_visits` led it elsewhere. So a reminder would not
+        // help.
+        if !session.can_continue_at(&workflow.states[&instead]) {
+            return Err(Rejection::Fails(Failure::OtherBackend));
         }
         match back {
-            Some(state) if !own.reaches(&workflow.states[state]) => told,
+            Some(state) if !own.can_continue_at(&workflow.states[state]) => refused,
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Takes a transition, or says why it cannot: then nothing of it happens.
+    /// Takes a transition. On failure nothing has changed.
     pub(super) fn take(
         &mut self,
         transition: Transition,
@@ -196,30 +195,30 @@ impl Agent {
     ) -> Result<(Vec<Line>, Next), Failure> {
         let line = match transition {
             Transition::Goto { to, input } => {
-                let line = self.go(TagName::Goto, to, workflow)?;
+                let line = self.move_to(TagName::Goto, to, workflow)?;
                 self.input = input;
                 line
             }
             Transition::Reset { to, input, cwd, stack } => {
-                let line = self.go(TagName::Reset, to, workflow)?;
+                let line = self.move_to(TagName::Reset, to, workflow)?;
                 self.reset(cwd, stack);
                 self.input = input;
                 line
             }
             Transition::Call { to, with } => {
-                let line = self.go(TagName::Call, to, workflow)?;
-                let branch = self.session.branched();
+                let line = self.move_to(TagName::Call, to, workflow)?;
+                let branch = self.session.branch_for_callee();
                 self.push(with, branch);
                 line
             }
             Transition::Function { to, with } => {
-                let line = self.go(TagName::Function, to, workflow)?;
+                let line = self.move_to(TagName::Function, to, workflow)?;
                 self.push(with, Session::Fresh);
                 line
             }
             Transition::Fork { workers, next, input } => {
-                let workers = self.named(workers, settings)?;
-                let line = self.go(TagName::Fork, next, workflow)?;
+                let workers = self.name_workers(workers, settings)?;
+                let line = self.move_to(TagName::Fork, next, workflow)?;
                 self.input = input;
                 return Ok(self.spawn(line, workers));
             }
@@ -228,7 +227,7 @@ impl Agent {
                     let agent = self.id.clone();
                     return Ok((vec![Line::End { agent, payload }], Next::Over));
                 };
-                let line = self.go(TagName::Result, frame.state, workflow)?;
+                let line = self.move_to(TagName::Result, frame.state, workflow)?;
                 self.session = frame.session;
                 self.cwd = frame.cwd;
                 self.model = frame.model;
@@ -239,8 +238,8 @@ impl Agent {
         Ok((vec![line], Next::Enters(Vec::new())))
     }
 
-    /// Goes to the state, or to its `then` when it was visited often enough.
-    fn go(
+    /// Moves to the state, or to its `then` if `max_visits` is reached.
+    fn move_to(
         &mut self,
         tag: TagName,
         emitted: StateName,
@@ -295,13 +294,13 @@ impl Agent {
             model: self.model.clone(),
         });
         if let Some(name) = with.model {
-            self.model = Some(Model { name, of: For::First });
+            self.model = Some(Model { name, scope: ModelScope::FirstBackend });
         }
         self.input = with.input;
     }
 
-    /// Names the workers, which counts them.
-    fn named(
+    /// Names the workers, and counts them as forks.
+    fn name_workers(
         &mut self,
         workers: Vec<Worker>,
         settings: &Settings,
@@ -339,35 +338,39 @@ impl Agent {
 }
 
 impl Model {
-    /// Its name, for states of the backend that it is for.
-    fn asked_of(&mut self, backend: Option<&String>) -> Option<String> {
-        let asked = For::Backend(backend.cloned());
-        if self.of == For::First {
-            self.of = asked.clone();
+    /// Returns the model's name if it applies to this backend.
+    fn name_for(&mut self, backend: Option<&String>) -> Option<String> {
+        let asked = ModelScope::Backend(backend.cloned());
+        if self.scope == ModelScope::FirstBackend {
+            self.scope = asked.clone();
         }
-        (self.of == asked).then(|| self.name.clone())
+        (self.scope == asked).then(|| self.name.clone())
     }
 }
 
 impl Session {
-    /// Whether it can go on at a state. Scripts only carry it.
-    fn reaches(&self, state: &State) -> bool {
+    /// Returns whether the session can continue at a state. Scripts only carry it.
+    fn can_continue_at(&self, state: &State) -> bool {
         match (self, state) {
             (Self::Fresh, _) | (_, State::Script) => true,
-            (Self::At(talk) | Self::BranchOf(talk), state) => talk.backend == backend(state),
+            (Self::At(conversation) | Self::BranchOf(conversation), state) => {
+                conversation.backend == backend(state)
+            }
         }
     }
 
-    /// What a callee gets: it never writes into its caller's conversation.
-    fn branched(&self) -> Self {
+    /// Returns the session of a callee, which never writes into its caller's conversation.
+    fn branch_for_callee(&self) -> Self {
         match self {
             Self::Fresh => Self::Fresh,
-            Self::At(talk) | Self::BranchOf(talk) => Self::BranchOf(talk.clone()),
+            Self::At(conversation) | Self::BranchOf(conversation) => {
+                Self::BranchOf(conversation.clone())
+            }
         }
     }
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
         Self::Fails(failure)
     }

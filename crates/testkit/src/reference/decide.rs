@@ -1,6 +1,6 @@
-//! From the tags of a message to one transition, or to what is wrong with it.
+//! Turns the tags of a message into one transition or one fault.
 //!
-//! Several faults at once: the first in the order of [`Fault`] is named.
+//! If a message has several faults, the first in the order of [`Fault`] is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) struct Invoke {
     pub(super) model: Option<String>,
 }
 
-/// A worker to be.
+/// A worker before its start.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) state: StateName,
@@ -41,22 +41,22 @@ pub(super) struct Worker {
     pub(super) attributes: BTreeMap<String, String>,
 }
 
-/// Where a message comes from.
-pub(super) struct Place<'a> {
+/// The state that a message belongs to.
+pub(super) struct MessageContext<'a> {
     pub(super) workflow: &'a Workflow,
     pub(super) state: &'a State,
     pub(super) cwd: &'a str,
 }
 
-pub(super) fn decide(reading: Reading, place: &Place<'_>) -> Result<Transition, Fault> {
-    let tags = one_transition(reading.settled(), place.state)?;
+pub(super) fn decide(reading: Reading, context: &MessageContext<'_>) -> Result<Transition, Fault> {
+    let tags = one_transition(reading.settled(), context.state)?;
     match tags.as_slice() {
-        [tag] => place.single(tag),
-        forks => place.forks(forks),
+        [tag] => context.single(tag),
+        forks => context.forks(forks),
     }
 }
 
-/// The tags that are one transition: a single one, many forks, or the implicit one.
+/// Returns the tags of one transition: a single tag, many forks, or the implicit tag.
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     let Reading { tags, malformed, in_code, unknown_attributes: _ } = reading;
     if tags.is_empty() {
@@ -72,7 +72,7 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     if tags.len() == 1 || many_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
 }
 
-/// The only entry of `allowed_transitions`, when nothing in it is left open.
+/// Returns the only entry of `allowed_transitions` if it is completely determined.
 fn implicit(state: &State) -> Option<Tag> {
     let State::Prompt(prompt) = state else {
         return None;
@@ -93,7 +93,7 @@ fn implicit(state: &State) -> Option<Tag> {
     Some(Tag { name: *name, body: allowed.target.clone()?, attributes })
 }
 
-impl Place<'_> {
+impl MessageContext<'_> {
     fn single(&self, tag: &Tag) -> Result<Transition, Fault> {
         let input = tag.attributes.get("input").cloned();
         match tag.name {
@@ -141,7 +141,7 @@ impl Place<'_> {
         Ok((to, with))
     }
 
-    /// Forks, perhaps with one `goto` among them.
+    /// Decides about forks, perhaps with one `goto` beside them.
     fn forks(&self, tags: &[Tag]) -> Result<Transition, Fault> {
         let mut targets = Vec::new();
         let mut nexts = BTreeSet::new();
@@ -194,7 +194,7 @@ impl Place<'_> {
         names::resolve(self.workflow, name).ok_or(Fault::Unresolved)
     }
 
-    /// The directory that `cd` names; none without a `cd`.
+    /// Resolves the directory of `cd`; `None` without a `cd`.
     fn directory(&self, tag: &Tag) -> Result<Option<String>, Fault> {
         let Some(cd) = tag.attributes.get("cd") else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a run is expected to do: lines of text, per agent and in its own order.
+//! The expected history of a run: lines of text for each agent, in the agent's own order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,173 +6,137 @@ use std::fmt;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::protocol::TagName;
 
-use super::workflow::Trouble;
+use super::workflow::FailureKind;
 
-/// What every agent did. It prints agent by agent, in the order of their names.
+/// The lines of all agents. It prints agent by agent, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
-    /// The lines of each agent.
     pub agents: BTreeMap<AgentId, Vec<Line>>,
 }
 
 /// One line; [`super`] explains the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A visit begins.
     Enter {
-        /// Which one.
         visit: VisitName,
-        /// The state.
         state: StateName,
-        /// How often the agent has entered it.
+        /// How often the agent has entered the state.
         count: u32,
-        /// The result or input that is bound.
+        /// The bound result or input.
         input: Option<String>,
-        /// Where the agent works.
         cwd: String,
-        /// The model of its turns; none for a script.
+        /// The model of its turns; `None` for a script.
         model: Option<String>,
-        /// How many returns are pending.
+        /// The number of pending returns.
         depth: usize,
     },
-    /// A turn begins.
     Turn {
-        /// Which one.
         turn: TurnName,
-        /// How it gets its conversation.
+        /// The source of its conversation.
         plan: Plan,
     },
-    /// An attempt of a turn failed.
     Failed {
-        /// Which turn.
         turn: TurnName,
-        /// Which attempt, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// Why.
-        trouble: Trouble,
+        kind: FailureKind,
     },
-    /// The agent is told what is wrong with its message.
+    /// The agent gets a reminder.
     Remind {
-        /// In which visit.
         visit: VisitName,
-        /// What is wrong.
         fault: Fault,
     },
-    /// A transition is taken that does not end the agent.
+    /// A transition that does not end the agent.
     Move {
-        /// Which visit it ends.
+        /// The visit that it ends.
         visit: VisitName,
-        /// By which tag.
         tag: TagName,
-        /// Where the agent goes.
         to: StateName,
-        /// Where it would have gone, had `max_visits` not led elsewhere.
+        /// The state that the tag named, if `max_visits` led elsewhere.
         instead_of: Option<StateName>,
     },
-    /// A worker begins.
     Fork {
-        /// Who forks.
         parent: AgentId,
-        /// The worker.
         worker: AgentId,
-        /// Where it starts.
         state: StateName,
-        /// Where it works.
         cwd: String,
-        /// Its template variables.
+        /// The template variables of the worker.
         attributes: BTreeMap<String, String>,
     },
-    /// The agent ends well.
     End {
-        /// Who.
         agent: AgentId,
-        /// With what.
         payload: String,
     },
-    /// The agent fails.
     Fail {
-        /// Who.
         agent: AgentId,
-        /// Why.
         failure: Failure,
     },
-    /// The agent waits for a person to log in, or to make room.
+    /// The agent waits for a login, or for space on the disk.
     Wait {
-        /// Who.
         agent: AgentId,
-        /// For lack of what.
-        trouble: Trouble,
+        kind: FailureKind,
     },
 }
 
 /// A visit: `main#3` is the third of `main`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VisitName {
-    /// Whose.
     pub agent: AgentId,
-    /// Which, agent-wide, from 1.
+    /// The number among all visits of the agent, from 1.
     pub number: u32,
 }
 
 /// A turn: `main#3.1` is the first of `main#3`. A session is named after the turn that opened it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TurnName {
-    /// Of which visit.
     pub visit: VisitName,
-    /// Which, from 1.
+    /// The number in the visit, from 1.
     pub number: u32,
 }
 
-/// How a turn gets its conversation.
+/// The source of a turn's conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// It opens one.
+    /// Opens a new one.
     Fresh,
-    /// It goes on in this one.
+    /// Continues this one.
     Resume(TurnName),
-    /// It opens a branch of this one.
+    /// Opens a branch of this one.
     Branch(TurnName),
-    /// A script: it touches none.
+    /// A script uses none.
     Carry,
 }
 
-/// What is wrong with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// No tag counts.
     NoTag,
-    /// Several, and not one fork.
+    /// Several tags that are not forks with at most one `goto`.
     SeveralTags,
-    /// Only malformed ones.
     Malformed,
-    /// A target, `return` or `next` names no state.
+    /// The target, `return` or `next` of a tag is not a state.
     Unresolved,
-    /// Forks, and the `goto` beside them, name different next states.
     NextDiffers,
-    /// A `cd` leads nowhere.
+    /// The directory of a `cd` does not exist.
     NoDirectory,
-    /// The policy does not allow it.
     Forbidden,
-    /// A prompt would go on in a conversation of another backend.
+    /// A prompt would continue a conversation of another backend.
     OtherBackend,
 }
 
-/// Why an agent failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
-    /// A turn failed, for good or once too often.
-    Turn(Trouble),
-    /// It broke the protocol once too often.
+    /// A turn failed finally, or once too often.
+    Turn(FailureKind),
+    /// More protocol faults than reminders.
     Protocol(Fault),
-    /// `max_visits`, and no way on.
+    /// `max_visits` is reached, and no `then` is free.
     Visits,
-    /// A return leads to a prompt of another backend.
     OtherBackend,
-    /// The visit's budget is spent, and another turn is needed.
+    /// The visit's budget is spent, but the visit needs another turn.
     VisitBudget,
-    /// One message asks for more workers than there may be.
+    /// One message asks for more workers than `max_agents`.
     TooManyAgents,
-    /// The name of a worker would be too long.
+    /// A worker's name would be too long.
     TooDeep,
 }
 
@@ -192,8 +156,8 @@ impl fmt::Display for Line {
                 write!(f, " cwd={cwd} model={model} depth={depth}")
             }
             Self::Turn { turn, plan } => write!(f, "turn {turn} plan={plan}"),
-            Self::Failed { turn, attempt, trouble } => {
-                write!(f, "failed {turn} attempt={attempt} {trouble}")
+            Self::Failed { turn, attempt, kind } => {
+                write!(f, "failed {turn} attempt={attempt} {kind}")
             }
             Self::Remind { visit, fault } => write!(f, "remind {visit} {fault}"),
             Self::Move { visit, tag, to, instead_of } => {
@@ -206,12 +170,12 @@ impl fmt::Display for Line {
             }
             Self::End { agent, payload } => write!(f, "end {agent} {}", quoted(payload)),
             Self::Fail { agent, failure } => write!(f, "fail {agent} {failure}"),
-            Self::Wait { agent, trouble } => write!(f, "wait {agent} {trouble}"),
+            Self::Wait { agent, kind } => write!(f, "wait {agent} {kind}"),
         }
     }
 }
 
-/// A text in one line: a JSON string.
+/// Writes a text in one line, as a JSON string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -254,7 +218,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Transient => "transient",
@@ -272,7 +236,7 @@ impl fmt::Display for Trouble {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Turn(trouble) => write!(f, "{trouble}"),
+            Self::Turn(kind) => write!(f, "{kind}"),
             Self::Protocol(fault) => write!(f, "protocol {fault}"),
             Self::Visits => f.write_str("visits"),
             Self::OtherBackend => f.write_str("other_backend"),

@@ -1,8 +1,8 @@
-//! The interpreter: one agent after the other, each to its end, in the order of their creation.
+//! The interpreter: runs one agent after the other to its end, in the order of creation.
 //!
-//! Agents do not influence each other after a fork, so their order changes nothing. What does
-//! depend on timing is left out: a cap on money, agents held until others end, and the hold that a
-//! login needed by one agent puts on the others.
+//! Agents do not influence each other after a fork, so the order changes nothing. Rules that depend
+//! on timing are left out: a cap on money, agents that wait for others to end, and the hold of a
+//! whole backend for a login.
 
 use std::collections::VecDeque;
 
@@ -10,23 +10,23 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;
 
-use super::agent::{Agent, Next, Refused};
-use super::decide::{Place, decide};
+use super::agent::{Agent, Next, Rejection};
+use super::decide::{MessageContext, decide};
 use super::history::{Failure, History, Line, TurnName};
 use super::read::read;
-use super::workflow::{Answer, Attempt, Outcome, Settings, State, Trouble, Workflow};
+use super::workflow::{Answer, Attempt, FailureKind, Outcome, Settings, State, Workflow};
 
-/// The run made more attempts than [`Settings::most_attempts`].
+/// The run made more attempts than [`Settings::max_attempts`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the workflow did not end within {0} attempts")]
-pub struct Endless(pub u32);
+pub struct AttemptLimit(pub u32);
 
-/// What the workflow does when the oracle answers for its clients and scripts.
+/// Interprets a workflow; the oracle answers for its clients and scripts.
 pub fn interpret(
     workflow: &Workflow,
     settings: &Settings,
     oracle: &mut dyn FnMut(Attempt<'_>) -> Answer,
-) -> Result<History, Endless> {
+) -> Result<History, AttemptLimit> {
     let mut interpreter =
         Interpreter { workflow, settings, oracle, attempts: 0, history: History::default() };
     let main = Agent::new(
@@ -52,61 +52,61 @@ struct Interpreter<'a> {
     history: History,
 }
 
-/// What is counted per visit.
+/// Counters of one visit.
 #[derive(Default)]
-struct Tally {
+struct VisitCounters {
     turns: u32,
     reminders: u32,
     retries: u32,
     spent: u64,
 }
 
-/// How a visit ends without a transition.
-enum Stuck {
+/// A visit that ends without a transition.
+enum VisitEnd {
     Fails(Failure),
-    Waits(Trouble),
-    Endless,
+    Waits(FailureKind),
+    AttemptLimit,
 }
 
-impl From<Failure> for Stuck {
+impl From<Failure> for VisitEnd {
     fn from(failure: Failure) -> Self {
         Self::Fails(failure)
     }
 }
 
 impl Interpreter<'_> {
-    fn visit(&mut self, agent: &mut Agent) -> Result<Next, Endless> {
+    fn visit(&mut self, agent: &mut Agent) -> Result<Next, AttemptLimit> {
         let entered = agent.enter(self.workflow, self.settings);
         self.write(agent, entered);
         let id = agent.id.clone();
         let line = match self.turns(agent) {
             Ok(next) => return Ok(next),
-            Err(Stuck::Fails(failure)) => Line::Fail { agent: id, failure },
-            Err(Stuck::Waits(trouble)) => Line::Wait { agent: id, trouble },
-            Err(Stuck::Endless) => return Err(Endless(self.settings.most_attempts)),
+            Err(VisitEnd::Fails(failure)) => Line::Fail { agent: id, failure },
+            Err(VisitEnd::Waits(kind)) => Line::Wait { agent: id, kind },
+            Err(VisitEnd::AttemptLimit) => return Err(AttemptLimit(self.settings.max_attempts)),
         };
         self.write(agent, line);
         Ok(Next::Over)
     }
 
-    /// Turns and reminders until there is a transition.
-    fn turns(&mut self, agent: &mut Agent) -> Result<Next, Stuck> {
+    /// Runs turns and reminders until one gives a transition.
+    fn turns(&mut self, agent: &mut Agent) -> Result<Next, VisitEnd> {
         let workflow = self.workflow;
         let state = &workflow.states[&agent.state];
-        let mut tally = Tally::default();
+        let mut counters = VisitCounters::default();
         loop {
-            let text = self.turn(agent, &mut tally)?;
-            let place = Place { workflow, state, cwd: &agent.cwd };
+            let text = self.turn(agent, &mut counters)?;
+            let context = MessageContext { workflow, state, cwd: &agent.cwd };
             let (source, reminders) = match state {
                 State::Prompt(_) => (Source::Message, self.settings.reminders),
                 State::Script => (Source::Script, 0),
             };
-            let decided = decide(read(&text, source), &place).map_err(Refused::Fault);
-            let weighed = decided.and_then(|transition| {
-                agent.weigh(&transition, workflow)?;
+            let decided = decide(read(&text, source), &context).map_err(Rejection::Fault);
+            let checked = decided.and_then(|transition| {
+                agent.check(&transition, workflow)?;
                 Ok(transition)
             });
-            let fault = match weighed {
+            let fault = match checked {
                 Ok(transition) => {
                     let (lines, next) = agent.take(transition, workflow, self.settings)?;
                     for line in lines {
@@ -114,73 +114,84 @@ impl Interpreter<'_> {
                     }
                     return Ok(next);
                 }
-                Err(Refused::Fails(failure)) => return Err(failure.into()),
-                Err(Refused::Fault(fault)) => fault,
+                Err(Rejection::Fails(failure)) => return Err(failure.into()),
+                Err(Rejection::Fault(fault)) => fault,
             };
-            if tally.reminders == reminders {
+            if counters.reminders == reminders {
                 return Err(Failure::Protocol(fault).into());
             }
-            if budget_is_spent(state, &tally) {
+            if budget_is_spent(state, &counters) {
                 return Err(Failure::VisitBudget.into());
             }
-            tally.reminders += 1;
+            counters.reminders += 1;
             let visit = agent.visit();
             self.write(agent, Line::Remind { visit, fault });
         }
     }
 
-    /// One turn, attempt after attempt, until there is a text.
-    fn turn(&mut self, agent: &mut Agent, tally: &mut Tally) -> Result<String, Stuck> {
+    /// Runs one turn, attempt after attempt, until one gives a text.
+    fn turn(
+        &mut self,
+        agent: &mut Agent,
+        counters: &mut VisitCounters,
+    ) -> Result<String, VisitEnd> {
         let workflow = self.workflow;
         let state = &workflow.states[&agent.state];
-        tally.turns += 1;
-        let turn = TurnName { visit: agent.visit(), number: tally.turns };
+        counters.turns += 1;
+        let turn = TurnName { visit: agent.visit(), number: counters.turns };
         let plan = agent.begin(&turn, state);
         let begun = Line::Turn { turn: turn.clone(), plan };
         self.write(agent, begun);
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let answer = self.ask(agent, tally.turns, attempt)?;
-            tally.spent = tally.spent.saturating_add(answer.cost.0);
-            let trouble = match answer.outcome {
+            let answer = self.ask(agent, counters.turns, attempt)?;
+            counters.spent = counters.spent.saturating_add(answer.cost.0);
+            let kind = match answer.outcome {
                 Outcome::Text(text) => return Ok(text),
-                Outcome::Failure(trouble) => trouble,
+                Outcome::Failure(kind) => kind,
             };
-            let failed = Line::Failed { turn: turn.clone(), attempt, trouble };
+            let failed = Line::Failed { turn: turn.clone(), attempt, kind };
             self.write(agent, failed);
-            self.go_on_after(trouble, state, tally)?;
+            self.check_retry(kind, state, counters)?;
         }
     }
 
-    /// Whether a failed turn is tried again.
-    fn go_on_after(&self, trouble: Trouble, state: &State, tally: &mut Tally) -> Result<(), Stuck> {
-        let fails = Err(Failure::Turn(trouble).into());
+    /// Counts a retry, or returns the reason why the failed turn is not repeated.
+    fn check_retry(
+        &self,
+        kind: FailureKind,
+        state: &State,
+        counters: &mut VisitCounters,
+    ) -> Result<(), VisitEnd> {
+        let fails = Err(Failure::Turn(kind).into());
         if *state == State::Script {
             return fails;
         }
-        match trouble {
-            Trouble::Quota | Trouble::Auth | Trouble::Environment => {}
-            Trouble::Transient | Trouble::Timeout if tally.retries < self.settings.retries => {
-                tally.retries += 1;
+        match kind {
+            FailureKind::Quota | FailureKind::Auth | FailureKind::Environment => {}
+            FailureKind::Transient | FailureKind::Timeout
+                if counters.retries < self.settings.retries =>
+            {
+                counters.retries += 1;
             }
-            Trouble::Transient
-            | Trouble::Timeout
-            | Trouble::Task
-            | Trouble::LostSession
-            | Trouble::Script => return fails,
+            FailureKind::Transient
+            | FailureKind::Timeout
+            | FailureKind::Task
+            | FailureKind::LostSession
+            | FailureKind::Script => return fails,
         }
-        if budget_is_spent(state, tally) {
+        if budget_is_spent(state, counters) {
             return Err(Failure::VisitBudget.into());
         }
-        let waits = matches!(trouble, Trouble::Auth | Trouble::Environment);
-        if waits { Err(Stuck::Waits(trouble)) } else { Ok(()) }
+        let waits = matches!(kind, FailureKind::Auth | FailureKind::Environment);
+        if waits { Err(VisitEnd::Waits(kind)) } else { Ok(()) }
     }
 
-    fn ask(&mut self, agent: &Agent, turn: u32, attempt: u32) -> Result<Answer, Stuck> {
+    fn ask(&mut self, agent: &Agent, turn: u32, attempt: u32) -> Result<Answer, VisitEnd> {
         self.attempts += 1;
-        if self.attempts > self.settings.most_attempts {
-            return Err(Stuck::Endless);
+        if self.attempts > self.settings.max_attempts {
+            return Err(VisitEnd::AttemptLimit);
         }
         Ok((self.oracle)(Attempt {
             agent: &agent.id,
@@ -197,10 +208,10 @@ impl Interpreter<'_> {
     }
 }
 
-/// Whether the visit may not have another turn.
-fn budget_is_spent(state: &State, tally: &Tally) -> bool {
+/// Returns whether the visit's budget allows no further turn.
+fn budget_is_spent(state: &State, counters: &VisitCounters) -> bool {
     match state {
-        State::Prompt(prompt) => prompt.budget.is_some_and(|Micros(cap)| tally.spent >= cap),
+        State::Prompt(prompt) => prompt.budget.is_some_and(|Micros(cap)| counters.spent >= cap),
         State::Script => false,
     }
 }

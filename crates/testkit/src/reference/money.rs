@@ -1,23 +1,20 @@
-//! What a turn is charged, written from the specification a second time.
+//! The rule for the charge of a turn, written a second time from the specification.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 
-/// A turn that ended, as far as its charge depends on it.
+/// The facts about a turn that decide its charge.
 #[derive(Debug, Clone, Copy)]
 pub struct Paid {
-    /// What is known of its cost.
     pub cost: Cost,
-    /// What it was allowed to spend.
+    /// The budget share of the turn.
     pub share: Option<Micros>,
-    /// Whether it stopped because that was used up.
+    /// Whether it stopped because its share was used up.
     pub capped: bool,
-    /// Whether `--strict-budget` is given.
     pub strict: bool,
     /// The charge of the run's most expensive turn so far.
     pub most_expensive: Micros,
 }
 
-/// Returns the charge.
 pub fn charge(paid: Paid) -> Charge {
     let known = match paid.cost {
         Cost::Free | Cost::Unknown => Micros::ZERO,

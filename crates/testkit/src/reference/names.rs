@@ -1,10 +1,10 @@
-//! Names: of states as tags write them, of workers, of directories.
+//! Names of states as tags write them, names of workers, and directories.
 
 use raymond_core::ids::{AgentId, StateName};
 
 use super::workflow::Workflow;
 
-/// The state that a target names, if it names exactly one that this platform can run.
+/// Returns the state that a target names, if exactly one state that this platform can run matches.
 pub(super) fn resolve(workflow: &Workflow, target: &str) -> Option<StateName> {
     let is_path = |c: char| matches!(c, '/' | '\\' | ':') || c.is_control();
     if target == "." || target == ".." || target.contains(is_path) {
@@ -28,13 +28,12 @@ fn can_run(state: &StateName) -> bool {
     }
 }
 
-/// The name without its extension.
 pub(super) fn stem(state: &StateName) -> &str {
     let name = state.as_str();
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// The name of the `n`th worker of this parent, which starts at `target`.
+/// Returns the name of the parent's `n`th worker, which starts at `target`.
 pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
     let mut name = format!("{parent}_");
     for character in stem(target).chars().take(6) {
@@ -44,7 +43,7 @@ pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
     AgentId::new(format!("{name}{n}"))
 }
 
-/// The directory that `cd` names from here, if it exists.
+/// Resolves `cd` from a directory; `None` if the result does not exist.
 pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<String> {
     let path = if cd.starts_with('/') { cd.to_owned() } else { format!("{cwd}/{cd}") };
     let mut parts: Vec<&str> = Vec::new();

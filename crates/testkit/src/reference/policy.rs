@@ -1,4 +1,4 @@
-//! What a state may emit: a tag must pass each form of its policy that is there.
+//! Checks a tag against every form of its state's policy.
 
 use raymond_core::ids::StateName;
 use raymond_core::protocol::TagName;
@@ -6,7 +6,7 @@ use raymond_core::protocol::TagName;
 use super::names::stem;
 use super::workflow::{Allowed, Policy, State};
 
-/// Whether every form of the policy of `state` lets this tag pass.
+/// Returns whether every form of the state's policy allows the tag.
 pub(super) fn is_allowed(
     state: &State,
     tag: TagName,

@@ -1,9 +1,9 @@
-//! A naive reader of tags: every rule of "Reading tags", one after the other, nothing clever.
+//! A naive reader of tags: the rules of "Reading tags" one after the other, without optimisation.
 //!
-//! The text is walked twice at most. First, openings in code are text; when a tag stands outside
-//! code, that is the reading. When none does, the text is walked again as if there were no code,
-//! and a tag counts when nothing else stands on its first and last line. Closings are closings
-//! wherever they stand: a payload is raw.
+//! The reader walks over a text at most twice. First, openings in code are text; if a tag is
+//! outside code, the walk is complete. If no tag is, the reader walks again as if there were no
+//! code, and a tag counts if its first and last line contain nothing else. A closing counts
+//! everywhere, because a payload is raw text.
 
 mod code;
 mod opening;
@@ -14,33 +14,31 @@ use std::collections::BTreeMap;
 
 use raymond_core::protocol::{Source, TagName};
 
-use walk::{Found, outside_code, standing_alone};
+use walk::{Found, alone_on_lines, outside_code};
 
 /// A well-formed tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// Which tag.
     pub name: TagName,
-    /// The trimmed target; of a result, the payload as it stands.
+    /// The trimmed target; for a result the unchanged payload.
     pub body: String,
-    /// The attributes that mean something on this tag (on a fork: all of them), decoded.
+    /// The decoded attributes that the tag knows (on a fork: all of them).
     pub attributes: BTreeMap<String, String>,
 }
 
-/// The tags of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Well-formed tags that count, in order.
     pub tags: Vec<Tag>,
-    /// How many malformed ones count.
+    /// The number of malformed tags that count.
     pub malformed: usize,
-    /// Whether a tag, well formed or not, stood in code and did not count.
+    /// Whether a tag, well formed or not, was in code and did not count.
     pub in_code: bool,
-    /// Attributes of well-formed tags that mean nothing there, in order.
+    /// Unknown attributes of well-formed tags, in order.
     pub unknown_attributes: Vec<(TagName, String)>,
 }
 
-/// Reads the tags of a text. A fork without `next` is still among them: see [`Reading::settled`].
+/// Reads the tags of a text. Forks without `next` are included: see [`Reading::settled`].
 pub fn read(text: &str, source: Source) -> Reading {
     let code = match source {
         Source::Message | Source::Iteration => code::code(text),
@@ -50,7 +48,7 @@ pub fn read(text: &str, source: Source) -> Reading {
     if !outside.is_empty() || !in_code {
         return Reading::of(outside, in_code);
     }
-    let (alone, others) = standing_alone(text, source);
+    let (alone, others) = alone_on_lines(text, source);
     Reading::of(alone, others)
 }
 
@@ -69,8 +67,8 @@ impl Reading {
         reading
     }
 
-    /// Decides about forks without `next`: they are malformed unless the tags are forks and one
-    /// `goto`, which stands in for it.
+    /// Decides about forks without `next`: they are malformed, unless the tags are forks and one
+    /// `goto` that replaces the `next`.
     #[must_use]
     pub fn settled(mut self) -> Self {
         let count = |name| self.tags.iter().filter(|tag| tag.name == name).count();

@@ -1,9 +1,9 @@
-//! The rules of the specification, row by row.
+//! The rules of the specification, one row each.
 
 mod agreement;
 mod failures;
 mod faults;
+mod fixture;
+mod random_text;
 mod reading;
-mod soup;
-mod stage;
 mod transitions;

@@ -1,4 +1,4 @@
-//! A workflow as the reference interpreter sees it: plain data, nothing parsed.
+//! A workflow for the reference interpreter: plain data, already parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,48 +6,45 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, StateName};
 use raymond_core::protocol::TagName;
 
-/// Everything that is fixed before a run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workflow {
-    /// The scope, by file name.
+    /// The states of the scope, by file name.
     pub states: BTreeMap<StateName, State>,
-    /// Where `main` starts; one of `states`.
+    /// The first state of `main`; one of `states`.
     pub start: StateName,
-    /// What `main` starts with (`--input`).
+    /// The input of `main` (`--input`).
     pub input: Option<String>,
-    /// Where `main` starts: absolute, without `.` or `..`.
+    /// The directory of `main`: absolute, without `.` or `..`.
     pub cwd: String,
-    /// The directories that exist, written in the same way.
+    /// The existing directories, in the same form.
     pub directories: BTreeSet<String>,
 }
 
 /// One file of the scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// A prompt, with what its frontmatter says.
+    /// A prompt with its frontmatter.
     Prompt(Box<Prompt>),
-    /// A script; it has no frontmatter.
+    /// A script, which has no frontmatter.
     Script,
 }
 
-/// The frontmatter of a prompt, as far as it decides where a run goes.
+/// The part of a prompt's frontmatter that decides transitions, models and costs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompt {
-    /// What it may emit.
     pub policy: Policy,
-    /// The model of its turns.
     pub model: Option<String>,
-    /// Who answers them; none is whoever answers prompts that say nothing.
+    /// The backend of its turns; `None` means the default backend.
     pub backend: Option<String>,
     /// How often one agent may enter it.
     pub max_visits: Option<u32>,
-    /// Where a transition leads instead.
+    /// The destination once `max_visits` is reached.
     pub then: Option<String>,
     /// The cap for all turns of one visit.
     pub budget: Option<Micros>,
 }
 
-/// The three forms of a policy; a transition must pass all that are there.
+/// The three forms of a policy; a transition must pass every form that is present.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
     /// `allowed_tags`
@@ -58,44 +55,40 @@ pub struct Policy {
     pub transitions: Option<Vec<(TagName, Allowed)>>,
 }
 
-/// One allowed target; what is absent may be anything.
+/// One allowed target; an absent part matches anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allowed {
-    /// The state between the tags.
     pub target: Option<String>,
     /// `return` of call and function, `next` of fork.
     pub then: Option<String>,
 }
 
-/// The limits of a run. There is no cap on money: what a cap does depends on timing.
+/// The limits of a run. There is no cap on money, because its effect depends on timing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The model of turns that nothing else decides.
+    /// The default model.
     pub model: Option<String>,
-    /// How many workers one message may ask for. The reference holds no agent until others end.
+    /// How many workers one message may request. The reference never makes an agent wait for a free
+    /// place.
     pub max_agents: u32,
-    /// Reminders per visit.
     pub reminders: u32,
-    /// Retries per visit.
     pub retries: u32,
-    /// How many attempts the whole run may make before it is taken for endless.
-    pub most_attempts: u32,
+    /// After this many attempts the reference reports that the run does not end.
+    pub max_attempts: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, most_attempts: 100_000 }
+        Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, max_attempts: 100_000 }
     }
 }
 
-/// One attempt of one turn: what the oracle answers.
+/// One attempt of one turn, which the oracle answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt<'a> {
-    /// Who asks.
     pub agent: &'a AgentId,
-    /// The state it is at.
     pub state: &'a StateName,
-    /// How often it has entered that state, this time included.
+    /// How often the agent has entered the state, with this visit.
     pub count: u32,
     /// The number of the turn in its visit, from 1.
     pub turn: u32,
@@ -103,59 +96,51 @@ pub struct Attempt<'a> {
     pub attempt: u32,
 }
 
-/// What comes of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What it cost, whatever came of it.
     pub cost: Micros,
-    /// What came of it.
     pub outcome: Outcome,
 }
 
-/// What comes of an attempt, money aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The final message, or a script's standard output.
+    /// The final message, or the standard output of a script.
     Text(String),
-    /// No text.
-    Failure(Trouble),
+    Failure(FailureKind),
 }
 
-/// The kinds of failures of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// Worth another try.
+pub enum FailureKind {
+    /// A failure that a retry may fix.
     Transient,
-    /// A clock ran out.
+    /// A time limit was exceeded.
     Timeout,
-    /// The usage limit of a backend.
+    /// The usage limit of a backend is reached.
     Quota,
-    /// A person has to log in.
+    /// A login is missing.
     Auth,
-    /// The machine lacks something, such as room on the disk.
+    /// The machine lacks something, such as disk space.
     Environment,
-    /// The client says that the turn failed.
+    /// The client reports that the turn failed.
     Task,
-    /// The client knows no such session.
+    /// The client does not know the session.
     LostSession,
-    /// A script ended badly.
+    /// A script failed.
     Script,
 }
 
 impl Answer {
-    /// A text that cost nothing.
     pub fn text(text: impl Into<String>) -> Self {
         Self { cost: Micros::ZERO, outcome: Outcome::Text(text.into()) }
     }
 
-    /// A failure that cost nothing.
-    pub fn failure(trouble: Trouble) -> Self {
-        Self { cost: Micros::ZERO, outcome: Outcome::Failure(trouble) }
+    pub fn failure(kind: FailureKind) -> Self {
+        Self { cost: Micros::ZERO, outcome: Outcome::Failure(kind) }
     }
 
-    /// The same for money.
     #[must_use]
-    pub fn costing(mut self, cost: Micros) -> Self {
+    pub fn with_cost(mut self, cost: Micros) -> Self {
         self.cost = cost;
         self
     }

@@ -1,9 +1,9 @@
-//! Watches every record and every effect, and knows what must never happen.
+//! Checks every record and every effect against rules that must always hold.
 //!
-//! It keeps books of its own, from events alone, and compares them with what the run says of
-//! itself. It shares no code with the fold that it checks.
+//! The auditor builds its own state from events alone, and compares it with the run. It shares no
+//! code with the `apply` function that it checks.
 
-/// Unless the condition holds, something happened that must never happen.
+/// Returns a violation unless the condition holds.
 macro_rules! must {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -26,59 +26,68 @@ use raymond_core::ids::{AgentId, SessionId, TurnId};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;
-use raymond_core::view::{Owner, next_command, status};
+use raymond_core::view::{Owner, States, next_command, status};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
-use agents::Books;
-use money::{Landed, Money, Told};
+use agents::TrackedAgent;
+use money::{EndedAttempt, Money, Report};
 use waits::{Moment, Waits};
 
-/// An attempt in flight.
 #[derive(Debug, Clone, Copy)]
-struct Flight {
+struct InFlight {
     attempt: u32,
     share: Option<Micros>,
-    /// Whether it asks a model.
+    /// Whether it uses a model, and so costs money.
     paid: bool,
 }
 
-/// Books on one run.
+/// The facts that a charge is checked against.
+#[derive(Debug, Clone, Copy)]
+struct Evidence<'a> {
+    report: Option<Report<'a>>,
+    /// The true cost of every ended attempt.
+    true_costs: &'a BTreeMap<Attempt, Micros>,
+}
+
+/// The auditor's state of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Auditor {
     settings: Settings,
+    /// Whether the program is one prompt in a loop.
+    is_loop: bool,
     seq: u64,
     names: BTreeSet<AgentId>,
-    live: BTreeMap<AgentId, Books>,
+    live: BTreeMap<AgentId, TrackedAgent>,
     failed: BTreeSet<AgentId>,
-    /// Turns with an outcome that ended them.
+    /// Turns that have a final outcome.
     settled: BTreeSet<TurnId>,
-    /// The last attempt at each turn.
+    /// The number of the last attempt of each turn.
     attempts: BTreeMap<TurnId, u32>,
-    /// Turns whose session is gone, so that the next attempt opens one.
+    /// Turns that lost their session, so that the next attempt may open one.
     lost: BTreeSet<TurnId>,
-    /// Turns in flight.
-    flight: BTreeMap<TurnId, Flight>,
-    /// Turns in flight whose clients are being ended, because their shares do not fit the cap.
+    in_flight: BTreeMap<TurnId, InFlight>,
+    /// Turns in flight whose clients are being ended, because their budget shares exceed a lowered
+    /// cap.
     recalled: BTreeSet<TurnId>,
-    /// Attempts that were charged.
     charged: BTreeSet<Attempt>,
     money: Money,
     waits: Waits,
-    /// Books on failed agents.
-    parked: BTreeMap<AgentId, Books>,
+    /// The state of failed agents, which a resume may revive.
+    parked: BTreeMap<AgentId, TrackedAgent>,
     stopped: bool,
-    steps: steps::Books,
+    steps: steps::TrackedSteps,
 }
 
 impl Auditor {
-    /// Checks a durable record against the books, and the run against both. `uptime` is that of the machine.
+    /// Checks a durable record against the auditor's state, and the run against both. `uptime` is
+    /// the machine's.
     pub fn record(
         &mut self,
         run: &Run,
         record: &Record,
         uptime: Span,
-        truth: &BTreeMap<Attempt, Micros>,
+        true_costs: &BTreeMap<Attempt, Micros>,
     ) -> Result<(), Violation> {
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
@@ -86,9 +95,9 @@ impl Auditor {
         for step in &record.steps {
             self.waits.resumed(moment, &step.cause);
             let before = self.money.spent;
-            let told = Told::of(&step.cause);
+            let evidence = Evidence { report: Report::of(&step.cause), true_costs };
             for event in &step.events {
-                self.event(told, truth, event)?;
+                self.event(evidence, event)?;
                 self.waits.event(moment, &step.cause, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
@@ -100,7 +109,7 @@ impl Auditor {
         self.compare(run)
     }
 
-    /// Checks an effect: what it starts must be in flight, and not settled.
+    /// Checks an effect: the turn that it starts must be in flight and not settled.
     pub fn effect(&self, definition: &Definition, effect: &Effect) -> Result<(), Violation> {
         let (turn, attempt) = match effect {
             Effect::Prompt(prompt) => (&prompt.turn, prompt.attempt),
@@ -109,8 +118,8 @@ impl Auditor {
             Effect::Cancel { .. } | Effect::Finish => return Ok(()),
         };
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
-        let known = self.flight.get(turn).filter(|flight| flight.attempt == attempt);
-        let Some(Flight { share, .. }) = known else {
+        let known = self.in_flight.get(turn).filter(|flight| flight.attempt == attempt);
+        let Some(InFlight { share, .. }) = known else {
             let what =
                 format!("attempt {attempt} of {turn} is run, and no durable record starts it");
             return Err(Violation(what));
@@ -126,15 +135,17 @@ impl Auditor {
         }
     }
 
-    /// All turns of a visit, reminders and retries included, live on its budget.
+    /// Checks that all turns of a visit, with reminders and retries, stay within the visit's
+    /// budget.
     fn within_visit(
         &self,
         definition: &Definition,
         prompt: &PromptEffect,
     ) -> Result<(), Violation> {
-        let budget = definition.states.get(&prompt.state).and_then(|state| state.front.budget);
+        let budget =
+            prompt.location.state().and_then(|state| definition.states.get(state)?.front.budget);
         let (turn, Some(budget)) = (&prompt.turn, budget) else { return Ok(()) };
-        let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |books| books.spent);
+        let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |tracked| tracked.spent);
         let left = budget.minus(spent);
         let within = prompt.cap.is_some_and(|cap| cap <= left && cap > Micros::ZERO);
         must!(within, "{turn} may spend {:?}, and its visit has {left} left", prompt.cap);
@@ -142,7 +153,7 @@ impl Auditor {
     }
 
     fn reserved(&self) -> Micros {
-        let shares = self.flight.values().filter_map(|flight| flight.share);
+        let shares = self.in_flight.values().filter_map(|flight| flight.share);
         shares.fold(Micros::ZERO, Micros::plus)
     }
 
@@ -162,64 +173,64 @@ impl Auditor {
         );
         must!(run.failed == self.failed, "failed agents differ: {:?}", run.failed);
         must!(
-            run.scheduler.in_flight.len() == self.flight.len(),
+            run.scheduler.in_flight.len() == self.in_flight.len(),
             "{} turns in flight instead of {}",
             run.scheduler.in_flight.len(),
-            self.flight.len()
+            self.in_flight.len()
         );
         must!(
-            self.flight.len() <= self.settings.max_parallel as usize,
+            self.in_flight.len() <= self.settings.max_parallel as usize,
             "{} turns at a time",
-            self.flight.len()
+            self.in_flight.len()
         );
-        for (id, books) in &self.live {
+        for (id, tracked) in &self.live {
             let agent = run.agents.get(id).ok_or_else(|| Violation(format!("{id} is gone")))?;
-            books.compare(agent)?;
+            tracked.compare(agent)?;
         }
         for owner in [Owner::Alive, Owner::Gone] {
-            // Exhaustive by its type: a status without a way out does not compile.
-            let _command = next_command(status(run, owner));
+            // The match in `next_command` is exhaustive, so a status without a next command does
+            // not compile.
+            let _command = next_command(run, status(run, owner), States::AsPinned);
         }
         Ok(())
     }
 
-    fn event(
-        &mut self,
-        told: Option<Told<'_>>,
-        truth: &BTreeMap<Attempt, Micros>,
-        event: &Event,
-    ) -> Result<(), Violation> {
+    fn event(&mut self, evidence: Evidence<'_>, event: &Event) -> Result<(), Violation> {
         match event {
-            Event::RunStarted(start) => self.settings = start.settings.clone(),
+            Event::RunStarted(start) => {
+                self.settings = start.settings.clone();
+                self.is_loop = start.program.ralph().is_some();
+            }
             Event::RunResumed { settings } => {
                 self.settings = (**settings).clone();
                 self.stopped = false;
-                let paid = self.flight.values().filter(|flight| flight.paid);
+                let paid = self.in_flight.values().filter(|flight| flight.paid);
                 self.money.resumed(self.settings.budget, paid.map(|flight| flight.share));
             }
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {
-                must!(self.flight.is_empty(), "the run ended with turns in flight");
-                let free = truth.keys().find(|attempt| !self.charged.contains(*attempt));
+                must!(self.in_flight.is_empty(), "the run ended with turns in flight");
+                let free =
+                    evidence.true_costs.keys().find(|attempt| !self.charged.contains(*attempt));
                 must!(free.is_none(), "the client of {free:?} was never charged");
             }
             Event::TurnStarted { turn, attempt, share, plan } => {
-                self.started((turn, *attempt), *share, plan)?;
+                self.started(turn, *attempt, *share, plan)?;
             }
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
-                let books = self.books(&turn.agent)?;
-                books.session = session.clone();
-                books.may_move = true;
+                let tracked = self.tracked(&turn.agent)?;
+                tracked.session = session.clone();
+                tracked.may_move = true;
             }
             Event::TurnContinues { turn, attempt, charge, stalls, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
                 must!(*stalls <= 5, "{turn} was capped without output {stalls} times");
             }
             Event::TurnFailed { turn, attempt, charge, .. }
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
-                self.landed((turn, *attempt), told, truth, *charge)?;
+                self.attempt_ended(turn, *attempt, evidence, *charge)?;
             }
             Event::TurnRecalled { turn, attempt } => self.recalled(turn, *attempt)?,
             Event::SessionLost { turn, .. } => {
@@ -229,15 +240,15 @@ impl Auditor {
                 must!(*spent >= self.money.spent, "spent went down");
                 self.money.spent = *spent;
             }
-            other => self.machine_event(other)?,
+            other => self.agent_event(other)?,
         }
         Ok(())
     }
 
-    /// After a resume the shares of all clients that continue fit the cap, whatever it was before.
+    /// Checks that after a resume the shares of all continuing clients fit the new cap.
     fn within_cap(&self) -> Result<(), Violation> {
         let Some(cap) = self.settings.budget else { return Ok(()) };
-        let continuing = self.flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
+        let continuing = self.in_flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
         let mut taken = self.money.spent;
         for (turn, flight) in continuing.filter(|(_, flight)| flight.paid) {
             let Some(share) = flight.share else {
@@ -250,68 +261,78 @@ impl Auditor {
     }
 
     fn recalled(&mut self, turn: &TurnId, attempt: u32) -> Result<(), Violation> {
-        let is_known = self.flight.get(turn).is_some_and(|flight| flight.attempt == attempt);
+        let is_known = self.in_flight.get(turn).is_some_and(|flight| flight.attempt == attempt);
         must!(is_known, "attempt {attempt} of {turn} is recalled, and is not in flight");
         self.recalled.insert(turn.clone());
         Ok(())
     }
 
-    fn books(&mut self, agent: &AgentId) -> Result<&mut Books, Violation> {
+    fn tracked(&mut self, agent: &AgentId) -> Result<&mut TrackedAgent, Violation> {
         self.live.get_mut(agent).ok_or_else(|| Violation(format!("{agent} is not live")))
     }
 
     fn started(
         &mut self,
-        (turn, attempt): (&TurnId, u32),
+        turn: &TurnId,
+        attempt: u32,
         share: Option<Micros>,
         plan: &SessionPlan,
     ) -> Result<(), Violation> {
         must!(!self.stopped, "{turn} starts although the run was asked to end");
         must!(!self.settled.contains(turn), "settled turn {turn} starts again");
-        must!(!self.flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
+        must!(!self.in_flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
         let last = self.attempts.insert(turn.clone(), attempt).unwrap_or(0);
         must!(attempt == last + 1, "attempt {attempt} of {turn} follows {last}");
         let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
         let may_open = attempt == 1 || self.lost.remove(turn);
-        must!(may_open || !opens, "attempt {attempt} of {turn} does not go on in its session");
+        must!(may_open || !opens, "attempt {attempt} of {turn} does not continue in its session");
         if let Some(cap) = self.settings.budget.filter(|_| *plan != SessionPlan::Carry) {
-            self.money.reserve(turn, (cap, share), self.reserved())?;
+            self.money.reserve(turn, cap, share, self.reserved())?;
         }
-        let books = self.books(&turn.agent)?;
-        must!(turn.visit == books.visit, "{turn} does not belong to visit {}", books.visit);
+        let tracked = self.tracked(&turn.agent)?;
+        must!(turn.visit == tracked.visit, "{turn} does not belong to visit {}", tracked.visit);
         if let Some(written) = plan.session() {
-            not_a_callers(turn, written, &books.stack)?;
+            not_a_callers(turn, written, &tracked.stack)?;
         }
         let paid = *plan != SessionPlan::Carry;
-        self.flight.insert(turn.clone(), Flight { attempt, share, paid });
+        self.in_flight.insert(turn.clone(), InFlight { attempt, share, paid });
         Ok(())
     }
 
-    fn landed(
+    fn attempt_ended(
         &mut self,
-        (turn, attempt): (&TurnId, u32),
-        told: Option<Told<'_>>,
-        truth: &BTreeMap<Attempt, Micros>,
+        turn: &TurnId,
+        attempt: u32,
+        evidence: Evidence<'_>,
         charge: Charge,
     ) -> Result<(), Violation> {
         self.recalled.remove(turn);
-        let flown = self.flight.remove(turn).filter(|flight| flight.attempt == attempt);
-        let Some(Flight { share, .. }) = flown else {
+        let flown = self.in_flight.remove(turn).filter(|flight| flight.attempt == attempt);
+        let Some(InFlight { share, .. }) = flown else {
             return Err(Violation(format!(
                 "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
             )));
         };
-        let truth = truth.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
+        let Evidence { report, true_costs } = evidence;
+        let truth = true_costs.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
         let settings = &self.settings;
-        self.money.charge(&Landed { turn, attempt, told, share, settings, charge, truth })?;
+        self.money.charge(&EndedAttempt {
+            turn,
+            attempt,
+            report,
+            share,
+            settings,
+            charge,
+            truth,
+        })?;
         self.charged.insert((turn.clone(), attempt));
-        let books = self.books(&turn.agent)?;
-        books.spent = books.spent.plus(charge.amount);
+        let tracked = self.tracked(&turn.agent)?;
+        tracked.spent = tracked.spent.plus(charge.amount);
         Ok(())
     }
 }
 
-/// A callee never writes into a session that one of its callers goes back to.
+/// Checks that a callee does not write into a session that one of its callers returns to.
 fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<(), Violation> {
     let theirs = |frame: &Frame| match &frame.session {
         Session::At(id) => id == written,

@@ -1,8 +1,7 @@
 //! The clients and scripts that a run has started.
 //!
-//! They are processes of their own: they go on when their owner dies, and they come to an end whether
-//! anybody looks or not. So this is where a turn that is run twice at once shows, whatever the journal
-//! says.
+//! They are independent processes: they outlive their owner, and end without it. So this module
+//! notices a turn that runs twice at once, even if the journal looks correct.
 
 use std::collections::BTreeMap;
 
@@ -10,46 +9,41 @@ use raymond_core::ids::{SessionId, TurnId};
 use raymond_core::protocol::Source;
 use raymond_core::time::Timestamp;
 
-use super::bill::Bill;
-use super::speech::Speech;
+use super::client_cost::ClientCost;
+use super::reply::Reply;
 use crate::violation::Violation;
 
-/// One attempt at one turn.
 pub type Attempt = (TurnId, u32);
 
-/// A client that was started, and what it will come to.
+/// A client that was started, with its predetermined reply.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// What happens.
-    pub speech: Speech,
-    /// Where it works.
+    pub reply: Reply,
     pub cwd: String,
-    /// Who speaks.
+    /// How its text is parsed.
     pub source: Source,
-    /// The conversation that it writes into.
+    /// The session that it writes to.
     pub session: Option<SessionId>,
-    /// What it really spends.
-    pub bill: Bill,
-    /// Whether it had said anything when it is interrupted.
+    pub client_cost: ClientCost,
+    /// Whether it has produced output by the time it is interrupted.
     pub progressed: bool,
     /// Whether its owner has ended it.
     pub cancelled: bool,
-    /// How many owners found it running.
+    /// How many owners have found it running.
     pub adoptions: u32,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub struct Clients {
     known: BTreeMap<Attempt, Client>,
-    /// Those that run, by the time at which they end, and order.
-    agenda: BTreeMap<(Timestamp, u64), Attempt>,
+    /// Running clients, by their end and the order of their start.
+    ends_by_time: BTreeMap<(Timestamp, u64), Attempt>,
     order: u64,
 }
 
 impl Clients {
-    /// A client runs, and ends then. Nobody may run the same turn, or write into the same
-    /// conversation, meanwhile.
+    /// Starts a client that ends at `ends`. Returns a violation if another client runs the same
+    /// turn or writes to the same session.
     pub fn start(
         &mut self,
         attempt: Attempt,
@@ -67,62 +61,61 @@ impl Clients {
             ))
         });
         self.known.insert(attempt.clone(), client);
-        self.plan(attempt, ends);
+        self.schedule(attempt, ends);
         rival.map_or(Ok(()), Err)
     }
 
-    /// A client that was started once.
     pub fn get(&self, attempt: &Attempt) -> Option<&Client> {
         self.known.get(attempt)
     }
 
-    /// A client that was started once.
     pub fn get_mut(&mut self, attempt: &Attempt) -> Option<&mut Client> {
         self.known.get_mut(attempt)
     }
 
-    /// Those that run, whoever owns them.
+    /// Returns the running clients of all owners.
     pub fn running(&self) -> impl Iterator<Item = (&Attempt, &Client)> {
-        self.agenda.values().filter_map(|attempt| Some((attempt, self.known.get(attempt)?)))
+        self.ends_by_time.values().filter_map(|attempt| Some((attempt, self.known.get(attempt)?)))
     }
 
-    /// The first to end, and when.
+    /// Returns the client that ends first, and its end.
     pub fn next(&self) -> Option<(Timestamp, &Attempt)> {
-        self.agenda.first_key_value().map(|((at, _), attempt)| (*at, attempt))
+        self.ends_by_time.first_key_value().map(|((at, _), attempt)| (*at, attempt))
     }
 
-    /// The first to end does.
+    /// Removes and returns the client that ends first.
     pub fn pop(&mut self) -> Option<(Timestamp, Attempt)> {
-        self.agenda.pop_first().map(|((at, _), attempt)| (at, attempt))
+        self.ends_by_time.pop_first().map(|((at, _), attempt)| (at, attempt))
     }
 
-    /// When a client ends; none when it does not run.
+    /// Returns when a client ends; `None` if it does not run.
     pub fn ends(&self, attempt: &Attempt) -> Option<Timestamp> {
-        let place = self.agenda.iter().find(|(_, running)| *running == attempt);
+        let place = self.ends_by_time.iter().find(|(_, running)| *running == attempt);
         place.map(|((at, _), _)| *at)
     }
 
-    /// A client runs no longer.
     pub fn end(&mut self, attempt: &Attempt) {
-        self.agenda.retain(|_, running| running != attempt);
+        self.ends_by_time.retain(|_, running| running != attempt);
     }
 
-    /// A client ends at another time.
     pub fn reschedule(&mut self, attempt: &Attempt, ends: Timestamp) {
         self.end(attempt);
-        self.plan(attempt.clone(), ends);
+        self.schedule(attempt.clone(), ends);
     }
 
-    /// The clock jumps, and every client has as much to do as before.
+    /// Moves all ends with the wall clock, so that a clock jump does not change the remaining time.
     pub fn shift(&mut self, from: Timestamp, to: Timestamp) {
-        let agenda = std::mem::take(&mut self.agenda);
+        let ends_by_time = std::mem::take(&mut self.ends_by_time);
+        // Addition first, because `to` is before `from` when the clock is set back.
         let shifted = |at: Timestamp| Timestamp((at.0 + to.0).saturating_sub(from.0));
-        self.agenda =
-            agenda.into_iter().map(|((at, order), who)| ((shifted(at), order), who)).collect();
+        self.ends_by_time = ends_by_time
+            .into_iter()
+            .map(|((at, order), attempt)| ((shifted(at), order), attempt))
+            .collect();
     }
 
-    fn plan(&mut self, attempt: Attempt, ends: Timestamp) {
+    fn schedule(&mut self, attempt: Attempt, ends: Timestamp) {
         self.order += 1;
-        self.agenda.insert((ends, self.order), attempt);
+        self.ends_by_time.insert((ends, self.order), attempt);
     }
 }

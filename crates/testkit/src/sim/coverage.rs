@@ -1,4 +1,5 @@
-//! What the simulation has met: every transition, fault and failure, at every point of trouble.
+//! Coverage of the simulation: every transition, fault and failure, combined with every point at
+//! which the machine can fail.
 
 mod row;
 mod situation;
@@ -9,61 +10,61 @@ use std::fmt;
 use raymond_core::run::{Event, Record, Step};
 use raymond_store::disk::memory::Operation;
 
-use super::plan::{Part, Point, Trouble};
+use super::fault_plan::{MachineFault, Point, RunFile};
 use row::{ROWS, Row, row};
 
 pub use situation::Situation;
 
-/// How often each thing was met at each point.
+/// How often each row was met in each column, and how often each situation.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     cells: BTreeMap<(&'static str, Column), u64>,
     met: BTreeMap<Situation, u64>,
-    /// How many records became durable, each of which was audited.
+    /// The number of durable records; each one was audited.
     pub records: u64,
-    /// How many events they hold.
+    /// The number of events in the records.
     pub events: u64,
-    /// What went wrong, and how often.
-    pub troubles: BTreeMap<Trouble, u64>,
+    /// The injected faults, by kind.
+    pub faults: BTreeMap<MachineFault, u64>,
 }
 
-/// The columns of the table.
+/// The columns of the table: the point at which the machine failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Column {
-    /// It happened at all.
+    /// No fault: the row was met at all.
     Seen,
-    /// The power went while its record was written.
+    /// The power failed during the write of its record.
     PowerAtWrite,
-    /// The power went while its record was synced.
+    /// The power failed during the sync of its record.
     PowerAtSync,
-    /// The process was killed while its record was synced.
+    /// The process was killed during the sync of its record.
     KillAtSync,
-    /// The machine went down while its effects were released.
+    /// The machine failed while its effects were released.
     DownAtRelease,
-    /// The write of its record was cut short.
+    /// The write of its record was short.
     Short,
-    /// The disk was full when its record was written.
+    /// The disk was full during the write of its record.
     Full,
     /// The sync of its record failed.
     LostSync,
-    /// Trouble while its text was written as a blob.
+    /// A fault during the write of its text as a blob.
     BlobWrite,
-    /// Trouble while its blob was synced.
+    /// A fault during the sync of its blob.
     BlobSync,
-    /// The machine went down before its blob had a name.
+    /// The machine failed before its blob was renamed.
     BlobRename,
-    /// It was the last record, and a recovery went down before it had read the journal.
+    /// It was the last record, and a recovery failed before it had read the journal.
     RecoveryOpen,
-    /// A recovery went down while it cut a torn line after it, or of it.
+    /// A recovery failed while it truncated a torn line.
     RecoveryCut,
-    /// A recovery went down while it wrote.
+    /// A recovery failed during a write.
     RecoveryWrite,
-    /// A recovery went down while it synced.
+    /// A recovery failed during a sync.
     RecoverySync,
 }
 
 impl Column {
-    /// All of them, in the order of the table.
+    /// All columns in the order of the table.
     pub const ALL: [Self; 15] = [
         Self::Seen,
         Self::PowerAtWrite,
@@ -82,50 +83,51 @@ impl Column {
         Self::RecoverySync,
     ];
 
-    /// The column of a trouble that happens to a record.
-    pub fn of(trouble: Trouble, point: Point) -> Option<Self> {
+    /// Returns the column of a fault that happens to a record.
+    pub fn of(fault: MachineFault, point: Point) -> Option<Self> {
         let operation = match point {
             Point::Release => return Some(Self::DownAtRelease),
-            Point::Disk(Part::Journal, operation) => operation,
-            Point::Disk(Part::Blobs | Part::Lock | Part::Other, _) => return None,
+            Point::Disk(RunFile::Journal, operation) => operation,
+            Point::Disk(RunFile::Blobs | RunFile::Lock | RunFile::Other, _) => return None,
         };
-        match (trouble, operation) {
-            (Trouble::PowerCut, Operation::Write) => Some(Self::PowerAtWrite),
-            (Trouble::PowerCut, Operation::Sync) => Some(Self::PowerAtSync),
-            (Trouble::Kill, Operation::Sync) => Some(Self::KillAtSync),
-            (Trouble::ShortWrite, _) => Some(Self::Short),
-            (Trouble::Full, _) => Some(Self::Full),
-            (Trouble::LostSync, _) => Some(Self::LostSync),
-            (Trouble::PowerCut | Trouble::Kill, _) => None,
+        match (fault, operation) {
+            (MachineFault::PowerCut, Operation::Write) => Some(Self::PowerAtWrite),
+            (MachineFault::PowerCut, Operation::Sync) => Some(Self::PowerAtSync),
+            (MachineFault::Kill, Operation::Sync) => Some(Self::KillAtSync),
+            (MachineFault::ShortWrite, _) => Some(Self::Short),
+            (MachineFault::Full, _) => Some(Self::Full),
+            (MachineFault::LostSync, _) => Some(Self::LostSync),
+            (MachineFault::PowerCut | MachineFault::Kill, _) => None,
         }
     }
 
-    /// The column of a trouble that happens to a text on its way to a record.
-    pub const fn of_blob(point: Point) -> Option<Self> {
+    /// Returns the column of a fault that happens to a blob.
+    pub const fn for_blob(point: Point) -> Option<Self> {
         match point {
-            Point::Disk(Part::Blobs, Operation::Write) => Some(Self::BlobWrite),
-            Point::Disk(Part::Blobs, Operation::Sync) => Some(Self::BlobSync),
-            Point::Disk(Part::Blobs, Operation::Rename) => Some(Self::BlobRename),
+            Point::Disk(RunFile::Blobs, Operation::Write) => Some(Self::BlobWrite),
+            Point::Disk(RunFile::Blobs, Operation::Sync) => Some(Self::BlobSync),
+            Point::Disk(RunFile::Blobs, Operation::Rename) => Some(Self::BlobRename),
             Point::Disk(..) | Point::Release => None,
         }
     }
 
-    /// The column of a trouble that happens to a recovery.
-    pub const fn of_recovery(point: Point) -> Option<Self> {
+    /// Returns the column of a fault that happens to a recovery.
+    pub const fn for_recovery(point: Point) -> Option<Self> {
         match point {
             Point::Release => None,
-            Point::Disk(Part::Journal, Operation::Truncate) => Some(Self::RecoveryCut),
-            Point::Disk(Part::Journal, Operation::Write) => Some(Self::RecoveryWrite),
-            Point::Disk(Part::Journal, Operation::Sync) => Some(Self::RecoverySync),
+            Point::Disk(RunFile::Journal, Operation::Truncate) => Some(Self::RecoveryCut),
+            Point::Disk(RunFile::Journal, Operation::Write) => Some(Self::RecoveryWrite),
+            Point::Disk(RunFile::Journal, Operation::Sync) => Some(Self::RecoverySync),
             Point::Disk(..) => Some(Self::RecoveryOpen),
         }
     }
 
-    /// Whether a row can be met here: only what follows from a text can follow from a large one.
+    /// Returns whether a row can be met in this column. Only rows that follow from a text can have
+    /// a blob.
     const fn is_possible(self, row: &Row) -> bool {
         match self {
-            Self::BlobWrite | Self::BlobSync | Self::BlobRename => row.of_text,
-            Self::DownAtRelease => row.acts,
+            Self::BlobWrite | Self::BlobSync | Self::BlobRename => row.follows_text,
+            Self::DownAtRelease => row.has_effects,
             _ => true,
         }
     }
@@ -152,7 +154,6 @@ impl Column {
 }
 
 impl Coverage {
-    /// Counts everything in a record under `column`.
     pub fn note(&mut self, record: &Record, column: Column) {
         if column == Column::Seen {
             self.records += 1;
@@ -163,7 +164,6 @@ impl Coverage {
         }
     }
 
-    /// Counts everything in a step under `column`.
     pub fn note_step(&mut self, step: &Step, column: Column) {
         let spawned = step.events.iter().filter(|e| matches!(e, Event::AgentSpawned { .. }));
         let many = (spawned.count() > 1).then_some("many forks");
@@ -172,12 +172,10 @@ impl Coverage {
         }
     }
 
-    /// A situation was met.
-    pub fn meet(&mut self, situation: Situation) {
+    pub fn note_situation(&mut self, situation: Situation) {
         *self.met.entry(situation).or_default() += 1;
     }
 
-    /// Adds what another simulation has met.
     pub fn add(&mut self, other: &Self) {
         for (cell, count) in &other.cells {
             *self.cells.entry(*cell).or_default() += count;
@@ -185,14 +183,14 @@ impl Coverage {
         for (situation, count) in &other.met {
             *self.met.entry(*situation).or_default() += count;
         }
-        for (trouble, count) in &other.troubles {
-            *self.troubles.entry(*trouble).or_default() += count;
+        for (fault, count) in &other.faults {
+            *self.faults.entry(*fault).or_default() += count;
         }
         self.records += other.records;
         self.events += other.events;
     }
 
-    /// The cells and situations that can be met and never were.
+    /// Returns the possible cells and situations that were never met.
     pub fn missing(&self) -> Vec<String> {
         let cells = possible().filter(|cell| !self.cells.contains_key(cell));
         let cells = cells.map(|(row, column)| format!("{row} × {}", column.title()));
@@ -200,7 +198,7 @@ impl Coverage {
         cells.chain(situations.map(ToString::to_string)).collect()
     }
 
-    /// What was met least, and how often.
+    /// Returns the rarest cell or situation, and its count.
     pub fn rarest(&self) -> Option<(String, u64)> {
         let cells = possible().map(|cell| {
             let count = self.cells.get(&cell).copied().unwrap_or(0);
@@ -213,7 +211,7 @@ impl Coverage {
     }
 }
 
-/// Every cell that can be met.
+/// Returns every possible cell.
 fn possible() -> impl Iterator<Item = (&'static str, Column)> {
     ROWS.iter().flat_map(|row| {
         let columns = Column::ALL.into_iter().filter(|column| column.is_possible(row));

@@ -1,7 +1,7 @@
-//! What every agent did, as lines in the words of [`crate::reference`], built from records.
+//! Builds the history of every agent from records, in the line format of [`crate::reference`].
 //!
-//! The lines do not say when something happened: interruptions, shares and holds leave no line. A
-//! run that went through any number of crashes has the same history as one that was left alone.
+//! The lines contain no times: interruptions, shares and holds leave no line. So a run with any
+//! number of crashes has the same history as a run without.
 
 use std::collections::BTreeMap;
 
@@ -16,59 +16,60 @@ use raymond_core::run::{Event, Record, Run, apply};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 
-use crate::reference::{Failure, Fault, Line, Plan, Trouble, TurnName, VisitName};
+use crate::reference::{Failure, FailureKind, Fault, Line, Plan, TurnName, VisitName};
 
-/// What each agent did, in its own order.
+/// The lines of each agent, in its own order.
 pub type History = BTreeMap<AgentId, Vec<String>>;
 
-/// The history that records tell. `text` reads a value, which may be a blob.
+/// Builds the history of records. `text` reads a value, which may be a blob.
 pub fn history(
     records: &[Record],
     definition: &Definition,
     text: &dyn Fn(&Value) -> String,
 ) -> History {
-    let mut teller = Teller {
+    let mut builder = HistoryBuilder {
         definition,
         text,
         run: Run::default(),
         sessions: BTreeMap::new(),
         failures: BTreeMap::new(),
         moving: BTreeMap::new(),
-        held_up: BTreeMap::new(),
+        waiting: BTreeMap::new(),
         spawned: BTreeMap::new(),
         history: History::new(),
     };
     for event in records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events) {
+        // Applying the move changes the visit, but the line names the visit that it ends.
         let before = match event {
             Event::Moved { agent, .. } => {
-                teller.run.agents.get(agent).map_or(0, |agent| agent.visit.number)
+                builder.run.agents.get(agent).map_or(0, |agent| agent.visit.number)
             }
             _ => 0,
         };
-        apply(&mut teller.run, event);
-        teller.event(event, before);
+        apply(&mut builder.run, event);
+        builder.event(event, before);
     }
-    teller.history
+    builder.history
 }
 
-struct Teller<'a> {
+struct HistoryBuilder<'a> {
     definition: &'a Definition,
     text: &'a dyn Fn(&Value) -> String,
     run: Run,
-    /// Which turn opened a session.
+    /// The turn that opened each session.
     sessions: BTreeMap<SessionId, TurnName>,
-    /// How many attempts at a turn failed.
+    /// The number of failed attempts of each turn.
     failures: BTreeMap<TurnId, u32>,
-    /// Transitions whose destination is still to come.
+    /// Transitions whose destination is not recorded yet.
     moving: BTreeMap<AgentId, (VisitName, TagName, Option<StateName>)>,
-    /// Agents that wait for a login or for room, unless they fail for another reason.
-    held_up: BTreeMap<AgentId, Trouble>,
-    /// Workers whose first state is still to come.
+    /// Agents that wait for a login or for disk space.
+    waiting: BTreeMap<AgentId, FailureKind>,
+    /// Workers whose first state is not recorded yet.
     spawned: BTreeMap<AgentId, Line>,
     history: History,
 }
 
-impl Teller<'_> {
+impl HistoryBuilder<'_> {
     fn event(&mut self, event: &Event, visit_before: u32) {
         match event {
             Event::AgentSpawned { agent, parent: Some(parent), cwd, attributes } => {
@@ -87,7 +88,9 @@ impl Teller<'_> {
                 let visit = VisitName { agent: agent.clone(), number: visit_before };
                 self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
             }
-            Event::VisitEntered { agent, state, .. } => self.entered(agent, state),
+            Event::VisitEntered { agent, location, .. } => {
+                self.entered(agent, &StateName::new(location.to_string()));
+            }
             Event::TurnStarted { turn, attempt, plan, .. } => self.started(turn, *attempt, plan),
             Event::SessionLost { turn, plan, .. } => {
                 if let Some(opened) = plan.session() {
@@ -100,21 +103,21 @@ impl Teller<'_> {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
                     Some(fault) => Line::Remind { visit, fault }.to_string(),
-                    None => format!("remind {visit} {}", apart(fault)),
+                    None => format!("remind {visit} {}", extra_fault_name(fault)),
                 };
-                self.say(agent, line);
+                self.push_line(agent, line);
             }
             Event::AgentEnded { agent, result } => {
                 let payload = (self.text)(result);
-                self.say(agent, Line::End { agent: agent.clone(), payload }.to_string());
+                self.push_line(agent, Line::End { agent: agent.clone(), payload }.to_string());
             }
             Event::AgentFailed { agent, failure, .. } => {
-                self.held_up.remove(agent);
+                self.waiting.remove(agent);
                 let line = match failure_of(failure) {
                     Some(failure) => Line::Fail { agent: agent.clone(), failure }.to_string(),
                     None => format!("fail {agent} {failure}"),
                 };
-                self.say(agent, line);
+                self.push_line(agent, line);
             }
             Event::Warned {
                 agent: Some(agent),
@@ -122,25 +125,25 @@ impl Teller<'_> {
                     warning @ (Warning::IterationFailed { .. }
                     | Warning::ResultRefused { .. }
                     | Warning::Exhausted { .. }),
-            } => self.say(agent, warning.to_string()),
+            } => self.push_line(agent, warning.to_string()),
             Event::Stepped { agent, fact } => self.stepped(agent, fact),
-            Event::AgentRevived { agent } => self.say(agent, format!("revive {agent}")),
+            Event::AgentRevived { agent } => self.push_line(agent, format!("revive {agent}")),
             _ => {}
         }
     }
 
-    /// What is done is told with what it left, and what is asked for with its attempt.
+    /// Writes finished steps with their results, and requests with their attempts.
     fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) {
         match fact {
             StepEvent::Asks { key, attempt, .. } => {
-                self.say(agent, format!("asks {key} {attempt}"));
+                self.push_line(agent, format!("asks {key} {attempt}"));
             }
             StepEvent::Done { key, stored }
             | StepEvent::Fails { key, stored: Some(stored), .. } => {
                 let left = (self.text)(&stored.value);
-                self.say(agent, format!("leaves {key} {left}"));
+                self.push_line(agent, format!("leaves {key} {left}"));
             }
-            StepEvent::Met { key } => self.say(agent, format!("knows {key}")),
+            StepEvent::Met { key } => self.push_line(agent, format!("knows {key}")),
             StepEvent::Begun { .. }
             | StepEvent::Parked { .. }
             | StepEvent::Called(_)
@@ -161,7 +164,7 @@ impl Teller<'_> {
     fn entered(&mut self, id: &AgentId, state: &StateName) {
         if let Some((visit, tag, instead_of)) = self.moving.remove(id) {
             let line = Line::Move { visit, tag, to: state.clone(), instead_of };
-            self.say(id, line.to_string());
+            self.push_line(id, line.to_string());
         }
         if let Some(Line::Fork { parent, worker, cwd, attributes, .. }) = self.spawned.remove(id) {
             let line = Line::Fork {
@@ -171,7 +174,7 @@ impl Teller<'_> {
                 cwd,
                 attributes,
             };
-            // The parent has entered its next state already; its forks come before that.
+            // The parent has already entered its next state; the line of a fork goes before that.
             let lines = self.history.entry(parent).or_default();
             let place = lines.len() - usize::from(!lines.is_empty());
             lines.insert(place, line.to_string());
@@ -195,7 +198,7 @@ impl Teller<'_> {
             model,
             depth: agent.stack.len(),
         };
-        self.say(id, line.to_string());
+        self.push_line(id, line.to_string());
     }
 
     fn started(&mut self, turn: &TurnId, attempt: u32, plan: &SessionPlan) {
@@ -212,24 +215,25 @@ impl Teller<'_> {
                 self.sessions.insert(to.clone(), name.clone());
                 Plan::Branch(self.opener(from))
             }
-            // A revived agent goes on in what its failed turn may have opened.
+            // A revived agent continues in the session that its failed turn may have opened.
             SessionPlan::Resume(id) | SessionPlan::Continue { session: id, .. } => {
                 Plan::Resume(self.opener(id))
             }
             SessionPlan::Carry => Plan::Carry,
         };
-        self.say(&turn.agent, Line::Turn { turn: name, plan }.to_string());
+        self.push_line(&turn.agent, Line::Turn { turn: name, plan }.to_string());
     }
 
-    /// The turn that opened a session; a session that nobody opened is named so that it is seen.
+    /// Returns the turn that opened a session. An unknown session gets a visible name, so that the
+    /// comparison fails.
     fn opener(&self, session: &SessionId) -> TurnName {
         let visit = VisitName { agent: AgentId::new(format!("?{session}")), number: 0 };
         self.sessions.get(session).cloned().unwrap_or(TurnName { visit, number: 0 })
     }
 
     fn requeued(&mut self, agent: &AgentId) {
-        if let Some(trouble) = self.held_up.remove(agent) {
-            self.say(agent, Line::Wait { agent: agent.clone(), trouble }.to_string());
+        if let Some(kind) = self.waiting.remove(agent) {
+            self.push_line(agent, Line::Wait { agent: agent.clone(), kind }.to_string());
         }
     }
 
@@ -237,13 +241,13 @@ impl Teller<'_> {
         let failures = self.failures.entry(turn.clone()).or_default();
         *failures += 1;
         let attempt = *failures;
-        let line = match trouble_of(failure) {
-            Some(trouble) => Line::Failed { turn: turn_name(turn), attempt, trouble }.to_string(),
+        let line = match failure_kind(failure) {
+            Some(kind) => Line::Failed { turn: turn_name(turn), attempt, kind }.to_string(),
             None => format!("failed {} attempt={attempt} {failure}", turn_name(turn)),
         };
-        self.say(&turn.agent, line);
-        if let Some(trouble @ (Trouble::Auth | Trouble::Environment)) = trouble_of(failure) {
-            self.held_up.insert(turn.agent.clone(), trouble);
+        self.push_line(&turn.agent, line);
+        if let Some(kind @ (FailureKind::Auth | FailureKind::Environment)) = failure_kind(failure) {
+            self.waiting.insert(turn.agent.clone(), kind);
         }
     }
 
@@ -252,7 +256,7 @@ impl Teller<'_> {
         VisitName { agent: agent.clone(), number }
     }
 
-    fn say(&mut self, agent: &AgentId, line: String) {
+    fn push_line(&mut self, agent: &AgentId, line: String) {
         self.history.entry(agent.clone()).or_default().push(line);
     }
 }
@@ -262,16 +266,16 @@ fn turn_name(turn: &TurnId) -> TurnName {
     TurnName { visit, number: turn.turn }
 }
 
-fn trouble_of(failure: &TurnFailure) -> Option<Trouble> {
+fn failure_kind(failure: &TurnFailure) -> Option<FailureKind> {
     Some(match failure {
-        TurnFailure::Transient { .. } => Trouble::Transient,
-        TurnFailure::Timeout { .. } => Trouble::Timeout,
-        TurnFailure::Quota { .. } => Trouble::Quota,
-        TurnFailure::Auth { .. } => Trouble::Auth,
-        TurnFailure::Environment { .. } => Trouble::Environment,
-        TurnFailure::Task { .. } => Trouble::Task,
-        TurnFailure::LostSession { .. } => Trouble::LostSession,
-        TurnFailure::Script { .. } => Trouble::Script,
+        TurnFailure::Transient { .. } => FailureKind::Transient,
+        TurnFailure::Timeout { .. } => FailureKind::Timeout,
+        TurnFailure::Quota { .. } => FailureKind::Quota,
+        TurnFailure::Auth { .. } => FailureKind::Auth,
+        TurnFailure::Environment { .. } => FailureKind::Environment,
+        TurnFailure::Task { .. } => FailureKind::Task,
+        TurnFailure::LostSession { .. } => FailureKind::LostSession,
+        TurnFailure::Script { .. } => FailureKind::Script,
         TurnFailure::OutputTooLarge { .. }
         | TurnFailure::NotStarted { .. }
         | TurnFailure::Step { .. } => return None,
@@ -292,14 +296,14 @@ fn fault_of(fault: &protocol::Fault) -> Option<Fault> {
     })
 }
 
-/// Faults that the reference does not know of.
-fn apart(fault: &protocol::Fault) -> &'static str {
+/// Returns the name of a fault that the reference does not have.
+fn extra_fault_name(fault: &protocol::Fault) -> &'static str {
     if matches!(fault, protocol::Fault::NoBranch { .. }) { "no_branch" } else { "denied" }
 }
 
 fn failure_of(failure: &failure::Failure) -> Option<Failure> {
     Some(match failure {
-        failure::Failure::Turn(failure) => Failure::Turn(trouble_of(failure)?),
+        failure::Failure::Turn(failure) => Failure::Turn(failure_kind(failure)?),
         failure::Failure::Protocol { fault, .. } => Failure::Protocol(fault_of(fault)?),
         failure::Failure::Visits { .. } => Failure::Visits,
         failure::Failure::OtherBackend { .. } => Failure::OtherBackend,

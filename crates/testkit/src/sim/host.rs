@@ -1,10 +1,10 @@
-//! A simulated machine: boots, drives a run, goes wrong as planned, boots again.
+//! A simulated machine: it boots, drives a run, fails as planned, and boots again.
 
 mod boot;
 mod caller;
 mod leftovers;
 mod recovered;
-mod redecided;
+mod replayed;
 mod requests;
 mod ticking;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
 use raymond_core::run::stop::StopMode;
-use raymond_core::run::{Ending, Event, Input, Phase, Run, Settings};
+use raymond_core::run::{Ending, Event, Input, Phase, Program, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
@@ -29,131 +29,128 @@ use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 pub use ticking::Ticked;
 
 use super::coverage::Column;
+use super::fault_plan::{FaultPlan, MachineFault, Point};
 use super::history::{History, history};
-use super::plan::{Plan, Point, Trouble};
-use super::reality::{Reality, Window};
-use super::speech::Voice;
-use crate::step_trace::Told;
-use crate::step_trace::outcome;
+use super::reply::ReplySource;
+use super::world::{SimWorld, WorldPort};
+use crate::step_trace::StepTrace;
+use crate::step_trace::trace_of;
 use crate::violation::Violation;
 
 type Verdicts = Vec<Result<(), Refusal>>;
 
-/// A machine with a disk.
 pub struct Host {
     seeds: Seeds,
     disk: Memory,
     paths: RunPaths,
-    /// Where things go wrong.
-    pub plan: Plan,
-    /// The world outside.
-    pub reality: Rc<RefCell<Reality>>,
+    pub faults: FaultPlan,
+    /// Everything outside the machine.
+    pub world: Rc<RefCell<SimWorld>>,
     /// Every definition that the run may use, by its manifest.
     definitions: BTreeMap<Value, Definition>,
-    /// What somebody made of the states, to be adopted when a failed run is resumed.
+    /// An edit of the states, which the next resume of a failed run adopts.
     edit: Option<Value>,
-    /// What governs the run from its next resume on.
+    /// The settings of the next start or resume.
+    /// The program that the run starts with.
+    pub program: Program,
     pub settings: Settings,
-    /// Whether clients outlive their owner, and how much of a turn a crash leaves.
+    /// The state in which a crash leaves clients and their turns.
     pub leftovers: Leftovers,
-    driver: Option<Driver<Pen, Window>>,
-    /// The clock of that driver.
+    driver: Option<Driver<WatchedLog, WorldPort>>,
     clock: OwnerClock,
     lock: Option<Lock>,
     recovering: bool,
     power_was_cut: bool,
-    /// How often the machine went down.
+    /// How often the machine or its process went down.
     pub downs: u32,
-    /// When a run that has ended is left alone.
-    pub patience: Patience,
+    pub help_limits: HelpLimits,
 }
 
-/// How often a run that needs help gets it. What counts is what the journal says, not what its
-/// owner remembers.
+/// How often a run that needs help gets it. The counts come from the journal, because a new owner
+/// remembers nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// So many failed ends are resumed.
+pub struct HelpLimits {
+    /// How often a failed run is resumed.
     pub failures: usize,
-    /// So many times somebody logs in, or makes room on the disk.
+    /// How often the user logs in or frees disk space.
     pub logins: usize,
 }
 
-impl Patience {
-    /// It never ends.
-    pub const ENDLESS: Self = Self { failures: usize::MAX, logins: usize::MAX };
-    /// Nobody helps.
+impl HelpLimits {
+    pub const UNLIMITED: Self = Self { failures: usize::MAX, logins: usize::MAX };
     pub const NONE: Self = Self { failures: 0, logins: 0 };
 }
 
-/// The seeds of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeds {
-    /// Of everything outside it.
+    /// Seed of everything outside the machine.
     pub world: u64,
-    /// Of what its disk loses.
+    /// Seed of the data loss on its disk.
     pub disk: u64,
 }
 
-/// What a new owner finds of turns that were in flight.
+/// The state in which a new owner finds turns that were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
-    /// Anything.
     Any,
-    /// Every turn has come some way: no agent fails because of crashes alone.
+    /// Every turn has made progress, so that crashes alone fail no agent.
     Progress,
-    /// No turn has come any way, and no client outlives its owner.
+    /// No turn has made progress, and no client outlives its owner.
     Nothing,
 }
 
-/// The journal, with an eye on what was being written when something went wrong.
-struct Pen {
+/// A journal that reports which record was being written when a fault happened.
+struct WatchedLog {
     journal: Journal,
-    reality: Rc<RefCell<Reality>>,
+    world: Rc<RefCell<SimWorld>>,
 }
 
-impl Log for Pen {
+impl Log for WatchedLog {
+    type Error = journal::Error;
+
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
         let appended = self.journal.append(body);
-        let reality = &mut *self.reality.borrow_mut();
-        reality.written = reality.uptime;
-        let hit = reality.plan.fired();
-        if hit.is_some() || appended.is_err() {
+        let world = &mut *self.world.borrow_mut();
+        world.written = world.uptime;
+        let fired = world.faults.take_fired();
+        if fired.is_some() || appended.is_err() {
             let record = serde_json::from_slice(body).ok();
-            let column = hit.and_then(|(trouble, point)| Column::of(trouble, point));
+            let column = fired.and_then(|(fault, point)| Column::of(fault, point));
             if let (Some(record), Some(column)) = (&record, column) {
-                reality.coverage.note(record, column);
+                world.coverage.note(record, column);
             }
-            reality.unwritten = record.filter(|_| appended.is_err());
-            reality.hit = hit;
+            world.unwritten = record.filter(|_| appended.is_err());
+            world.last_fault = fired;
         }
         if appended.is_ok() {
-            reality.acknowledged.push(body.into());
+            world.acknowledged.push(body.into());
         }
         appended.map(drop)
     }
 }
 
 impl Host {
-    /// A machine that is about to run `definition` for the first time.
+    /// Creates a machine that will run `definition`.
     pub fn new(
         seeds: Seeds,
         definition: Definition,
-        voice: Box<dyn Voice>,
+        replies: Box<dyn ReplySource>,
         settings: Settings,
     ) -> Result<Self, Violation> {
-        let plan = Plan::default();
+        let faults = FaultPlan::default();
         let disk = Memory::new(seeds.disk ^ 0xd15c);
-        let hooked = plan.clone();
+        let hooked = faults.clone();
         disk.set_hook(Some(Box::new(move |call| hooked.disk_call(call))));
         let paths = Root::in_directory(Path::new("/")).run("sim");
         Ok(Self {
             seeds,
             disk,
             paths: paths.map_err(|bad| Violation(bad.to_string()))?,
-            reality: Rc::new(RefCell::new(Reality::new(voice, seeds.world, plan.clone()))),
-            plan,
+            world: Rc::new(RefCell::new(SimWorld::new(replies, seeds.world, faults.clone()))),
+            faults,
             definitions: BTreeMap::from([(Value::from("as written"), definition)]),
             edit: None,
+            program: Program::States,
             settings,
             leftovers: Leftovers::Any,
             driver: None,
@@ -162,13 +159,13 @@ impl Host {
             recovering: false,
             power_was_cut: false,
             downs: 0,
-            patience: Patience::ENDLESS,
+            help_limits: HelpLimits::UNLIMITED,
         })
     }
 
-    /// Where the run stands, as far as it was acknowledged.
+    /// Returns the phase after the last acknowledged record.
     pub fn phase(&self) -> Phase {
-        self.reality.borrow().last.phase
+        self.world.borrow().last.phase
     }
 
     /// Every definition that the run may use, by its manifest.
@@ -176,52 +173,50 @@ impl Host {
         &self.definitions
     }
 
-    /// Whether a process drives the run.
     pub fn is_up(&self) -> bool {
         self.driver.is_some()
     }
 
-    /// Whether the run is over for good, as far as its journal says.
+    /// Returns whether the run has finally ended, according to its journal.
     pub fn is_over(&self) -> bool {
-        let reality = self.reality.borrow();
-        let Phase::Ended(ending) = reality.last.phase else { return false };
-        let events = reality.records.iter().flat_map(|record| &record.steps);
+        let world = self.world.borrow();
+        let Phase::Ended(ending) = world.last.phase else { return false };
+        let events = world.records.iter().flat_map(|record| &record.steps);
         let events = events.flat_map(|step| &step.events);
         let same = |event: &&Event| matches!(event, Event::RunEnded { ending: e } if *e == ending);
         match ending {
             Ending::Completed | Ending::Cancelled => true,
-            Ending::Failed => events.filter(same).count() > self.patience.failures,
+            Ending::Failed => events.filter(same).count() > self.help_limits.failures,
             Ending::NeedsPerson | Ending::Environment => {
-                events.filter(same).count() > self.patience.logins
+                events.filter(same).count() > self.help_limits.logins
             }
             Ending::OverBudget | Ending::Stopped | Ending::NoQuota | Ending::NeedsCaller => false,
         }
     }
 
-    /// What a run of steps came to.
-    pub fn told(&self) -> Result<Told, Violation> {
-        let reality = self.reality.borrow();
-        let mut run = reality.last.clone();
-        self.plan.aside(|| recovered::read_results(&mut run, &self.blobs()))?;
-        let (ran, asked) = (reality.ran.iter().cloned(), reality.asked.iter().cloned());
-        Ok(Told { ran: ran.collect(), asked: asked.collect(), ..outcome(&run)? })
+    /// Returns the trace of a run of steps.
+    pub fn step_trace(&self) -> Result<StepTrace, Violation> {
+        let world = self.world.borrow();
+        let mut run = world.last.clone();
+        self.faults.without_faults(|| recovered::read_results(&mut run, &self.blobs()))?;
+        let (ran, asked) = (world.ran.iter().cloned(), world.asked.iter().cloned());
+        Ok(StepTrace { ran: ran.collect(), asked: asked.collect(), ..trace_of(&run)? })
     }
 
-    /// What every agent has done.
     pub fn history(&self) -> History {
-        let reality = self.reality.borrow();
+        let world = self.world.borrow();
         let blobs = self.blobs();
         let read = |value: &Value| match value {
             Value::Inline(text) => text.clone(),
             Value::Blob(blob) => {
-                let bytes = self.plan.aside(|| blobs.get(blob.hash.as_str()));
+                let bytes = self.faults.without_faults(|| blobs.get(blob.hash.as_str()));
                 bytes.map_or_else(
                     |error| error.to_string(),
                     |bytes| String::from_utf8_lossy(&bytes).into_owned(),
                 )
             }
         };
-        history(&reality.records, self.definition(&reality.last), &read)
+        history(&world.records, self.definition(&world.last), &read)
     }
 
     fn definition(&self, run: &Run) -> &Definition {
@@ -230,23 +225,23 @@ impl Host {
         known.expect("the first definition is never removed")
     }
 
-    /// Hands inputs to the driver; whatever goes wrong with the machine takes it down.
+    /// Passes inputs to the driver. A fault takes the machine down.
     pub fn handle(&mut self, inputs: Vec<Input>) -> Result<Verdicts, Violation> {
         self.act(|driver, now| driver.handle(now, inputs))
     }
 
     fn act(
         &mut self,
-        act: impl FnOnce(&mut Driver<Pen, Window>, Timestamp) -> Result<Verdicts, DriverError>,
+        act: impl FnOnce(&mut Driver<WatchedLog, WorldPort>, Timestamp) -> Result<Verdicts, DriverError>,
     ) -> Result<Verdicts, Violation> {
         let now = self.owner_time();
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
         let handled = act(driver, now);
-        if let Some(violation) = self.reality.borrow_mut().violation.take() {
+        if let Some(violation) = self.world.borrow_mut().violation.take() {
             return Err(violation);
         }
         match handled {
-            Ok(verdicts) if !self.reality.borrow().down => {
+            Ok(verdicts) if !self.world.borrow().is_down => {
                 self.leave_when_ended();
                 Ok(verdicts)
             }
@@ -257,35 +252,36 @@ impl Host {
         }
     }
 
-    /// The machine or its process is gone; what is left of the disk is decided now.
+    /// Takes the machine or its process down, and decides what stays on the disk.
     pub fn go_down(&mut self) {
-        self.fall(None);
+        self.go_down_by(None);
     }
 
-    /// The process is killed between two things that it does.
+    /// Kills the process between two actions.
     pub fn kill(&mut self) {
-        self.fall(Some(Trouble::Kill));
+        self.go_down_by(Some(MachineFault::Kill));
     }
 
-    fn fall(&mut self, out_of_the_blue: Option<Trouble>) {
+    fn go_down_by(&mut self, cause: Option<MachineFault>) {
         self.driver = None;
         self.lock = None;
         self.downs += 1;
-        let reality = &mut *self.reality.borrow_mut();
-        let hit = self.plan.fired().or_else(|| reality.hit.take());
-        note_coverage(reality, hit, self.recovering);
-        reality.story.tell(|| match hit {
-            Some((trouble, point)) => format!("{} at {point:?}", trouble.name()),
+        let world = &mut *self.world.borrow_mut();
+        let fired = self.faults.take_fired().or_else(|| world.last_fault.take());
+        note_coverage(world, fired, self.recovering);
+        world.trace.note(|| match fired {
+            Some((fault, point)) => format!("{} at {point:?}", fault.name()),
             None => "the process is gone".to_owned(),
         });
-        reality.down = false;
-        self.plan.restart();
+        world.is_down = false;
+        self.faults.restart();
         self.disk.set_capacity(None);
-        let cut = match hit.map(|(trouble, _)| trouble).or(out_of_the_blue) {
-            Some(Trouble::PowerCut) => true,
-            Some(Trouble::Kill) => false,
-            Some(Trouble::ShortWrite | Trouble::Full | Trouble::LostSync) | None => {
-                reality.dice.percent(50)
+        let cut = match fired.map(|(fault, _)| fault).or(cause) {
+            Some(MachineFault::PowerCut) => true,
+            Some(MachineFault::Kill) => false,
+            // After these faults the owner gives up; in half of the cases the power fails as well.
+            Some(MachineFault::ShortWrite | MachineFault::Full | MachineFault::LostSync) | None => {
+                world.dice.percent(50)
             }
         };
         self.power_was_cut = cut || self.disk.is_down();
@@ -297,22 +293,21 @@ impl Host {
         };
     }
 
-    /// Another process tries to own the run, and must not.
-    pub fn intrude(&self) -> Result<(), Violation> {
+    /// Checks that another process cannot take the lock.
+    pub fn try_second_owner(&self) -> Result<(), Violation> {
         if self.lock.is_none() {
             return Ok(());
         }
         let intruder = self.disk.process();
-        let taken = self.plan.aside(|| claim(&intruder, &self.paths));
+        let taken = self.faults.without_faults(|| claim(&intruder, &self.paths));
         intruder.kill();
         match taken.map_err(|error| *error) {
             Err(lock::Error::Held { owner: Some(_), .. }) => Ok(()),
             Ok(_) => Err(Violation("a second owner was admitted".to_owned())),
-            Err(other) => Err(Violation(format!("a second owner is told: {other}"))),
+            Err(other) => Err(Violation(format!("a second owner gets another error: {other}"))),
         }
     }
 
-    /// Asks the run to end.
     pub fn stop(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
         self.handle(vec![Input::Stop { mode, key: key.to_owned() }]).map(drop)
     }
@@ -327,17 +322,17 @@ fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {
     Lock::take(disk, disk, &paths.lock, claim).map_err(Box::new)
 }
 
-/// What was lost, or nearly lost, when the machine went down.
-fn note_coverage(reality: &mut Reality, hit: Option<(Trouble, Point)>, recovering: bool) {
-    let Some((trouble, point)) = hit else { return };
-    let Reality { coverage, records, unwritten, .. } = reality;
+/// Counts the record that was lost, or nearly lost, when the machine went down.
+fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, recovering: bool) {
+    let Some((fault, point)) = fired else { return };
+    let SimWorld { coverage, records, unwritten, .. } = world;
     let last = records.last();
     if let (Point::Release, Some(record)) = (point, last)
-        && let Some(column) = Column::of(trouble, point)
+        && let Some(column) = Column::of(fault, point)
     {
         coverage.note(record, column);
     }
-    if recovering && let Some(column) = Column::of_recovery(point) {
+    if recovering && let Some(column) = Column::for_recovery(point) {
         for record in last.into_iter().chain(unwritten.as_ref()) {
             coverage.note(record, column);
         }

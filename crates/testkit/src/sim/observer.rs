@@ -1,8 +1,8 @@
-//! Recognises situations in what was recorded.
+//! Recognises situations in records.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::failure::{Failure, TurnFailure};
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::StopMode;
 use raymond_core::run::{Ending, Event, Input, Phase, Record, Run, Step};
 use raymond_core::scheduler::Hold;
@@ -13,20 +13,16 @@ use super::coverage::{Coverage, Situation};
 
 /// A record, and the run before and after it.
 pub struct Observed<'a> {
-    /// The run before.
     pub before: &'a Run,
-    /// The record.
     pub record: &'a Record,
-    /// The run after.
     pub after: &'a Run,
-    /// Everything that was started.
     pub clients: &'a Clients,
 }
 
 impl Observed<'_> {
-    /// Notes everything that is worth it.
+    /// Counts every situation that the record shows.
     pub fn note(&self, coverage: &mut Coverage) {
-        let mut met = |situation| coverage.meet(situation);
+        let mut met = |situation| coverage.note_situation(situation);
         self.money(&mut met);
         for step in &self.record.steps {
             self.cause(step, &mut met);
@@ -61,8 +57,8 @@ impl Observed<'_> {
                     met(adopted(outcome));
                 }
                 if let Outcome::Failed { failure: TurnFailure::Quota { until, .. }, .. } = outcome {
-                    let told = until.is_some();
-                    met(if told { Situation::LimitUntil } else { Situation::LimitProbed });
+                    let has_time = until.is_some();
+                    met(if has_time { Situation::LimitUntil } else { Situation::LimitProbed });
                 }
             }
             Input::Stop { mode, .. } => self.request(*mode, met),
@@ -208,8 +204,8 @@ impl Observed<'_> {
         let holds = || self.after.scheduler.holds.values();
         let auth = |hold: &Hold| matches!(hold, Hold::Auth { .. });
         match hold {
-            Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInStorm),
-            Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInStorm),
+            Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInQueue),
+            Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInQueue),
             Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {}
         }
         if holds().any(auth) && !holds().all(auth) {
@@ -221,7 +217,7 @@ impl Observed<'_> {
         match ending {
             Ending::OverBudget => {
                 if self.after.agents.values().any(|agent| !agent.stack.is_empty()) {
-                    met(Situation::PoorInCall);
+                    met(Situation::OverBudgetInCall);
                 }
             }
             Ending::NoQuota => met(Situation::NoWait),
@@ -236,7 +232,7 @@ impl Observed<'_> {
     }
 }
 
-/// What became of a client that was found running.
+/// Returns the situation of an adopted client that has ended.
 fn adopted(outcome: &Outcome) -> Situation {
     match outcome {
         Outcome::Finished(_) => Situation::AdoptedSays,

@@ -1,4 +1,4 @@
-//! What an executor reports about a client that is over.
+//! The executor's report about a client that has ended.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::Problem;
@@ -6,90 +6,90 @@ use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::protocol::Reading;
-use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
 use raymond_core::time::Span;
 use raymond_core::value::{Hash, Value};
 use raymond_store::Blobs;
 use serde_json::{Value as Json, json};
 
-use super::author::DIRECTORIES;
 use super::clients::Client;
-use super::speech::{Speech, Valid};
-use crate::step_trace::Ran;
+use super::random_workflow::DIRECTORIES;
+use super::reply::{Reply, Valid};
+use crate::step_trace::ProgramResult;
 
-/// How long a client may be silent.
+/// How long a client may be silent before the executor ends it.
 pub const IDLE: Span = Span::minutes(30);
 
-/// The true cost of a client that ends as it does now.
+/// Returns the true cost of a client that ends now.
 pub fn truth(client: &Client) -> Micros {
-    match client.speech {
-        Speech::Hangs => client.bill.interrupted,
-        _ => client.bill.whole,
+    match client.reply {
+        Reply::Hangs => client.client_cost.interrupted,
+        _ => client.client_cost.whole,
     }
 }
 
-/// What is reported. A large text is stored first.
+/// Builds the report. A large text is stored first, which may fail.
 pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
-    Ok(match &client.speech {
-        Speech::Says(text, cost) => {
+    Ok(match &client.reply {
+        Reply::Says(text, cost) => {
             Outcome::Finished(Box::new(finished(text, *cost, client, blobs)?))
         }
-        Speech::Denied(text, cost) => {
+        Reply::Denied(text, cost) => {
             let mut finished = finished(text, *cost, client, blobs)?;
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::SaysCapped(text, cost) => {
+        Reply::SaysCapped(text, cost) => {
             let finished = finished(text, *cost, client, blobs)?;
             Outcome::Finished(Box::new(Finished { capped: true, ..finished }))
         }
-        Speech::Capped(cost) => Outcome::Capped {
+        Reply::Capped(cost) => Outcome::Capped {
             cost: *cost,
             progressed: client.progressed,
             denied: Vec::new(),
             session: None,
         },
-        Speech::Fails(failure, cost) => Outcome::Failed {
+        Reply::Fails(failure, cost) => Outcome::Failed {
             failure: failure.clone(),
             cost: *cost,
             denied: Vec::new(),
             session: None,
         },
-        Speech::Ran(ran) => step(ran, blobs)?,
-        Speech::Answers(answer, valid, cost) => {
+        Reply::Ran(ran) => step(ran, blobs)?,
+        Reply::Answers(answer, valid, cost) => {
             let stored = keep(json!({ "ok": true, "json": answer }), true, blobs)?;
             let wrong = || vec![Problem::of_value("/n", "as planned")];
             let verdict = Some(match valid {
                 Valid::Yes => Verdict::Valid,
                 Valid::No => Verdict::Invalid(wrong()),
             });
-            let finished = Finished::new(stored.value, *cost);
-            Outcome::Finished(Box::new(Finished { read: stored.read, verdict, ..finished }))
+            let reply = ReadReply { read: stored.read, verdict, ..stored.value.into() };
+            Outcome::Finished(Box::new(Finished::new(reply, *cost)))
         }
-        Speech::Hangs if client.cancelled => {
-            let (cost, progressed) = (client.bill.known, client.progressed);
+        Reply::Hangs if client.cancelled => {
+            let (cost, progressed) = (client.client_cost.known, client.progressed);
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
         }
-        Speech::Hangs => Outcome::Failed {
+        Reply::Hangs => Outcome::Failed {
             failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
-            cost: client.bill.known,
+            cost: client.client_cost.known,
             denied: Vec::new(),
             session: None,
         },
     })
 }
 
-/// What the program of a step came to.
-fn step(ran: &Ran, blobs: &Blobs) -> Result<Outcome, String> {
+/// Builds the report about the program of a step.
+fn step(ran: &ProgramResult, blobs: &Blobs) -> Result<Outcome, String> {
     let (left, again) = match ran {
-        Ran::Well(left) => {
+        ProgramResult::Succeeded(left) => {
             let stored = keep(left.clone(), true, blobs)?;
-            let finished = Finished::new(stored.value, Cost::Free);
-            return Ok(Outcome::Finished(Box::new(Finished { read: stored.read, ..finished })));
+            let reply = ReadReply { read: stored.read, ..stored.value.into() };
+            return Ok(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))));
         }
-        Ran::Badly(left) => (left, true),
-        Ran::NotAtAll(left) => (left, false),
+        ProgramResult::Failed(left) => (left, true),
+        ProgramResult::NotRun(left) => (left, false),
     };
     let result = keep(left.clone(), false, blobs)?;
     let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
@@ -117,10 +117,10 @@ fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Fi
     };
     let directories = reading.tags.iter().filter_map(|tag| exists(tag.cd()?)).collect();
     let text = Value::keep(text, &mut put)?;
-    Ok(Finished { reading, directories, ..Finished::new(text, cost) })
+    Ok(Finished::new(ReadReply { reading, directories, ..text.into() }, cost))
 }
 
-/// Where `cd` leads from a directory.
+/// Resolves `cd` from a directory.
 fn absolute(cwd: &str, cd: &str) -> String {
     if cd.starts_with('/') {
         return cd.to_owned();

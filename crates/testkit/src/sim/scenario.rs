@@ -1,6 +1,8 @@
-//! One random run from its first record to its last, through whatever goes wrong on the way.
+//! One random run, from its first record to its last, with random faults.
+//!
+//! `theme` chooses what the run is mostly about, `fault_targets` where faults hit.
 
-mod aim;
+mod fault_targets;
 mod theme;
 
 use raymond_core::budget::Micros;
@@ -11,58 +13,58 @@ use raymond_core::time::Span;
 
 use crate::dice::Dice;
 
-use super::author::Workflow;
 use super::coverage::Coverage;
 use super::host::{Host, Seeds, Ticked};
+use super::random_workflow::RandomWorkflow;
 use crate::violation::Violation;
 use theme::Theme;
 
-/// More steps than any of these runs takes.
-const MOST_STEPS: u32 = 6_000;
-/// After so many resumes of a failed run its failures are believed.
-const MOST_RESUMES: u32 = 2;
-/// After so many requests nobody asks any more.
-const MOST_STOPS: u32 = 5;
-/// After so many jumps the clock is left alone.
-const MOST_JUMPS: u32 = 6;
-/// After so many troubles the machine is left alone.
-const MOST_TROUBLES: u32 = 16;
+/// More steps than any of these runs needs; a run that takes more does not end.
+const MAX_STEPS: u32 = 6_000;
+/// After this many resumes, a failed run counts as ended.
+const MAX_RESUMES: u32 = 2;
+/// The number of stop requests to one run.
+const MAX_STOPS: u32 = 5;
+/// The number of clock jumps in one run.
+const MAX_JUMPS: u32 = 6;
+/// The number of faults in one run, so that every run can end.
+const MAX_FAULTS: u32 = 16;
 
-/// Simulates the run of a seed.
+/// Simulates the run of a seed, and returns its coverage.
 pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     let (mut scenario, mut host) = Scenario::new(seed)?;
     scenario.run(&mut host)?;
-    let mut coverage = std::mem::take(&mut host.reality.borrow_mut().coverage);
-    coverage.troubles = host.plan.struck();
+    let mut coverage = std::mem::take(&mut host.world.borrow_mut().coverage);
+    coverage.faults = host.faults.counts();
     Ok(coverage)
 }
 
-/// Simulates the run of a seed; the machine that it ran on.
+/// Simulates the run of a seed, and returns the machine.
 pub fn machine(seed: u64) -> Result<Host, Violation> {
     let (mut scenario, mut host) = Scenario::new(seed)?;
     scenario.run(&mut host)?;
     Ok(host)
 }
 
-/// Simulates the run of a seed, and tells what happens in it.
-pub fn tell(seed: u64) -> (Vec<String>, Result<(), Violation>) {
+/// Simulates the run of a seed, and also returns a trace of it.
+pub fn simulate_with_trace(seed: u64) -> (Vec<String>, Result<(), Violation>) {
     let (mut scenario, mut host) = match Scenario::new(seed) {
         Ok(ready) => ready,
         Err(violation) => return (Vec::new(), Err(violation)),
     };
-    host.reality.borrow_mut().story.listen();
+    host.world.borrow_mut().trace.enable();
     let ended = scenario.run(&mut host);
-    let lines = host.reality.borrow_mut().story.lines();
+    let lines = host.world.borrow_mut().trace.take_lines();
     (lines, ended)
 }
 
 struct Scenario {
     dice: Dice,
     theme: Theme,
-    workflow: Workflow,
+    workflow: RandomWorkflow,
     resumes: u32,
     stops: u32,
-    troubles: u32,
+    faults: u32,
     jumps: u32,
     top_ups: u32,
 }
@@ -71,55 +73,56 @@ impl Scenario {
     fn new(seed: u64) -> Result<(Self, Host), Violation> {
         let mut dice = Dice::new(seed);
         let theme = Theme::pick(&mut dice);
-        let workflow = Workflow::random(&mut dice);
-        let cast = theme.cast(seed, &workflow, &mut dice);
+        let workflow = RandomWorkflow::random(&mut dice);
+        let random_agents = theme.random_agents(seed, &workflow, &mut dice);
         let settings = theme.settings(&mut dice);
         let seeds = Seeds { world: seed, disk: seed };
-        let mut host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        let mut host = Host::new(seeds, workflow.definition()?, Box::new(random_agents), settings)?;
         host.leftovers = theme.leftovers();
-        let (resumes, stops, troubles, jumps, top_ups) = (0, 0, 0, 0, 0);
-        Ok((Self { dice, theme, workflow, resumes, stops, troubles, jumps, top_ups }, host))
+        let (resumes, stops, faults, jumps, top_ups) = (0, 0, 0, 0, 0);
+        Ok((Self { dice, theme, workflow, resumes, stops, faults, jumps, top_ups }, host))
     }
 
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if self.step(host)? {
-                nothing_more(host)?;
-                return host.sample_redecided();
+                check_stays_over(host)?;
+                return host.sample_replay();
             }
         }
         Err(Violation(format!("the run does not end: {:?}", host.phase())))
     }
 
-    /// Lets something happen; whether the run is over.
+    /// Runs one random action, and returns whether the run is over.
     fn step(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        let Tension { waits, stopping, adopted } = Tension::of(host);
-        let extra = if adopted { 10 } else { 0 };
-        if self.dice.percent(self.theme.hardship() + extra) {
-            self.any_trouble(host);
+        let Conditions { has_wait, is_stopping, has_adopted } = Conditions::of(host);
+        // Adopted clients are rare, so faults hit more often while one runs.
+        let extra = if has_adopted { 10 } else { 0 };
+        if self.dice.percent(self.theme.fault_percent() + extra) {
+            self.inject_anywhere(host);
         }
-        if host.is_up() && self.dice.percent(self.theme.sudden_deaths()) && self.may_arm() {
+        if host.is_up() && self.dice.percent(self.theme.kill_percent()) && self.may_arm() {
             if self.spares_clients() { host.kill() } else { host.go_down() }
         }
         if !host.is_up() {
-            return self.go_on(host);
+            return self.boot_or_resume(host);
         }
         match self.dice.below(100) {
-            0 | 1 => self.ask(host)?,
-            2..=13 if stopping || adopted => self.ask(host)?,
+            0 | 1 => self.request_stop(host)?,
+            2..=13 if is_stopping || has_adopted => self.request_stop(host)?,
             14 | 15 => self.jump(host),
-            16..=21 if waits => self.jump(host),
-            22 => host.intrude()?,
-            23 | 24 => host.beat()?,
-            _ => self.let_things_happen(host)?,
+            16..=21 if has_wait => self.jump(host),
+            22 => host.try_second_owner()?,
+            23 | 24 => host.poll_inbox()?,
+            _ => self.advance(host)?,
         }
         Ok(false)
     }
 
-    /// The clock jumps.
+    /// Lets the clock jump.
     fn jump(&mut self, host: &Host) {
         self.jumps += 1;
-        if self.jumps > MOST_JUMPS {
+        if self.jumps > MAX_JUMPS {
             return;
         }
         if self.dice.percent(50) {
@@ -129,28 +132,28 @@ impl Scenario {
         }
     }
 
-    /// Somebody asks the run to end, perhaps with a key that was used before. The owner may be slow
-    /// to notice.
-    fn ask(&mut self, host: &mut Host) -> Result<(), Violation> {
-        if self.stops >= MOST_STOPS {
+    /// Posts a stop request, perhaps with a key that was used before. The owner may notice it only
+    /// later.
+    fn request_stop(&mut self, host: &mut Host) -> Result<(), Violation> {
+        if self.stops >= MAX_STOPS {
             return Ok(());
         }
-        let (mode, key) = self.request();
+        let (mode, key) = self.next_request();
         host.post(mode, &key)?;
         if self.dice.percent(70) {
             let chance = if mode == StopMode::Cancel { 80 } else { 50 };
-            self.trouble_for_a_record(host, chance);
-            host.beat()?;
-            // Whoever waits for the answer may ask once more.
+            self.inject_into_record(host, chance);
+            host.poll_inbox()?;
+            // A process that waits for the answer may repeat its request.
             if self.dice.percent(30) && host.is_up() {
                 host.post(mode, &key)?;
-                host.beat()?;
+                host.poll_inbox()?;
             }
         }
         Ok(())
     }
 
-    fn request(&mut self) -> (StopMode, String) {
+    fn next_request(&mut self) -> (StopMode, String) {
         self.stops += 1;
         let modes = [StopMode::AfterTurn, StopMode::Now, StopMode::Now, StopMode::Cancel];
         let stops = u64::from(self.stops);
@@ -158,51 +161,52 @@ impl Scenario {
         (*self.dice.pick(&modes), format!("key-{number}"))
     }
 
-    /// Boots, or resumes; whether there is nothing to resume.
-    fn go_on(&mut self, host: &mut Host) -> Result<bool, Violation> {
+    /// Boots or resumes the run, and returns whether there is nothing to resume.
+    fn boot_or_resume(&mut self, host: &mut Host) -> Result<bool, Violation> {
         match host.phase() {
-            Phase::Unborn => self.trouble_for_a_boot(host, 20),
+            Phase::Unborn => self.inject_into_boot(host, 20),
             Phase::Open | Phase::Stopping(_) => {
-                host.wait(Span(*self.dice.pick(self.theme.absences())));
+                host.wait(Span(*self.dice.pick(self.theme.downtimes())));
                 self.lower_cap(host);
-                self.trouble_for_a_recovery(host);
+                self.inject_into_recovery(host);
             }
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),
             Phase::Ended(Ending::Failed) => {
                 self.resumes += 1;
+                // A run that failed with too many agents would fail again in the same way.
                 host.settings.max_agents = 1_000;
-                if self.resumes > MOST_RESUMES {
+                if self.resumes > MAX_RESUMES {
                     return Ok(true);
                 }
                 self.edit(host);
                 if self.dice.percent(30) {
-                    self.trouble_for_a_recovery(host);
+                    self.inject_into_recovery(host);
                 } else {
-                    self.trouble_for_a_boot(host, 40);
+                    self.inject_into_boot(host, 40);
                 }
             }
             Phase::Ended(Ending::OverBudget) => {
                 self.top_up(host);
-                self.trouble_for_a_boot(host, 20);
+                self.inject_into_boot(host, 20);
             }
             Phase::Ended(Ending::Stopped | Ending::NeedsCaller) => self.lower_cap(host),
             Phase::Ended(Ending::NeedsPerson | Ending::Environment) => {
                 host.wait(Span::minutes(self.dice.below(40)));
-                self.trouble_for_a_boot(host, 20);
+                self.inject_into_boot(host, 20);
             }
             Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(self.dice.below(60))),
         }
-        if self.asks_nobody(host)? {
+        if self.stop_without_owner(host)? {
             return Ok(false);
         }
         host.boot()?;
         Ok(false)
     }
 
-    /// Somebody sets a new cap, which may be one that is spent already.
+    /// Sets a new cap, which may already be spent.
     fn top_up(&mut self, host: &mut Host) {
         self.top_ups += 1;
-        let spent = host.reality.borrow().last.spent;
+        let spent = host.world.borrow().last.spent;
         host.settings.budget = match self.top_ups {
             ..=4 => Some(spent.plus(Micros(*self.dice.pick(&[0, 8_000, 40_000, 150_000])))),
             5..=7 => Some(spent.plus(Micros(1_000_000))),
@@ -210,28 +214,28 @@ impl Scenario {
         };
     }
 
-    /// Somebody resumes the run with a lower cap, which clients that still run may exceed.
+    /// Resumes the run with a lower cap, which running clients may exceed.
     fn lower_cap(&mut self, host: &mut Host) {
         if !self.dice.percent(15) {
             return;
         }
-        let spent = host.reality.borrow().last.spent;
+        let spent = host.world.borrow().last.spent;
         let cap = spent.plus(Micros(*self.dice.pick(&[0, 30_000, 120_000, 300_000])));
         host.settings.budget = Some(host.settings.budget.map_or(cap, |known| known.min(cap)));
     }
 
-    /// Whether somebody ends the run while nobody drives it.
-    fn asks_nobody(&mut self, host: &mut Host) -> Result<bool, Violation> {
+    /// Sometimes stops a run that has no owner, and returns whether it did.
+    fn stop_without_owner(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let born = host.phase() != Phase::Unborn;
-        if !born || self.stops >= MOST_STOPS || !self.dice.percent(4) {
+        if !born || self.stops >= MAX_STOPS || !self.dice.percent(4) {
             return Ok(false);
         }
-        let (mode, key) = self.request();
+        let (mode, key) = self.next_request();
         host.stop_without_owner(mode, &key)?;
         Ok(true)
     }
 
-    /// Somebody edits the workflow before a failed run is resumed.
+    /// Sometimes edits the workflow before a failed run is resumed.
     fn edit(&mut self, host: &mut Host) {
         if !self.dice.percent(30) {
             return;
@@ -243,11 +247,11 @@ impl Scenario {
         }
     }
 
-    fn let_things_happen(&mut self, host: &mut Host) -> Result<(), Violation> {
+    fn advance(&mut self, host: &mut Host) -> Result<(), Violation> {
         let mut inputs = Vec::new();
         let mut echo = None;
         for _ in 0..=self.dice.below(3) {
-            self.trouble_for_a_blob(host);
+            self.inject_into_blob(host);
             match host.tick() {
                 Ticked::Nothing if inputs.is_empty() => {
                     return Err(Violation(format!("the run is stuck: {:?}", host.phase())));
@@ -256,7 +260,7 @@ impl Scenario {
                 Ticked::Down => return Ok(()),
                 Ticked::Due => inputs.push(Input::Due),
                 Ticked::Settled(attempt, outcome) => {
-                    self.trouble_for_an_outcome(host, &outcome);
+                    self.inject_into_outcome(host, &outcome);
                     let (turn, attempt) = attempt;
                     let input = Input::Settled { turn, attempt, outcome: *outcome };
                     if self.dice.percent(10) {
@@ -267,7 +271,7 @@ impl Scenario {
             }
         }
         host.handle(inputs)?;
-        // The same outcome once more changes nothing.
+        // The same outcome again must be refused.
         let Some(input) = echo.filter(|_| host.is_up()) else { return Ok(()) };
         let verdicts = host.handle(vec![input])?;
         match verdicts.as_slice() {
@@ -277,39 +281,39 @@ impl Scenario {
     }
 }
 
-/// What makes a moment worth more trouble than others.
-struct Tension {
+/// Conditions that make faults more interesting now.
+struct Conditions {
     /// A retry or a hold waits for its time.
-    waits: bool,
-    /// The run was asked to end.
-    stopping: bool,
-    /// A client runs that another owner started.
-    adopted: bool,
+    has_wait: bool,
+    /// A stop was requested.
+    is_stopping: bool,
+    /// A client of an earlier owner is running.
+    has_adopted: bool,
 }
 
-impl Tension {
+impl Conditions {
     fn of(host: &Host) -> Self {
-        let reality = host.reality.borrow();
+        let world = host.world.borrow();
         Self {
-            waits: reality.last.next_due().is_some(),
-            stopping: matches!(reality.last.phase, Phase::Stopping(_)),
-            adopted: reality.clients.running().any(|(_, client)| client.adoptions > 0),
+            has_wait: world.last.next_due().is_some(),
+            is_stopping: matches!(world.last.phase, Phase::Stopping(_)),
+            has_adopted: world.clients.running().any(|(_, client)| client.adoptions > 0),
         }
     }
 }
 
-/// A run that is over stays over.
-fn nothing_more(host: &mut Host) -> Result<(), Violation> {
-    host.reality.borrow().nobody_is_left()?;
+/// Checks that a run that is over stays over.
+fn check_stays_over(host: &mut Host) -> Result<(), Violation> {
+    host.world.borrow().check_no_client_runs()?;
     if host.phase() == Phase::Ended(Ending::Failed) {
         return Ok(());
     }
-    let (before, phase) = (host.reality.borrow().acknowledged.len(), host.phase());
-    host.plan.disarm();
+    let (before, phase) = (host.world.borrow().acknowledged.len(), host.phase());
+    host.faults.disarm();
     host.boot()?;
-    let after = host.reality.borrow().acknowledged.len();
+    let after = host.world.borrow().acknowledged.len();
     if after != before || host.phase() != phase {
-        return Err(Violation("a run that was over went on".to_owned()));
+        return Err(Violation("a run that was over continued".to_owned()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Whether the core and the reference agree on a random document.
+//! Compares the core with the reference on random documents.
 
 use std::panic::catch_unwind;
 
@@ -7,33 +7,34 @@ use serde_json::{Map, Value as Json};
 
 use super::drive::{definition, drive};
 use super::random;
+use super::random_replies::RandomReplies;
 use super::reference::interpret;
-use super::world::World;
 use crate::dice::Dice;
-use crate::step_trace::Told;
+use crate::step_trace::StepTrace;
 use crate::violation::Violation;
 
-/// Compares what both make of the document of a seed; how many programs and questions there were.
+/// Compares both on the document of a seed, and returns the number of programs and questions.
 pub fn agree(seed: u64) -> Result<usize, Violation> {
     agree_on(&random::document(seed), seed)
 }
 
 fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
-    let (world, vars) = (World { large: 0, ..World::new(seed) }, Map::new());
+    let (replies, vars) = (RandomReplies { large: 0, ..RandomReplies::new(seed) }, Map::new());
     let definition = definition(document, &vars)?;
-    let expected = interpret(document, &vars, world);
+    let expected = interpret(document, &vars, replies);
     for answers in [Answers::Backend, Answers::Caller] {
         let order = Dice::new(seed ^ 0x0dd5);
-        drive(definition.clone(), world, answers, order)
+        drive(definition.clone(), replies, answers, order)
             .and_then(|found| compare(document, &expected, &found, answers).map_err(Violation))
             .map_err(|why| Violation(format!("{answers:?}: {why}")))?;
     }
     Ok(expected.ran.len() + expected.asked.len())
 }
 
-/// The same, with the smallest document that shows a disagreement.
-pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
+/// Returns the smallest document on which both still disagree, and the comparison.
+pub fn shrink(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     let disagree = |document: &Json| {
+        // A panic of the core counts as a disagreement.
         let wrong = catch_unwind(|| agree_on(document, seed));
         wrong.map_or(true, |agreed| agreed.is_err()) && definition(document, &Map::new()).is_ok()
     };
@@ -47,7 +48,7 @@ pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
     (lines, agree_on(&document, seed))
 }
 
-/// The same document without one of its steps, each in turn.
+/// Returns the document without one of its steps, for each step.
 fn smaller(document: &Json) -> Vec<Json> {
     let mut pointers = vec!["/steps".to_owned()];
     let mut found = Vec::new();
@@ -66,22 +67,24 @@ fn smaller(document: &Json) -> Vec<Json> {
     found
 }
 
-/// Where iterations at the same time fail, others may or may not have come as far as they can: then
-/// the core does nothing that the reference does not do, and comes to the same first failure.
+/// Compares two traces.
+///
+/// If parallel iterations fail, the others may stop early. Then the core must do nothing that the
+/// reference does not do, and must have the same first failure.
 pub(super) fn compare(
     document: &Json,
-    expected: &Told,
-    found: &Told,
+    expected: &StepTrace,
+    found: &StepTrace,
     answers: Answers,
 ) -> Result<(), String> {
-    if expected.vague {
+    if expected.is_indeterminate {
         return Ok(());
     }
     let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
-    let first = |told: &Told| told.failures.first().cloned();
+    let first = |trace: &StepTrace| trace.failures.first().cloned();
     let same_end = match answers {
         _ if !open => expected.failures == found.failures,
-        // Who waits for a caller does not fail any more when something else has failed.
+        // A step that waits for a caller does not fail any more after another step has failed.
         Answers::Caller => first(found).is_some_and(|first| expected.failures.contains(&first)),
         Answers::Backend => first(expected) == first(found),
     };
@@ -91,7 +94,7 @@ pub(super) fn compare(
     let sets = [("runs", &expected.ran, &found.ran), ("asks", &expected.asked, &found.asked)];
     for (what, expected, found) in sets {
         if let Some(more) = found.difference(expected).next() {
-            return Err(format!("{what} {more}, which nobody expects"));
+            return Err(format!("{what} {more}, which is unexpected"));
         }
         if let Some(less) = expected.difference(found).next().filter(|_| !open) {
             return Err(format!("never {what} {less}"));
@@ -127,16 +130,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_interpreter_agrees_on_random_documents() {
+    fn core_and_reference_agree_on_random_documents() {
         let (mut done, mut things) = (0, 0);
         for seed in FIRST..FIRST + SEEDS {
             match agree(seed) {
                 Ok(count) => things += count,
                 Err(why) => panic!("simulate stepped {seed}: {why}"),
             }
-            let world = World::new(seed);
-            let told = interpret(&random::document(seed), &Map::new(), world);
-            done += u64::from(told.failures.is_empty());
+            let replies = RandomReplies::new(seed);
+            let trace = interpret(&random::document(seed), &Map::new(), replies);
+            done += u64::from(trace.failures.is_empty());
         }
         assert!(done > SEEDS / 3 && done < SEEDS, "{done} of {SEEDS} documents are done");
         assert!(things > 1_000, "{things} things happened");
@@ -151,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn many_steps_are_done_one_after_the_other() {
+    fn many_steps_run_in_sequence() {
         let steps: Vec<Json> = (0..20_000).map(|n| exec(&format!("s{n}"))).collect();
         assert!(both_agree(&json!({ "steps": steps })) >= 20_000);
     }
 
     #[test]
-    fn four_hundred_levels_are_gone_through() {
+    fn four_hundred_nested_levels_run() {
         let holds = json!({ "op": "exists", "path": "$.vars.l" });
         let inner = json!([exec("s")]);
         let steps = (0..400).fold(inner, |body, level| {
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn many_iterations_are_done_at_the_same_time() {
+    fn many_iterations_run_in_parallel() {
         let list: Vec<u32> = (0..1_000).collect();
         let ask = json!({
             "id": "v", "kind": "agent", "prompt": "{{locals.x}}", "schema": {}, "retries": 5,

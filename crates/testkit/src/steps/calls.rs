@@ -1,7 +1,7 @@
-//! The tool as a host calls it, again and again, and the reference: they come to the same.
+//! Compares repeated calls of the tool by a host with the reference.
 //!
-//! Three ways to call: without any memory, everything said so far in each call; with the results of
-//! the last reply; and by a `runId`, which remembers all. Nothing here runs a program.
+//! There are three styles of calls: every call repeats all outputs, every call brings the results
+//! of the last reply, or a `runId` names a stored run. The documents run no programs.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +13,32 @@ use tokio_util::sync::CancellationToken;
 
 use super::agree::compare;
 use super::random;
+use super::random_replies::RandomReplies;
 use super::reference::interpret;
-use super::world::World;
 use crate::dice::Dice;
-use crate::step_trace::Told;
+use crate::step_trace::StepTrace;
 
 /// More calls than any of these documents needs.
-const MOST_CALLS: usize = 120;
+const MAX_CALLS: usize = 120;
 
-/// More questions take too long.
-const MOST_QUESTIONS: usize = 25;
+/// Documents with more questions would take too long.
+const MAX_QUESTIONS: usize = 25;
 
-/// How a host calls.
+/// How a host continues a run with its next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// With everything that was said so far.
+enum CallStyle {
+    /// With all outputs so far.
     Bare,
     /// With the results and attempts of the last reply, and all outputs.
     Echo,
-    /// By the id of a run.
+    /// With the id of a stored run.
     Run,
 }
 
 struct Host {
     tool: Tool,
-    way: Way,
-    world: World,
+    style: CallStyle,
+    replies: RandomReplies,
     dice: Dice,
     request: Json,
     asked: BTreeSet<String>,
@@ -46,20 +46,20 @@ struct Host {
 
 impl Host {
     async fn call(&self) -> Json {
-        let (progress, _nobody) = tokio::sync::mpsc::unbounded_channel();
+        let (progress, _receiver) = tokio::sync::mpsc::unbounded_channel();
         let follower = Follower { cancel: CancellationToken::new(), progress };
         self.tool.call(self.request.clone(), follower).await.into_json()
     }
 
-    /// What the next call brings for the requests of a reply.
+    /// Adds outputs for the requests of a reply to the next call.
     fn answer(&mut self, reply: &Json) {
-        match self.way {
-            Way::Bare => {}
-            Way::Echo => {
+        match self.style {
+            CallStyle::Bare => {}
+            CallStyle::Echo => {
                 self.request["results"] = reply["results"].clone();
                 self.request["attempts"] = reply["attempts"].clone();
             }
-            Way::Run => {
+            CallStyle::Run => {
                 self.request["agentOutputs"] = json!({});
                 self.request["attempts"] = json!({});
             }
@@ -75,12 +75,12 @@ impl Host {
             let input = request.get("input").map_or_else(|| json!([]), |input| json!([input]));
             let question = json!([request["prompt"], input]);
             self.asked.insert(format!("{key} {attempt} {question}"));
-            let (answer, _) = self.world.answer(key, attempt);
-            let by_id = match self.way {
-                Way::Bare => false,
-                // Only these can be repeated: a failure that was collected is no result to echo.
-                Way::Echo => true,
-                Way::Run => self.dice.percent(50),
+            let (answer, _) = self.replies.answer(key, attempt);
+            let by_id = match self.style {
+                CallStyle::Bare => false,
+                // Request ids only: a collected failure is not in the results of a reply.
+                CallStyle::Echo => true,
+                CallStyle::Run => self.dice.percent(50),
             };
             let name = if by_id { request["requestId"].as_str().unwrap() } else { key };
             self.request["agentOutputs"][name] = answer;
@@ -88,9 +88,9 @@ impl Host {
         }
     }
 
-    async fn talks(&mut self) -> Result<Json, String> {
+    async fn call_until_done(&mut self) -> Result<Json, String> {
         let mut reply = Json::Null;
-        for _ in 0..MOST_CALLS {
+        for _ in 0..MAX_CALLS {
             reply = self.call().await;
             if reply["status"] != "needs_agent" {
                 return Ok(reply);
@@ -101,9 +101,9 @@ impl Host {
     }
 }
 
-/// What a reply says, without the plain ids of steps in loops.
-fn told(reply: &Json, asked: BTreeSet<String>, document: &Json) -> Told {
-    let mut told = Told { asked, ..Told::default() };
+/// Returns the trace of a reply, without the plain ids of steps in loops.
+fn trace_of_reply(reply: &Json, asked: BTreeSet<String>, document: &Json) -> StepTrace {
+    let mut trace = StepTrace { asked, ..StepTrace::default() };
     let outside = outside_loops(&document["steps"]);
     for (name, result) in reply["results"].as_object().unwrap() {
         if name.contains('[') || outside.contains(name) {
@@ -111,17 +111,17 @@ fn told(reply: &Json, asked: BTreeSet<String>, document: &Json) -> Told {
             if result["ok"] == false {
                 result.as_object_mut().unwrap().retain(|key, _| key == "ok" || key == "error");
             }
-            told.results.insert(name.clone(), result);
+            trace.results.insert(name.clone(), result);
         }
     }
     for (key, attempt) in reply["attempts"].as_object().unwrap() {
-        told.attempts.insert(key.clone(), u32::try_from(attempt.as_u64().unwrap()).unwrap());
+        trace.attempts.insert(key.clone(), u32::try_from(attempt.as_u64().unwrap()).unwrap());
     }
     if reply["ok"] == false {
         let text = |key: &str| reply[key].as_str().unwrap().to_owned();
-        told.failures.push((text("stepId"), text("error")));
+        trace.failures.push((text("stepId"), text("error")));
     }
-    told
+    trace
 }
 
 fn outside_loops(steps: &Json) -> BTreeSet<String> {
@@ -134,43 +134,47 @@ fn outside_loops(steps: &Json) -> BTreeSet<String> {
     ids
 }
 
-async fn agrees(seed: u64, way: Way) -> Result<usize, String> {
+async fn compare_calls(seed: u64, style: CallStyle) -> Result<usize, String> {
     let directory = tempfile::tempdir().unwrap();
     let workspaces =
         Workspaces { given: Some(directory.path().to_owned()), ..Workspaces::default() };
-    let (document, world) = (random::talk(seed), World { large: 0, ..World::new(seed) });
-    let expected = interpret(&document, &Map::new(), world);
-    if expected.asked.len() > MOST_QUESTIONS || expected.vague {
+    let (document, replies) = (
+        random::document_without_programs(seed),
+        RandomReplies { large: 0, ..RandomReplies::new(seed) },
+    );
+    let expected = interpret(&document, &Map::new(), replies);
+    if expected.asked.len() > MAX_QUESTIONS || expected.is_indeterminate {
         return Ok(0);
     }
     let mut request = json!({
         "action": "run", "workflow": document, "agentOutputs": {}, "attempts": {},
     });
-    if way == Way::Run {
+    if style == CallStyle::Run {
         request["runId"] = "r".into();
     }
     let tool = Tool { workspaces, settings: Settings::default() };
     let (dice, asked) = (Dice::new(seed), BTreeSet::new());
-    let mut host = Host { tool, way, world, dice, request, asked };
-    let reply = host.talks().await?;
-    let again = (way == Way::Run).then_some(host.call().await);
+    let mut host = Host { tool, style, replies, dice, request, asked };
+    let reply = host.call_until_done().await?;
+    let again = (style == CallStyle::Run).then_some(host.call().await);
     if again.is_some_and(|again| again["results"] != reply["results"]) {
         return Err(format!("another call changes what was left: {reply:#}"));
     }
-    let found = told(&reply, host.asked, &document);
+    let found = trace_of_reply(&reply, host.asked, &document);
     let disagree = |why| format!("{why}\n{document:#}\n{reply:#}");
     compare(&document, &expected, &found, Answers::Caller).map_err(disagree)?;
     Ok(expected.asked.len())
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn calls_come_to_what_the_reference_comes_to() {
+async fn calls_give_the_results_of_the_reference() {
     let mut questions = 0;
     for seed in 0..18 {
-        let way = [Way::Bare, Way::Echo, Way::Run][usize::try_from(seed % 3).unwrap()];
-        match agrees(seed, way).await {
+        let style =
+            [CallStyle::Bare, CallStyle::Echo, CallStyle::Run][usize::try_from(seed % 3).unwrap()];
+        match compare_calls(seed, style).await {
             Ok(count) => questions += count,
-            Err(why) => panic!("seed {seed}, {way:?}: {why}"),
+            Err(why) => panic!("seed {seed}, {style:?}: {why}"),
         }
     }
     assert!(questions > 20, "{questions} questions");

@@ -1,21 +1,21 @@
-//! The real core through a document, with nothing around it: what starts is settled, in any order.
+//! Runs a document in the real core, without driver and journal. Turns end in any order.
 
-use crate::step_trace::{call_of, outcome, question_of};
+use crate::step_trace::{call_of, question_of, trace_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use raymond_core::agent::Agent;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::call::{Call as Brought, Output};
+use raymond_core::crayfish::call::{Call as CallInput, Output};
 use raymond_core::crayfish::stored::{Read, Stored};
 use raymond_core::crayfish::verdict::Verdict;
-use raymond_core::crayfish::{Key, Problem, StepsProgram};
+use raymond_core::crayfish::{Key, Problem, StepsDefinition};
 use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
 use raymond_core::run::effect::effects;
-use raymond_core::run::input::{Finished, Outcome, Resume};
+use raymond_core::run::input::Resume;
+use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::program::Answers;
 use raymond_core::run::start::Start;
 use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings};
@@ -25,15 +25,15 @@ use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
 use serde_json::{Map, Value as Json, json};
 
-use super::world::World;
+use super::random_replies::RandomReplies;
 use crate::dice::Dice;
-use crate::step_trace::{Ran, Told};
+use crate::step_trace::{ProgramResult, StepTrace};
 use crate::violation::Violation;
 
-/// More things than happen in any of these runs.
-const MOST: usize = 100_000;
+/// More events than any of these runs needs; a run that takes more does not end.
+const MAX_STEPS: usize = 100_000;
 
-/// A document as it is pinned.
+/// Returns a document as a pinned file.
 pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
     let mut all = document["vars"].as_object().cloned().unwrap_or_default();
     all.extend(vars.clone());
@@ -41,46 +41,44 @@ pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
     SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false }
 }
 
-/// The definition of a document.
 pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
     let parsed = Definition::parse(vec![file(document, vars)], &Entry::Steps, Platform::Unix);
     parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
 }
 
-/// What governs a run of steps that these answer.
-pub fn settings(answers: Answers) -> Settings {
+pub fn settings() -> Settings {
     Settings {
         budget: None,
         max_parallel: 3,
         backend: BackendName::new("scripted"),
-        program: Program::Crayfish { answers },
         ..Settings::default()
     }
 }
 
-/// Takes a document through the core.
+/// Runs a document in the core.
 pub fn drive(
     definition: Definition,
-    world: World,
+    replies: RandomReplies,
     answers: Answers,
     order: Dice,
-) -> Result<Told, Violation> {
-    let mut drive = Drive {
+) -> Result<StepTrace, Violation> {
+    let mut drive = CoreDriver {
         definition,
-        world,
+        replies,
         dice: order,
-        settings: settings(answers),
+        program: Program::steps_of(answers),
+        settings: settings(),
         run: Run::default(),
-        flying: Vec::new(),
-        told: Told::default(),
+        in_flight: Vec::new(),
+        trace: StepTrace::default(),
     };
     drive.start()?;
-    for _ in 0..MOST {
+    for _ in 0..MAX_STEPS {
         match drive.run.phase {
             Phase::Ended(Ending::NeedsCaller) => drive.call()?,
             Phase::Ended(_) => {
-                let Told { ran, asked, .. } = drive.told;
-                return Ok(Told { ran, asked, ..outcome(&drive.run)? });
+                let StepTrace { ran, asked, .. } = drive.trace;
+                return Ok(StepTrace { ran, asked, ..trace_of(&drive.run)? });
             }
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
         }
@@ -88,18 +86,19 @@ pub fn drive(
     Err(Violation("the run does not end".to_owned()))
 }
 
-struct Drive {
+struct CoreDriver {
     definition: Definition,
-    world: World,
+    replies: RandomReplies,
     dice: Dice,
+    program: Program,
     settings: Settings,
     run: Run,
-    /// What was started and has not ended: what it comes to is known already.
-    flying: Vec<(TurnId, u32, Outcome)>,
-    told: Told,
+    /// Started turns, with their predetermined outcomes.
+    in_flight: Vec<(TurnId, u32, Outcome)>,
+    trace: StepTrace,
 }
 
-impl Drive {
+impl CoreDriver {
     fn start(&mut self) -> Result<(), Violation> {
         let start = Start {
             run: "r".into(),
@@ -109,6 +108,7 @@ impl Drive {
             manifest: Value::from("v1"),
             cwd: "/".into(),
             input: None,
+            program: self.program.clone(),
             settings: self.settings.clone(),
             backends: BTreeSet::new(),
         };
@@ -130,107 +130,106 @@ impl Drive {
     fn begin(&mut self, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Step(step) => {
-                let ran = self.ran(&step.turn.agent, step.attempt)?;
-                self.flying.push((step.turn, step.attempt, ran));
+                let ran = self.run_program(&step.turn.agent, step.attempt)?;
+                self.in_flight.push((step.turn, step.attempt, ran));
             }
             Effect::Prompt(prompt) => {
-                let (text, read, verdict) = self.answered(&prompt.turn.agent)?;
+                let (text, read, verdict) = self.answer_question(&prompt.turn.agent)?;
                 let verdict = Some(verdict);
-                let finished = Finished { read, verdict, ..Finished::new(text, Cost::Free) };
-                let outcome = Outcome::Finished(Box::new(finished));
-                self.flying.push((prompt.turn, prompt.attempt, outcome));
+                let reply = ReadReply { read, verdict, ..text.into() };
+                let outcome = Outcome::Finished(Box::new(Finished::new(reply, Cost::Free)));
+                self.in_flight.push((prompt.turn, prompt.attempt, outcome));
             }
-            Effect::Finish if self.flying.is_empty() => {}
-            other => return Err(Violation(format!("nobody asked for {other:?}"))),
+            Effect::Finish if self.in_flight.is_empty() => {}
+            other => return Err(Violation(format!("unexpected effect {other:?}"))),
         }
         Ok(())
     }
 
-    /// One of the things in flight ends.
+    /// Ends one of the turns in flight.
     fn settle(&mut self) -> Result<(), Violation> {
-        if self.flying.is_empty() {
-            // A retry is due at once.
+        if self.in_flight.is_empty() {
+            // Only a retry can be left, which is due at once.
             return self.feed(vec![Input::Due]);
         }
-        let index = self.dice.index(self.flying.len());
-        let (turn, attempt, outcome) = self.flying.swap_remove(index);
+        let index = self.dice.index(self.in_flight.len());
+        let (turn, attempt, outcome) = self.in_flight.swap_remove(index);
         self.feed(vec![Input::Settled { turn, attempt, outcome }])
     }
 
-    /// The caller answers some of what it is asked, at least one, under any of the names for it.
+    /// Answers at least one of the open questions, under any of its names.
     fn call(&mut self) -> Result<(), Violation> {
-        let mut brought = Brought::default();
+        let mut call = CallInput::default();
         let asks: Vec<TurnId> = self.run.scheduler.asks.keys().cloned().collect();
         let certain = self.dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             if index != certain && self.dice.percent(40) {
                 continue;
             }
-            let (value, read, verdict) = self.answered(&ask.agent)?;
+            let (value, read, verdict) = self.answer_question(&ask.agent)?;
             let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
             let output = Output { stored: Stored { value, ok: true, read }, verdict };
             if self.dice.percent(50) {
-                brought.outputs.insert(format!("{key}:{attempt}"), output);
+                call.outputs.insert(format!("{key}:{attempt}"), output);
             } else {
-                brought.outputs.insert(key.to_string(), output);
-                brought.attempts.insert(key, attempt);
+                call.outputs.insert(key.to_string(), output);
+                call.attempts.insert(key, attempt);
             }
         }
         let resume = Resume { settings: self.settings.clone() };
-        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(brought))];
+        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(call))];
         self.feed(inputs)
     }
 
-    fn work(&self) -> Result<&StepsProgram, Violation> {
-        self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
+    fn steps_program(&self) -> Result<&StepsDefinition, Violation> {
+        self.definition.steps.as_deref().ok_or_else(|| Violation("no document".to_owned()))
     }
 
     fn key(&self, agent: &AgentId) -> Result<Key, Violation> {
-        let key = self.run.agents.get(agent).and_then(Agent::step_key);
+        let key = self.run.agents.get(agent).and_then(|agent| agent.visit.location.step().cloned());
         key.ok_or_else(|| Violation(format!("{agent} is at no step")))
     }
 
     fn attempt_of(&self, agent: &AgentId) -> Result<u32, Violation> {
         let key = self.key(agent)?;
-        let attempts = self.run.flow.as_ref().map(|flow| &flow.attempts);
+        let attempts = self.run.program.steps().map(|flow| &flow.attempts);
         let attempt = attempts.and_then(|attempts| attempts.get(&key)).copied();
         attempt.ok_or_else(|| Violation(format!("{key} asks for no attempt")))
     }
 
-    fn ran(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
+    fn run_program(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
         let key = self.key(agent)?;
-        let flow = self.run.flow.as_deref();
-        let called = flow.and_then(|flow| self.work().ok()?.call(flow, agent, &key));
+        let flow = self.run.program.steps();
+        let called = flow.and_then(|flow| self.steps_program().ok()?.call(flow, agent, &key));
         let Some((_, exec, call)) = called else {
             return Err(Violation(format!("{key} cannot be filled in, and is run")));
         };
         let (key, call) = (key.to_string(), call_of(&call));
-        self.told.ran.insert(format!("{key} {attempt} {call}"));
-        let (left, again) = match self.world.exec(exec.io.mode(), (&key, attempt), &call) {
-            Ran::Well(result) => {
+        self.trace.ran.insert(format!("{key} {attempt} {call}"));
+        let (left, again) = match self.replies.exec(exec.io.mode(), &key, attempt, &call) {
+            ProgramResult::Succeeded(result) => {
                 let stored = Stored::inline(result, true);
-                let finished = Finished::new(stored.value, Cost::Free);
-                let finished = Finished { read: stored.read, ..finished };
-                return Ok(Outcome::Finished(Box::new(finished)));
+                let reply = ReadReply { read: stored.read, ..stored.value.into() };
+                return Ok(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))));
             }
-            Ran::Badly(result) => (result, true),
-            Ran::NotAtAll(result) => (result, false),
+            ProgramResult::Failed(result) => (result, true),
+            ProgramResult::NotRun(result) => (result, false),
         };
         let result = Stored::inline(left, false);
         let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
         Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
     }
 
-    /// What whoever is asked says.
-    fn answered(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
+    /// Returns the answer to a question of a step.
+    fn answer_question(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
-        let flow = self.run.flow.as_deref();
-        let message =
-            flow.and_then(|flow| self.work().ok()?.message(flow, (agent, &key), &json!({})));
+        let flow = self.run.program.steps();
+        let message = flow
+            .and_then(|flow| self.steps_program().ok()?.message(flow, (agent, &key), &json!({})));
         let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
         let (key, question) = (key.to_string(), question_of(&message, attempt)?);
-        self.told.asked.insert(format!("{key} {attempt} {question}"));
-        let (answer, valid) = self.world.answer(&key, attempt);
+        self.trace.asked.insert(format!("{key} {attempt} {question}"));
+        let (answer, valid) = self.replies.answer(&key, attempt);
         let wrong = || vec![Problem::of_value("/n", "as planned")];
         let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
         let json = json!({ "ok": true, "json": answer });

@@ -1,37 +1,37 @@
-//! Random documents: every kind of step in every other, with expressions wherever one may stand.
+//! Random documents: every kind of step inside every other, with expressions everywhere.
 //!
-//! Most of them run to their end. Names clash on purpose: a step, a variable and a local may be called
-//! the same, and loops in loops bind the same local. Lists and bodies may be empty, paths may lead
-//! nowhere, braces may be text.
+//! Most documents succeed. Names clash on purpose: a step, a variable and a local may have the same
+//! name, and nested loops bind the same local. Lists and bodies may be empty, paths may lead
+//! nowhere, and braces may be plain text.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::world;
+use super::random_replies;
 use crate::dice::Dice;
 
-/// The most steps that are nested in each other.
-const DEEPEST: usize = 4;
+/// The maximal nesting of steps.
+const MAX_DEPTH: usize = 4;
 
-/// A random document, which is valid.
+/// Returns a random valid document.
 pub fn document(seed: u64) -> Json {
-    written(Author::new(seed))
+    generate(DocumentGenerator::new(seed))
 }
 
-/// A random document that runs no program.
-pub fn talk(seed: u64) -> Json {
-    written(Author { programs: false, ..Author::new(seed) })
+/// Returns a random document without programs.
+pub fn document_without_programs(seed: u64) -> Json {
+    generate(DocumentGenerator { programs: false, ..DocumentGenerator::new(seed) })
 }
 
-fn written(mut author: Author) -> Json {
-    let mut steps = author.list(0);
-    if author.programs && author.dice.percent(50) {
-        steps.extend(author.probes());
+fn generate(mut generator: DocumentGenerator) -> Json {
+    let mut steps = generator.list(0);
+    if generator.programs && generator.dice.percent(50) {
+        steps.extend(generator.probes());
     }
     let mut document = json!({ "steps": steps, "vars": vars() });
-    if author.dice.percent(60) {
+    if generator.dice.percent(60) {
         document["name"] = "random".into();
     }
-    if author.dice.percent(40) {
+    if generator.dice.percent(40) {
         document["env"] = json!({ "A": "{{vars.word}}", "B": "{{ vars.deep.half }}" });
     }
     document
@@ -46,35 +46,35 @@ fn vars() -> Json {
     })
 }
 
-/// What a step leaves to be read.
+/// The part of a step's result that later steps can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaves {
+enum ResultKind {
     Json,
     Files,
     Text,
 }
 
-/// A local, and what is known of it.
+/// A local variable of a loop.
 #[derive(Debug, Clone)]
 struct Local {
     name: String,
-    /// Whether a step may have made it up.
+    /// Whether its value may come from a step.
     from_step: bool,
 }
 
-struct Author {
+struct DocumentGenerator {
     dice: Dice,
     names: Vec<&'static str>,
     count: usize,
     left: usize,
     /// Whether there are exec steps.
     programs: bool,
-    /// The steps that may have been done here.
-    known: Vec<(String, Leaves)>,
+    /// The steps that may have finished before this point.
+    known: Vec<(String, ResultKind)>,
     locals: Vec<Local>,
 }
 
-impl Author {
+impl DocumentGenerator {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0xf10e);
         let left = 3 + dice.index(14);
@@ -83,7 +83,7 @@ impl Author {
         Self { dice, names, count: 0, left, programs: true, known, locals }
     }
 
-    /// A name that no other step has.
+    /// Returns an unused step id.
     fn id(&mut self) -> String {
         self.count += 1;
         if self.dice.percent(15) && !self.names.is_empty() {
@@ -109,7 +109,7 @@ impl Author {
     }
 
     fn step(&mut self, depth: usize) -> Json {
-        let kind = self.dice.below(if depth < DEEPEST { 20 } else { 11 });
+        let kind = self.dice.below(if depth < MAX_DEPTH { 20 } else { 11 });
         let id = self.id();
         match kind {
             0..=6 if self.programs => self.exec(&id),
@@ -123,11 +123,11 @@ impl Author {
     fn exec(&mut self, id: &str) -> Json {
         let mut step = json!({ "id": id, "kind": "exec" });
         if self.dice.percent(50) {
-            step["shell"] = self.text(Place::Run).into();
+            step["shell"] = self.text(Usage::Run).into();
         } else {
             let args: Vec<String> =
-                (0..self.dice.below(3)).map(|_| self.text(Place::Data)).collect();
-            step["run"] = json!({ "kind": "cmd", "cmd": format!("c{}", self.text(Place::Run)) });
+                (0..self.dice.below(3)).map(|_| self.text(Usage::Data)).collect();
+            step["run"] = json!({ "kind": "cmd", "cmd": format!("c{}", self.text(Usage::Run)) });
             if !args.is_empty() || self.dice.percent(50) {
                 step["run"]["args"] = json!(args);
             }
@@ -136,22 +136,27 @@ impl Author {
             step["retries"] = (1 + self.dice.below(5)).into();
         }
         if self.dice.percent(30) {
-            step["env"] = json!({ "A": self.text(Place::Data), "C": self.text(Place::Data) });
+            step["env"] = json!({ "A": self.text(Usage::Data), "C": self.text(Usage::Data) });
         }
-        let leaves = *self.dice.pick(&[Leaves::Json, Leaves::Json, Leaves::Text, Leaves::Files]);
-        match leaves {
-            Leaves::Json => step["io"] = self.stream(),
-            Leaves::Files => step["io"] = self.files(),
-            Leaves::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
-            Leaves::Text => {}
+        let kind = *self.dice.pick(&[
+            ResultKind::Json,
+            ResultKind::Json,
+            ResultKind::Text,
+            ResultKind::Files,
+        ]);
+        match kind {
+            ResultKind::Json => step["io"] = self.stream(),
+            ResultKind::Files => step["io"] = self.files(),
+            ResultKind::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
+            ResultKind::Text => {}
         }
-        self.known.push((id.to_owned(), leaves));
+        self.known.push((id.to_owned(), kind));
         step
     }
 
     fn stream(&mut self) -> Json {
         let mut io = json!({ "mode": "stream" });
-        let readable: Vec<String> = self.known_with(Leaves::Json);
+        let readable: Vec<String> = self.known_with(ResultKind::Json);
         if !readable.is_empty() && self.dice.percent(50) {
             let id = self.dice.pick(&readable).clone();
             io["inputFrom"] = match self.dice.below(4) {
@@ -166,9 +171,9 @@ impl Author {
 
     fn files(&mut self) -> Json {
         let path = |text: String| json!({ "path": format!("d/{text}.json") });
-        let mut io = json!({ "out": { "out": path(self.text(Place::Data)) } });
+        let mut io = json!({ "out": { "out": path(self.text(Usage::Data)) } });
         if self.dice.percent(30) {
-            io["in"] = json!({ "b": path(self.text(Place::Data)), "a": path("x".to_owned()) });
+            io["in"] = json!({ "b": path(self.text(Usage::Data)), "a": path("x".to_owned()) });
         }
         if self.dice.percent(50) {
             io["mode"] = "file".into();
@@ -177,9 +182,8 @@ impl Author {
     }
 
     fn agent(&mut self, id: &str) -> Json {
-        let prompt = self.text(Place::Data);
-        let mut step =
-            json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": world::schema() });
+        let prompt = self.text(Usage::Data);
+        let mut step = json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": random_replies::schema() });
         if self.dice.percent(70) {
             step["input"] = self.shape(2);
         }
@@ -195,7 +199,7 @@ impl Author {
                 step["session"]["reset"] = self.dice.percent(50).into();
             }
         }
-        self.known.push((id.to_owned(), Leaves::Json));
+        self.known.push((id.to_owned(), ResultKind::Json));
         step
     }
 
@@ -233,7 +237,7 @@ impl Author {
     }
 
     fn list_path(&mut self) -> (String, bool) {
-        let readable = self.known_with(Leaves::Json);
+        let readable = self.known_with(ResultKind::Json);
         let local = self.locals.last().cloned();
         match (self.dice.below(12), local) {
             (0..=3, _) if !readable.is_empty() => {
@@ -269,18 +273,18 @@ impl Author {
         step
     }
 
-    /// A condition, often about one step.
-    fn condition(&mut self, about: Option<(String, Leaves)>) -> Json {
+    /// Returns a condition, often about one step.
+    fn condition(&mut self, about: Option<(String, ResultKind)>) -> Json {
         let path = match about {
-            Some((id, leaves)) if self.dice.percent(70) => {
-                let end = match leaves {
-                    Leaves::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
-                    Leaves::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
-                    Leaves::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
+            Some((id, kind)) if self.dice.percent(70) => {
+                let end = match kind {
+                    ResultKind::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
+                    ResultKind::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
+                    ResultKind::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
                 };
                 format!("$.results.{id}{end}")
             }
-            _ => format!("$.{}", self.path(Place::Data, 40)),
+            _ => format!("$.{}", self.path(Usage::Data, 40)),
         };
         let operator = *self.dice.pick(&["exists", "exists", "eq", "ne", "gt", "lt"]);
         let mut condition = json!({ "op": operator, "path": path });
@@ -305,26 +309,26 @@ impl Author {
         condition
     }
 
-    /// A text with expressions, or with what only looks like them.
-    fn text(&mut self, place: Place) -> String {
-        (0..=self.dice.below(3)).map(|_| self.piece(place)).collect()
+    /// Returns a text with expressions, or with text that looks like expressions.
+    fn text(&mut self, usage: Usage) -> String {
+        (0..=self.dice.below(3)).map(|_| self.piece(usage)).collect()
     }
 
-    fn piece(&mut self, place: Place) -> String {
+    fn piece(&mut self, usage: Usage) -> String {
         let looks = ["{{.Name}}", "{{!", "!}}", "{ {vars.n}}", "{{vars.n", "{{vars.n | up}}"];
         match self.dice.below(8) {
             0 => (*self.dice.pick(&looks)).to_owned(),
-            1 => format!("{{{{{{{}}}}}}}", self.path(place, 3)),
-            2..=4 => format!("{{{{{}}}}}", self.path(place, 3)),
-            5 => format!("{{{{  {} }}}}", self.path(place, 3)),
+            1 => format!("{{{{{{{}}}}}}}", self.path(usage, 3)),
+            2..=4 => format!("{{{{{}}}}}", self.path(usage, 3)),
+            5 => format!("{{{{  {} }}}}", self.path(usage, 3)),
             _ => (*self.dice.pick(&["a", " ", "ä", "$x"])).to_owned(),
         }
     }
 
     fn shape(&mut self, depth: u32) -> Json {
         match self.dice.below(if depth == 0 { 3 } else { 6 }) {
-            0 => json!(format!("{{{{ {} }}}}", self.path(Place::Data, 3))),
-            1 => json!(self.text(Place::Data)),
+            0 => json!(format!("{{{{ {} }}}}", self.path(Usage::Data, 3))),
+            1 => json!(self.text(Usage::Data)),
             2 => self.dice.pick(&[json!(1), Json::Null, json!("plain"), json!([])]).clone(),
             3 => (0..self.dice.below(3)).map(|_| self.shape(depth - 1)).collect(),
             _ => {
@@ -337,18 +341,18 @@ impl Author {
         }
     }
 
-    /// A path without its `$.`; in so many of a hundred it may well lead nowhere.
-    fn path(&mut self, place: Place, risk: u64) -> String {
+    /// Returns a path without its `$.`; in `risk` of 100 cases it may lead nowhere.
+    fn path(&mut self, usage: Usage, risk: u64) -> String {
         let risky = self.dice.percent(risk);
         let local = self.locals.last().cloned();
-        let local = local.filter(|local| place == Place::Data || !local.from_step);
+        let local = local.filter(|local| usage == Usage::Data || !local.from_step);
         match (self.dice.below(3), local) {
             (0, Some(local)) => {
                 let end =
                     if risky { *self.dice.pick(&[".id", ".list", ".list[0]", "[0]"]) } else { "" };
                 format!("locals.{}{end}", local.name)
             }
-            (1, _) if place == Place::Data && !self.known.is_empty() => self.result_path(risky),
+            (1, _) if usage == Usage::Data && !self.known.is_empty() => self.result_path(risky),
             _ if risky => (*self.dice.pick(&["vars.gone", "vars.list[7]", "vars.n.x"])).to_owned(),
             _ => {
                 let ends = [
@@ -371,33 +375,33 @@ impl Author {
     }
 
     fn result_path(&mut self, risky: bool) -> String {
-        // The last one was most probably done here.
+        // The last step has most probably finished here.
         let index = if risky { self.dice.index(self.known.len()) } else { self.known.len() - 1 };
-        let (id, leaves) = self.known[index].clone();
-        let ends: &[&str] = match (leaves, risky) {
-            (Leaves::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
-            (Leaves::Json, true) => {
+        let (id, kind) = self.known[index].clone();
+        let ends: &[&str] = match (kind, risky) {
+            (ResultKind::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
+            (ResultKind::Json, true) => {
                 &[".json.word", ".json.list[0]", ".json.deep.none", ".json.gone"]
             }
-            (Leaves::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
-            (Leaves::Text, _) => &[".stdout", ".ok", ".attempts"],
+            (ResultKind::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
+            (ResultKind::Text, _) => &[".stdout", ".ok", ".attempts"],
         };
         format!("results.{id}{}", self.dice.pick(ends))
     }
 
-    fn known_with(&self, leaves: Leaves) -> Vec<String> {
-        let known = self.known.iter().filter(|(_, left)| *left == leaves);
+    fn known_with(&self, kind: ResultKind) -> Vec<String> {
+        let known = self.known.iter().filter(|(_, left)| *left == kind);
         known.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Steps that show what is seen of all others in the end. The words of a failure are free: only
-    /// what it is called is shown.
+    /// Returns steps that read the results of all others. The wording of a failure is not
+    /// specified, so they read only its code.
     fn probes(&self) -> Vec<Json> {
         let shows = |id: String, seen: String| {
             let run = json!({ "kind": "cmd", "cmd": "show", "args": [seen] });
             json!([{ "id": id, "kind": "exec", "run": run }])
         };
-        let probe = |(number, (id, _)): (usize, &(String, Leaves))| {
+        let probe = |(number, (id, _)): (usize, &(String, ResultKind))| {
             let is = |op: &str, value: bool| json!({ "op": op, "path": format!("$.results.{id}.ok"), "value": value });
             let well = json!({
                 "id": format!("p{number}"), "kind": "if", "cond": is("eq", true),
@@ -413,11 +417,11 @@ impl Author {
     }
 }
 
-/// Where an expression stands.
+/// The position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In what is run: nothing that a step made up.
+enum Usage {
+    /// In a command: no value from a step.
     Run,
-    /// In what is handed over.
+    /// In data.
     Data,
 }

@@ -1,64 +1,63 @@
-//! A small interpreter of the language, written from its rules alone.
+//! A small interpreter of the step language, written from its rules alone.
 //!
-//! Plain recursion over JSON: everything is done at once, one thing after the other, and lists, scopes
-//! and results are copied. It shares no code with the core. It does not check documents: what it is
-//! given is valid.
+//! It is plain recursion over JSON: it runs one step after the other, and copies lists, scopes and
+//! results. It shares no code with the core. It does not validate documents.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::world::World;
-use crate::step_trace::{Ran, Told};
+use super::random_replies::RandomReplies;
+use crate::step_trace::{ProgramResult, StepTrace};
 
 mod text;
 
-/// Values by name.
 type Names = BTreeMap<String, Json>;
 
-/// What failed: steps and codes, in list order.
-type Failed = Vec<(String, String)>;
+/// Failed steps and their error codes, in list order.
+type Failures = Vec<(String, String)>;
 
-/// What a step can see.
+/// The names that a step can see.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     results: Names,
     locals: Names,
-    /// The loops around, as keys begin.
+    /// The enclosing loops, as the prefix of keys.
     loops: String,
-    /// Whether a loop around collects what fails.
+    /// Whether an enclosing loop collects failures.
     collected: bool,
 }
 
-/// Does a document in a world.
-pub fn interpret(document: &Json, vars: &Map<String, Json>, world: World) -> Told {
+/// Interprets a document.
+pub fn interpret(document: &Json, vars: &Map<String, Json>, replies: RandomReplies) -> StepTrace {
     let mut names: Names = fields(&document["vars"]);
     names.extend(vars.clone());
-    let mut interpreter = Interpreter { world, document, vars: names, told: Told::default() };
+    let mut interpreter =
+        Interpreter { replies, document, vars: names, trace: StepTrace::default() };
     let mut scope = Scope::default();
     let done = interpreter.list(&document["steps"], &mut scope);
-    interpreter.told.failures = done.err().unwrap_or_default();
-    interpreter.told
+    interpreter.trace.failures = done.err().unwrap_or_default();
+    interpreter.trace
 }
 
 struct Interpreter<'a> {
-    world: World,
+    replies: RandomReplies,
     document: &'a Json,
     vars: Names,
-    told: Told,
+    trace: StepTrace,
 }
 
 impl Interpreter<'_> {
-    fn list(&mut self, steps: &Json, scope: &mut Scope) -> Result<(), Failed> {
+    fn list(&mut self, steps: &Json, scope: &mut Scope) -> Result<(), Failures> {
         steps.as_array().into_iter().flatten().try_for_each(|step| self.step(step, scope))
     }
 
-    fn step(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+    fn step(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
         match text_of(&step["kind"]) {
             "exec" => self.exec(step, scope),
             "agent" => self.agent(step, scope),
             "if" => {
-                let holds = self.holds(&step["cond"], scope);
+                let holds = self.is_true(&step["cond"], scope);
                 self.list(if holds { &step["then"] } else { &step["else"] }, scope)
             }
             "forEach" => self.for_each(step, scope),
@@ -66,32 +65,32 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A step cannot be done. What it leaves is seen, where anything goes on at all; a loop leaves
-    /// nothing, unless somebody collects.
-    fn fails(
+    /// Fails a step. Its result stays visible to later steps; a failed loop has a result only if an
+    /// enclosing loop collects failures.
+    fn fail(
         &mut self,
         step: &Json,
         code: &str,
         left: Option<Json>,
         scope: &mut Scope,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Failures> {
         if step.get("body").is_none() || scope.collected {
             let left = left.unwrap_or_else(|| json!({ "ok": false, "error": code }));
-            self.leaves(step, left, scope);
+            self.store_result(step, left, scope);
         }
         Err(vec![(text_of(&step["id"]).to_owned(), code.to_owned())])
     }
 
-    fn leaves(&mut self, step: &Json, result: Json, scope: &mut Scope) {
+    fn store_result(&mut self, step: &Json, result: Json, scope: &mut Scope) {
         let id = text_of(&step["id"]);
-        self.told.results.insert(format!("{}{id}", scope.loops), result.clone());
+        self.trace.results.insert(format!("{}{id}", scope.loops), result.clone());
         scope.results.insert(id.to_owned(), result);
     }
 
-    fn exec(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+    fn exec(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
         let key = format!("{}{}", scope.loops, text_of(&step["id"]));
         let Some(call) = self.call(step, scope) else {
-            return self.fails(step, "unknown_name", None, scope);
+            return self.fail(step, "unknown_name", None, scope);
         };
         let io = &step["io"];
         let files = io.get("in").is_some() || io.get("out").is_some();
@@ -99,23 +98,23 @@ impl Interpreter<'_> {
         let mut left = Json::Null;
         for attempt in 1..=step["retries"].as_u64().unwrap_or(1) {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
-            self.told.ran.insert(format!("{key} {attempt} {call}"));
-            match self.world.exec(mode, (&key, attempt), &call) {
-                Ran::Well(result) => {
-                    self.leaves(step, result, scope);
+            self.trace.ran.insert(format!("{key} {attempt} {call}"));
+            match self.replies.exec(mode, &key, attempt, &call) {
+                ProgramResult::Succeeded(result) => {
+                    self.store_result(step, result, scope);
                     return Ok(());
                 }
-                Ran::Badly(result) => left = result,
-                Ran::NotAtAll(result) => {
+                ProgramResult::Failed(result) => left = result,
+                ProgramResult::NotRun(result) => {
                     left = result;
                     break;
                 }
             }
         }
-        self.fails(step, "exec_failed", Some(left), scope)
+        self.fail(step, "exec_failed", Some(left), scope)
     }
 
-    /// A program with its expressions filled in; nothing when a name is not known.
+    /// Fills in the expressions of a program; `None` if a name is unknown.
     fn call(&self, step: &Json, scope: &Scope) -> Option<Json> {
         let fill = |text: &Json| self.fill(text_of(text), scope).map(Json::String);
         let mut call = Map::new();
@@ -148,7 +147,7 @@ impl Interpreter<'_> {
         Some(Json::Object(call))
     }
 
-    fn agent(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+    fn agent(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
         let key = format!("{}{}", scope.loops, text_of(&step["id"]));
         let prompt = self.fill(text_of(&step["prompt"]), scope);
         let input = match step.get("input") {
@@ -156,30 +155,30 @@ impl Interpreter<'_> {
             None => Some(None),
         };
         let (Some(prompt), Some(input)) = (prompt, input) else {
-            return self.fails(step, "unknown_name", None, scope);
+            return self.fail(step, "unknown_name", None, scope);
         };
         let question = json!([prompt, input.map_or(json!([]), |input| json!([input]))]);
         for attempt in 1..=step["retries"].as_u64().unwrap_or(3) {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
-            self.told.asked.insert(format!("{key} {attempt} {question}"));
-            self.told.attempts.insert(key.clone(), attempt);
-            if let (answer, true) = self.world.answer(&key, attempt) {
-                self.leaves(step, json!({ "ok": true, "json": answer }), scope);
+            self.trace.asked.insert(format!("{key} {attempt} {question}"));
+            self.trace.attempts.insert(key.clone(), attempt);
+            if let (answer, true) = self.replies.answer(&key, attempt) {
+                self.store_result(step, json!({ "ok": true, "json": answer }), scope);
                 return Ok(());
             }
         }
-        self.fails(step, "agent_output_schema_failed", None, scope)
+        self.fail(step, "agent_output_schema_failed", None, scope)
     }
 
-    fn for_each(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+    fn for_each(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
         let Some(Json::Array(items)) = self.path(text_of(&step["listPath"]), scope) else {
-            return self.fails(step, "not_an_array", None, scope);
+            return self.fail(step, "not_an_array", None, scope);
         };
-        hide(&step["body"], scope);
+        hide_results(&step["body"], scope);
         let id = text_of(&step["id"]);
         let outside = scope.clone();
         let parallel = step["parallel"] == true;
-        let mut failed = Failed::new();
+        let mut failed = Failures::new();
         for (number, item) in items.into_iter().enumerate() {
             let mut inside = outside.clone();
             if !parallel {
@@ -196,16 +195,16 @@ impl Interpreter<'_> {
                 done => done?,
             }
         }
-        self.told.vague |= outside.collected && !failed.is_empty();
+        self.trace.is_indeterminate |= outside.collected && !failed.is_empty();
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 
-    fn repeat(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
-        hide(&step["body"], scope);
+    fn repeat(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failures> {
+        hide_results(&step["body"], scope);
         let id = text_of(&step["id"]);
         let outside = scope.loops.clone();
         for number in 0..step["maxIters"].as_u64().unwrap_or(0) {
-            if self.holds(&step["until"], scope) {
+            if self.is_true(&step["until"], scope) {
                 return Ok(());
             }
             scope.loops = format!("{outside}{id}[{number}].");
@@ -213,13 +212,13 @@ impl Interpreter<'_> {
             scope.loops.clone_from(&outside);
             done?;
         }
-        if self.holds(&step["until"], scope) || step["onMaxIters"] == "continue" {
+        if self.is_true(&step["until"], scope) || step["onMaxIters"] == "continue" {
             return Ok(());
         }
-        self.fails(step, "while_not_converged", None, scope)
+        self.fail(step, "while_not_converged", None, scope)
     }
 
-    fn holds(&self, condition: &Json, scope: &Scope) -> bool {
+    fn is_true(&self, condition: &Json, scope: &Scope) -> bool {
         let (found, value) = (self.path(text_of(&condition["path"]), scope), &condition["value"]);
         let numbers = found.as_ref().and_then(Json::as_f64).zip(value.as_f64());
         let equal = found.as_ref().is_some_and(|found| same(found, value));
@@ -233,17 +232,17 @@ impl Interpreter<'_> {
     }
 }
 
-/// Entering a loop hides what its own body left earlier.
-fn hide(body: &Json, scope: &mut Scope) {
+/// Hides the earlier results of a loop's body when the loop is entered again.
+fn hide_results(body: &Json, scope: &mut Scope) {
     for step in body.as_array().into_iter().flatten() {
         scope.results.remove(text_of(&step["id"]));
         for list in ["then", "else", "body"] {
-            hide(&step[list], scope);
+            hide_results(&step[list], scope);
         }
     }
 }
 
-/// JSON values are the same; 1 equals 1.0.
+/// Compares two JSON values; 1 equals 1.0.
 fn same(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),

@@ -1,10 +1,11 @@
-//! One small workflow of the corpus, with everything that its agents say.
+//! One small workflow of the corpus, with all replies of its agents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use raymond_core::extension::Platform;
 use raymond_core::ids::BackendName;
+use raymond_core::run::Program;
 use raymond_core::run::Settings;
 use raymond_core::run::program::Answers;
 use raymond_core::workflow::definition::Start;
@@ -12,70 +13,71 @@ use raymond_core::workflow::{Definition, SourceFile};
 use serde_json::{Map, Value as Json};
 
 use crate::sim::history::History;
-use crate::sim::host::{Host, Patience, Seeds};
+use crate::sim::host::{HelpLimits, Host, Seeds};
 use crate::violation::Violation;
 
-use super::replies::Replies;
+use super::replies::FixedReplies;
 use crate::steps::drive;
-use crate::steps::world::World;
+use crate::steps::random_replies::RandomReplies;
 
-/// A workflow with fixed replies.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name.
     pub name: &'static str,
-    /// `AGENT STATE | TEXT` per line, in the order in which each agent says it at each state; see
-    /// [`Replies`]. The states that are named here are the workflow's.
+    /// One reply per line, `AGENT STATE | TEXT`; see [`FixedReplies`]. The states in these lines
+    /// are the workflow's states.
     pub replies: &'static str,
-    /// A document of steps instead, and the world that it is done in.
-    pub steps: Option<(&'static str, World, Answers)>,
-    /// The frontmatter of prompts that have one.
-    pub fronts: &'static [(&'static str, &'static str)],
-    /// What governs it, beside the settings of all.
+    /// A document of steps instead of states, with its replies.
+    pub steps: Option<(&'static str, RandomReplies, Answers)>,
+    /// The frontmatter of prompts.
+    pub frontmatter: &'static [(&'static str, &'static str)],
+    /// Changes the default settings.
     pub settings: fn(&mut Settings),
-    /// The run is stopped when so many turns have ended, and resumed.
+    /// The program of the states.
+    pub program: fn() -> Program,
+    /// Stops the run after this many finished turns; then the run is resumed.
     pub stop: Option<usize>,
-    /// How often it is helped.
-    pub patience: Patience,
-    /// What of its history a crash may not change.
+    pub help_limits: HelpLimits,
     pub strictness: Strictness,
 }
 
-/// What of a history a crash may not change.
+/// The part of a history that a crash may not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// Nothing.
     Everything,
-    /// Turns and reminders may differ: an interrupted attempt is charged to the visit's budget.
+    /// Everything but turns and reminders, because an interrupted attempt is charged to the visit's
+    /// budget.
     Visits,
 }
 
 impl Case {
-    /// A case with nothing special.
+    /// The defaults of all cases.
     pub const PLAIN: Self = Self {
         name: "",
         replies: "",
         steps: None,
-        fronts: &[],
+        frontmatter: &[],
         settings: |_| {},
+        program: || Program::States,
         stop: None,
-        patience: Patience::NONE,
+        help_limits: HelpLimits::NONE,
         strictness: Strictness::Everything,
     };
 
     pub(super) fn host(&self, seeds: Seeds) -> Result<Host, Violation> {
-        if let Some((document, world, answers)) = self.steps {
+        if let Some((document, replies, answers)) = self.steps {
             let broken = |error: serde_json::Error| Violation(format!("{}: {error}", self.name));
             let document: Json = serde_json::from_str(document).map_err(broken)?;
             let definition = drive::definition(&document, &Map::new())?;
-            let mut settings = Settings { max_parallel: 2, ..drive::settings(answers) };
+            let mut settings = Settings { max_parallel: 2, ..drive::settings() };
             (self.settings)(&mut settings);
-            return Host::new(seeds, definition, Box::new(world), settings);
+            let mut host = Host::new(seeds, definition, Box::new(replies), settings)?;
+            host.program = Program::steps_of(answers);
+            return Ok(host);
         }
-        let replies = Replies::parse(self.replies)?;
+        let replies = FixedReplies::parse(self.replies)?;
         let names: BTreeSet<&str> = replies.states().collect();
         let files = names.into_iter().map(|name| {
-            let front = self.fronts.iter().find(|(state, _)| *state == name);
+            let front = self.frontmatter.iter().find(|(state, _)| *state == name);
             let front = front.map_or_else(String::new, |(_, front)| format!("---\n{front}\n---\n"));
             let text = format!("{front}Do it.\n");
             SourceFile {
@@ -94,35 +96,37 @@ impl Case {
             ..Settings::default()
         };
         (self.settings)(&mut settings);
-        Host::new(seeds, definition, Box::new(replies), settings)
+        let mut host = Host::new(seeds, definition, Box::new(replies), settings)?;
+        host.program = (self.program)();
+        Ok(host)
     }
 
-    /// An undisturbed run says everything that there is to say.
-    pub(super) fn check_told(&self, heard: usize) -> Result<(), Violation> {
-        let replies = Replies::parse(self.replies)?.count();
-        if heard == replies || self.steps.is_some() {
+    /// Checks that a run without faults uses all replies.
+    pub(super) fn check_all_replies_used(&self, finished: usize) -> Result<(), Violation> {
+        let replies = FixedReplies::parse(self.replies)?.count();
+        if finished == replies || self.steps.is_some() {
             return Ok(());
         }
-        Err(Violation(format!("{} says {heard} of {replies} replies", self.name)))
+        Err(Violation(format!("{} says {finished} of {replies} replies", self.name)))
     }
 
-    /// What of a history has to be the same.
-    pub(super) fn view(&self, history: &History) -> History {
-        let mut view = history.clone();
-        view.values_mut().for_each(forget_vain_revivals);
+    /// Returns the part of a history that must stay the same.
+    pub(super) fn comparable(&self, history: &History) -> History {
+        let mut comparable = history.clone();
+        comparable.values_mut().for_each(drop_fruitless_revivals);
         if self.strictness == Strictness::Visits {
             let detail = |line: &String| line.starts_with("turn ") || line.starts_with("remind ");
-            for lines in view.values_mut() {
+            for lines in comparable.values_mut() {
                 lines.retain(|line| !detail(line));
             }
         }
-        view
+        comparable
     }
 }
 
-/// Whoever resumes a run after a crash also revives what had failed. When it fails again in the same
-/// way, without a turn, nothing has happened.
-fn forget_vain_revivals(lines: &mut Vec<String>) {
+/// Removes revivals without effect. A resume after a crash also revives failed agents; if one fails
+/// again in the same way, without a turn, nothing has happened.
+fn drop_fruitless_revivals(lines: &mut Vec<String>) {
     let mut kept: Vec<String> = Vec::new();
     for line in lines.drain(..) {
         let vain = matches!(

@@ -1,16 +1,15 @@
-//! The workflows of the sweep: every tag, and every combination that has a rule of its own.
+//! The workflows of the sweep: every tag, and every combination that has its own rule.
 
 use raymond_core::budget::Micros;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::OnLostSession;
 use raymond_core::run::{Program, Ralph};
 
-use crate::sim::host::Patience;
+use crate::sim::host::HelpLimits;
 
 use super::case::{Case, Strictness};
-use crate::steps::world::World;
+use crate::steps::random_replies::RandomReplies;
 
-/// All of them.
 pub fn corpus() -> &'static [Case] {
     CORPUS
 }
@@ -51,7 +50,7 @@ const CORPUS: &[Case] = &[
     },
     Case {
         name: "two-backends",
-        fronts: &[("OTHER.md", "backend: other"), ("THERE.md", "backend: other")],
+        frontmatter: &[("OTHER.md", "backend: other"), ("THERE.md", "backend: other")],
         replies: r#"
             main START.md | <goto>OTHER</goto>
             main START.md | <function return="THERE">OTHER</function>
@@ -145,7 +144,7 @@ const CORPUS: &[Case] = &[
             main END.md | <result>parent</result>
             main_s1 S.sh | !script
             main_s1 S.sh | <result>better</result>"#,
-        patience: Patience { failures: 1, logins: 0 },
+        help_limits: HelpLimits { failures: 1, logins: 0 },
         ..Case::PLAIN
     },
     Case {
@@ -179,7 +178,7 @@ const CORPUS: &[Case] = &[
             main B.md | <goto>A</goto>
             main B.md | !denied <result>no</result>
             main B.md | <result>done</result>"#,
-        fronts: &[("B.md", "allowed_tags: [result]\non_denied: remind")],
+        frontmatter: &[("B.md", "allowed_tags: [result]\non_denied: remind")],
         ..Case::PLAIN
     },
     Case {
@@ -191,7 +190,7 @@ const CORPUS: &[Case] = &[
             main_w1 W.md | hm
             main_w1 W.md | <result>at last</result>"#,
         settings: |settings| settings.reminders = 1,
-        patience: Patience { failures: 1, logins: 0 },
+        help_limits: HelpLimits { failures: 1, logins: 0 },
         ..Case::PLAIN
     },
     Case {
@@ -199,7 +198,7 @@ const CORPUS: &[Case] = &[
         replies: r"
             main START.md | I did it.
             main NEXT.md | <result>done</result>",
-        fronts: &[("START.md", "allowed_transitions:\n  - {tag: goto, target: NEXT}")],
+        frontmatter: &[("START.md", "allowed_transitions:\n  - {tag: goto, target: NEXT}")],
         ..Case::PLAIN
     },
     Case {
@@ -210,7 +209,7 @@ const CORPUS: &[Case] = &[
             main LOOP.md | <call return="LOOP">SUB</call>
             main SUB.md | <result>r</result>
             main OUT.md | <result>done</result>"#,
-        fronts: &[("LOOP.md", "max_visits: 2\nthen: OUT")],
+        frontmatter: &[("LOOP.md", "max_visits: 2\nthen: OUT")],
         ..Case::PLAIN
     },
     Case {
@@ -218,8 +217,8 @@ const CORPUS: &[Case] = &[
         replies: r"
             main START.md | <goto>LOOP</goto>
             main LOOP.md | <goto>LOOP</goto>",
-        fronts: &[("LOOP.md", "max_visits: 1")],
-        patience: Patience { failures: 1, logins: 0 },
+        frontmatter: &[("LOOP.md", "max_visits: 1")],
+        help_limits: HelpLimits { failures: 1, logins: 0 },
         ..Case::PLAIN
     },
     Case {
@@ -231,7 +230,7 @@ const CORPUS: &[Case] = &[
             main_w1 W.md | <result>revived</result>
             main_x2 X.md | <goto>END</goto>
             main_x2 END.md | <result>x</result>",
-        patience: Patience { failures: 1, logins: 0 },
+        help_limits: HelpLimits { failures: 1, logins: 0 },
         ..Case::PLAIN
     },
     Case {
@@ -240,7 +239,7 @@ const CORPUS: &[Case] = &[
             main START.md | <goto>DEAR</goto>
             main DEAR.md | hm
             main DEAR.md | hm",
-        fronts: &[("DEAR.md", "budget: 0.08")],
+        frontmatter: &[("DEAR.md", "budget: 0.08")],
         strictness: Strictness::Visits,
         ..Case::PLAIN
     },
@@ -290,7 +289,7 @@ const CORPUS: &[Case] = &[
         replies: r"
             main START.md | !auth
             main START.md | <result>done</result>",
-        patience: Patience { failures: 0, logins: 1 },
+        help_limits: HelpLimits { failures: 0, logins: 1 },
         ..Case::PLAIN
     },
     Case {
@@ -299,7 +298,7 @@ const CORPUS: &[Case] = &[
             main START.md | <goto>A</goto>
             main A.md | !environment
             main A.md | <result>done</result>",
-        patience: Patience { failures: 0, logins: 1 },
+        help_limits: HelpLimits { failures: 0, logins: 1 },
         ..Case::PLAIN
     },
     Case {
@@ -356,7 +355,7 @@ const CORPUS: &[Case] = &[
             main_w1 END.md | <result>w</result>
             main_w1_x1 X.md | <result>x</result>"#,
         settings: |settings| settings.max_agents = 1,
-        patience: Patience { failures: 2, logins: 0 },
+        help_limits: HelpLimits { failures: 2, logins: 0 },
         ..Case::PLAIN
     },
     Case {
@@ -389,7 +388,7 @@ const CORPUS: &[Case] = &[
             main_w2 W.md | <result>2</result>
             main_o3 O.md | <goto>O</goto>
             main_o3 O.md | <result>3</result>",
-        fronts: &[("O.md", "backend: other")],
+        frontmatter: &[("O.md", "backend: other")],
         settings: |settings| settings.max_parallel = 3,
         ..Case::PLAIN
     },
@@ -402,8 +401,8 @@ const CORPUS: &[Case] = &[
             main_w1 W.md | <result>1</result>
             main_o2 O.md | <goto>O</goto>
             main_o2 O.md | <result>2</result>",
-        fronts: &[("O.md", "backend: other")],
-        patience: Patience { failures: 0, logins: 1 },
+        frontmatter: &[("O.md", "backend: other")],
+        help_limits: HelpLimits { failures: 0, logins: 1 },
         ..Case::PLAIN
     },
     Case {
@@ -430,8 +429,9 @@ const CORPUS: &[Case] = &[
             main START.md | <result>{large}</result>",
         settings: |settings| {
             settings.budget = Some(Micros(1_000_000));
-            settings.program = repeated(9, None);
+            settings.max_iterations = 9;
         },
+        program: || repeated(None),
         ..Case::PLAIN
     },
     Case {
@@ -444,7 +444,8 @@ const CORPUS: &[Case] = &[
             main UNTIL.sh | !timeout
             main START.md | <result>three</result>
             main UNTIL.sh | <goto>NOWHERE</goto>",
-        settings: |settings| settings.program = repeated(9, Some("make check")),
+        settings: |settings| settings.max_iterations = 9,
+        program: || repeated(Some("make check")),
         ..Case::PLAIN
     },
     Case {
@@ -454,25 +455,26 @@ const CORPUS: &[Case] = &[
             main START.md | not yet
             main START.md | <result>{large}</result>
             main UNTIL.sh | !script",
-        settings: |settings| settings.program = repeated(2, Some("make check")),
-        patience: Patience { failures: 0, logins: 1 },
+        settings: |settings| settings.max_iterations = 2,
+        program: || repeated(Some("make check")),
+        help_limits: HelpLimits { failures: 0, logins: 1 },
         ..Case::PLAIN
     },
     Case {
         name: "steps",
-        steps: Some((STEPS, World { seed: 11, ..CALM }, Answers::Backend)),
+        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, Answers::Backend)),
         ..Case::PLAIN
     },
     Case {
         name: "steps-called",
-        steps: Some((STEPS, World { seed: 11, ..CALM }, Answers::Caller)),
+        steps: Some((STEPS, RandomReplies { seed: 11, ..ALWAYS_VALID }, Answers::Caller)),
         ..Case::PLAIN
     },
     Case {
         name: "steps-retried",
         steps: Some((
             TRIED,
-            World { seed: 3, failures: 50, nonsense: 50, ..CALM },
+            RandomReplies { seed: 3, failures: 50, invalid: 50, ..ALWAYS_VALID },
             Answers::Backend,
         )),
         ..Case::PLAIN
@@ -481,31 +483,43 @@ const CORPUS: &[Case] = &[
         name: "steps-retried-called",
         steps: Some((
             TRIED,
-            World { seed: 3, failures: 50, nonsense: 50, ..CALM },
+            RandomReplies { seed: 3, failures: 50, invalid: 50, ..ALWAYS_VALID },
             Answers::Caller,
         )),
         ..Case::PLAIN
     },
     Case {
         name: "steps-large",
-        steps: Some((STEPS, World { seed: 11, large: 100, ..CALM }, Answers::Backend)),
+        steps: Some((
+            STEPS,
+            RandomReplies { seed: 11, large: 100, ..ALWAYS_VALID },
+            Answers::Backend,
+        )),
         stop: Some(3),
         ..Case::PLAIN
     },
     Case {
         name: "steps-collected",
-        steps: Some((COLLECTED, World { seed: 5, failures: 60, ..CALM }, Answers::Backend)),
+        steps: Some((
+            COLLECTED,
+            RandomReplies { seed: 5, failures: 60, ..ALWAYS_VALID },
+            Answers::Backend,
+        )),
         settings: |settings| settings.budget = Some(Micros(90_000)),
         ..Case::PLAIN
     },
     Case {
         name: "steps-collected-called",
-        steps: Some((COLLECTED, World { seed: 5, failures: 60, ..CALM }, Answers::Caller)),
+        steps: Some((
+            COLLECTED,
+            RandomReplies { seed: 5, failures: 60, ..ALWAYS_VALID },
+            Answers::Caller,
+        )),
         ..Case::PLAIN
     },
 ];
 
-const CALM: World = World { seed: 0, failures: 0, nonsense: 0, large: 0 };
+const ALWAYS_VALID: RandomReplies = RandomReplies { seed: 0, failures: 0, invalid: 0, large: 0 };
 
 /// Every kind of step, one after the other.
 const STEPS: &str = r#"{
@@ -537,7 +551,7 @@ const TRIED: &str = r#"{
     ]
 }"#;
 
-/// Iterations at the same time, some of which fail.
+/// Parallel iterations that partly fail.
 const COLLECTED: &str = r#"{
     "vars": { "list": [1, 2, 3, 4] },
     "steps": [
@@ -550,6 +564,6 @@ const COLLECTED: &str = r#"{
     ]
 }"#;
 
-fn repeated(max_iterations: u32, until: Option<&str>) -> Program {
-    Program::Ralph(Ralph { max_iterations, until: until.map(str::to_owned) })
+fn repeated(until: Option<&str>) -> Program {
+    Program::Ralph(Ralph { until: until.map(str::to_owned) })
 }

@@ -1,9 +1,10 @@
-//! Fixed replies: what each agent says at each state, in order.
+//! Fixed replies of each agent at each state, in order.
 //!
-//! One line per reply: `AGENT STATE | TEXT`. `{large}` in a text is more than fits into a record,
-//! `{n}` a new line. A state that nobody speaks at stands alone. A text that starts with `!` is something else: `!transient`, `!timeout`,
-//! `!quota` (with a time), `!limit` (without one), `!auth`, `!environment`, `!task`, `!lost`, `!script`,
-//! `!capped`, `!denied TEXT`.
+//! One line per reply: `AGENT STATE | TEXT`. `{large}` stands for a text that does not fit into a
+//! record, `{n}` for a line break. A line with only a state defines a state without replies. A text
+//! that starts with `!` is another outcome: `!transient`, `!timeout`, `!quota` (with a time),
+//! `!limit` (without one), `!auth`, `!environment`, `!task`, `!lost`, `!script`, `!capped`,
+//! `!denied TEXT`.
 
 use std::collections::BTreeMap;
 
@@ -12,62 +13,58 @@ use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::SessionId;
 use raymond_core::time::{Span, Timestamp};
 
-use crate::sim::speech::{Place, Speech, Voice};
+use crate::sim::reply::{Reply, ReplySource, TurnRequest};
 use crate::violation::Violation;
 
-/// What every prompt costs.
+/// The cost of every prompt.
 const COST: Cost = Cost::Reported(Micros(40_000));
 
-/// Replies by agent and state.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Replies(BTreeMap<(String, String), Vec<String>>);
+pub(super) struct FixedReplies(BTreeMap<(String, String), Vec<String>>);
 
-impl Replies {
-    /// Reads them.
+impl FixedReplies {
     pub(super) fn parse(text: &str) -> Result<Self, Violation> {
         let mut replies = Self::default();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let bad = || Violation(format!("{line:?} is no reply"));
-            let Some((place, said)) = line.split_once(" | ") else {
+            let bad = || Violation(format!("{line:?} is not a reply"));
+            let Some((place, text)) = line.split_once(" | ") else {
                 replies.0.entry((String::new(), line.to_owned())).or_default();
                 continue;
             };
             let (agent, state) = place.split_once(' ').ok_or_else(bad)?;
             let place = (agent.to_owned(), state.to_owned());
-            let said = said.replace("{n}", "\n").replace("{large}", &"much ".repeat(3_500));
-            replies.0.entry(place).or_default().push(said);
+            let text = text.replace("{n}", "\n").replace("{large}", &"much ".repeat(3_500));
+            replies.0.entry(place).or_default().push(text);
         }
         Ok(replies)
     }
 
-    /// The states that are named.
     pub(super) fn states(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(|(_, state)| state.as_str())
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 }
 
-impl Voice for Replies {
-    fn speech(&self, place: Place<'_>, now: Timestamp) -> Speech {
-        let replies = self.0.get(&(place.agent.to_owned(), place.state.to_owned()));
-        let reply = replies.and_then(|replies| replies.get(place.heard));
-        let cost = if place.is_prompt() { COST } else { Cost::Free };
+impl ReplySource for FixedReplies {
+    fn reply(&self, request: TurnRequest<'_>, now: Timestamp) -> Reply {
+        let replies = self.0.get(&(request.agent.to_owned(), request.state.to_owned()));
+        let reply = replies.and_then(|replies| replies.get(request.finished));
+        let cost = if request.is_prompt() { COST } else { Cost::Free };
         let why = || "as planned".to_owned();
         let Some(reply) = reply else {
-            return Speech::Fails(TurnFailure::Task { why: "nothing to say".to_owned() }, cost);
+            return Reply::Fails(TurnFailure::Task { why: "nothing to say".to_owned() }, cost);
         };
         let Some(other) = reply.strip_prefix('!') else {
-            return Speech::Says(reply.clone(), cost);
+            return Reply::Says(reply.clone(), cost);
         };
         if let Some(text) = other.strip_prefix("denied ") {
-            return Speech::Denied(text.to_owned(), cost);
+            return Reply::Denied(text.to_owned(), cost);
         }
         let failure = match other {
-            "capped" => return Speech::Capped(cost),
+            "capped" => return Reply::Capped(cost),
             "transient" => TurnFailure::Transient { why: why() },
             "timeout" => TurnFailure::Timeout { clock: Clock::Wall, after: Span::seconds(9) },
             "limit" => TurnFailure::Quota { until: None, why: why() },
@@ -78,6 +75,6 @@ impl Voice for Replies {
             "script" => TurnFailure::Script { status: "exit status 1".into(), stderr: why() },
             _ => TurnFailure::Task { why: why() },
         };
-        Speech::Fails(failure, cost)
+        Reply::Fails(failure, cost)
     }
 }

@@ -1,10 +1,10 @@
-//! How golden journals are made: by the crash sweep's workflows undisturbed, by simulated runs in the
-//! middle of trouble, and by plays in which somebody says what happens.
+//! Writes golden journals: from the workflows of the crash sweep without faults, from simulated
+//! runs with faults, and from recipes, which define every event.
 //!
-//! Others are made by the real binary, in its own tests.
+//! Tests of the real binary write further ones.
 
-mod plays;
-mod stage;
+mod builder;
+mod recipes;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,24 +19,25 @@ use raymond_engine::pin::Pin;
 use raymond_engine::scope::{LoadedScope, Origin};
 use raymond_store::Blobs;
 use raymond_store::disk::Memory;
-use raymond_testkit::journals::{Draft, Golden};
+use raymond_testkit::journals::{Golden, NewGolden};
 use raymond_testkit::sim::host::Host;
 use raymond_testkit::sim::machine;
 use raymond_testkit::steps::drive;
 use raymond_testkit::sweep::{Case, corpus, undisturbed};
 use serde_json::Map;
 
-/// Simulated runs that meet what nothing else does.
+/// Simulated runs with events that no other golden journal contains.
 const SEEDS: &[u64] = &[11, 29, 123, 186, 226];
 
 #[test]
-fn golden_journals_are_made_once() {
+fn golden_journals_are_written_once() {
     let update = std::env::var_os("UPDATE").is_some();
     let makers = corpus().iter().map(|case| (format!("swept-{}", case.name), Maker::Case(case)));
     let seeds = SEEDS.iter().map(|seed| (format!("simulated-{seed}"), Maker::Seed(*seed)));
-    let plays =
-        plays::PLAYS.iter().map(|(name, play)| (format!("played-{name}"), Maker::Play(*play)));
-    for (name, maker) in makers.chain(seeds).chain(plays) {
+    let recipes = recipes::RECIPES
+        .iter()
+        .map(|(name, recipe)| (format!("played-{name}"), Maker::Recipe(*recipe)));
+    for (name, maker) in makers.chain(seeds).chain(recipes) {
         if !Golden::named(&name).exists() {
             assert!(update, "{name} does not exist: UPDATE=1 makes it");
             maker.make(&name).unwrap_or_else(|why| panic!("{name}: {why}"));
@@ -47,26 +48,26 @@ fn golden_journals_are_made_once() {
 enum Maker {
     Case(&'static Case),
     Seed(u64),
-    Play(plays::Play),
+    Recipe(recipes::Recipe),
 }
 
 impl Maker {
     fn make(&self, name: &str) -> Result<(), String> {
-        let told = |why: raymond_testkit::violation::Violation| why.to_string();
+        let text = |why: raymond_testkit::violation::Violation| why.to_string();
         match self {
             Self::Case(case) => {
                 let document = case.steps.map(|(text, ..)| serde_json::from_str(text));
                 let document = document.transpose().map_err(|error| error.to_string())?;
                 let document = document.map(|document| drive::file(&document, &Map::new()));
-                seal(name, &undisturbed(case).map_err(told)?, document.as_ref())
+                seal(name, &undisturbed(case).map_err(text)?, document.as_ref())
             }
-            Self::Seed(seed) => seal(name, &machine(*seed).map_err(told)?, None),
-            Self::Play(play) => play().seal(name),
+            Self::Seed(seed) => seal(name, &machine(*seed).map_err(text)?, None),
+            Self::Recipe(recipe) => recipe().seal(name),
         }
     }
 }
 
-/// Seals what a simulated machine recorded, as if its definitions had been pinned.
+/// Writes the journal of a simulated machine, as if its definitions had been pinned.
 fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), String> {
     let pins = blobs();
     let mut manifests = BTreeMap::new();
@@ -78,7 +79,7 @@ fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), St
         let pinned = Pin::of(&pinned).store(&pins).map_err(|error| error.to_string())?;
         manifests.insert(manifest.clone(), pinned);
     }
-    let mut records = host.reality.borrow().records.clone();
+    let mut records = host.world.borrow().records.clone();
     for record in &mut records {
         repin(record, &manifests);
     }
@@ -88,10 +89,10 @@ fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), St
             .or_else(|_| host.text(&reference).map(String::into_bytes))
             .map_err(|why| why.to_string())
     };
-    draft(name, &records, &blob)
+    write(name, &records, &blob)
 }
 
-fn draft(
+fn write(
     name: &str,
     records: &[Record],
     blob: &dyn Fn(&str) -> Result<Vec<u8>, String>,
@@ -103,7 +104,7 @@ fn draft(
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
     let bodies: Result<Vec<Vec<u8>>, _> = records.iter().map(serde_json::to_vec).collect();
     let bodies = bodies.map_err(|error| error.to_string())?;
-    Draft { name, header, bodies, blob }.seal()
+    NewGolden { name, header, bodies, blob }.write()
 }
 
 fn blobs() -> Blobs {

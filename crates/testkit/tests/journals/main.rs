@@ -1,7 +1,7 @@
-//! Golden journals: whatever release wrote them, they apply to the same run for ever, and what this
-//! release would decide otherwise is known and has a reason.
+//! Golden journals: every build applies them to the same run, whichever release wrote them. If this
+//! release would decide something differently, the difference is listed with its reason.
 //!
-//! `UPDATE=1` makes those that do not exist yet. None that exists is ever written again.
+//! `UPDATE=1` writes the missing ones. An existing one is never overwritten.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use raymond_engine::replay::replay;
 use raymond_store::disk::Files;
-use raymond_testkit::journals::{Golden, all, shelf};
+use raymond_testkit::journals::{Golden, all, directory};
 use raymond_testkit::tally;
 
 fn golden() -> Vec<Golden> {
@@ -33,9 +33,9 @@ fn every_golden_journal_applies_to_its_run() {
     }
 }
 
-/// The known differences, each with its reason: `NAME: DIFFERENCE | REASON`.
+/// Reads the known differences, each with its reason: `NAME: DIFFERENCE | REASON`.
 fn known() -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(shelf().join("differences.txt")).unwrap();
+    let text = std::fs::read_to_string(directory().join("differences.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let known = lines.map(|line| {
         let (name, rest) = line.split_once(": ").expect("a name");
@@ -48,7 +48,7 @@ fn known() -> BTreeMap<String, String> {
 
 // proves: P7
 #[test]
-fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason() {
+fn replayed_decisions_match_or_differ_as_known() {
     let mut found = BTreeMap::new();
     for golden in golden() {
         let name = &golden.name;
@@ -66,12 +66,13 @@ fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason
 }
 
 #[test]
-fn no_golden_journal_names_the_machine_that_made_it() {
-    // Everything that was made in a real directory was made to look as if that were /project.
-    const STRANGE: [&str; 4] = ["/tmp", "/root", "/work", "/Users"];
+fn golden_journals_contain_no_machine_paths() {
+    // Journals from a real directory were rewritten as if that directory were `/project`.
+    const MACHINE_PATHS: [&str; 4] = ["/tmp", "/root", "/work", "/Users"];
     for golden in golden() {
         let text = std::fs::read_to_string(golden.journal()).unwrap();
-        let strange: Vec<&&str> = STRANGE.iter().filter(|path| text.contains(**path)).collect();
+        let strange: Vec<&&str> =
+            MACHINE_PATHS.iter().filter(|path| text.contains(**path)).collect();
         assert!(strange.is_empty(), "{} names {strange:?}", golden.name);
     }
 }

@@ -1,19 +1,18 @@
-//! The types of the journal as their source says them: what can be written, and what can be left out.
+//! The journal's types, parsed from their source: what can be written, and what can be left out.
 //!
-//! Read from the source and not from values, so that a variant or a field that is added is missed by
-//! the golden journals until one of them has it. It knows only what our types are written with.
+//! The source, and not values, is the input, so that a new variant or field is reported until a
+//! golden journal has it. The parser knows only the syntax that these types use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A type that can be journalled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
     Struct(Vec<Field>),
     Enum(Vec<Variant>),
 }
 
-/// A field under the name that is written.
+/// A field under its serialized name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -21,7 +20,7 @@ pub(crate) struct Field {
     pub(crate) may_be_absent: bool,
 }
 
-/// A variant under the name that is written.
+/// A variant under its serialized name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) name: String,
@@ -35,7 +34,7 @@ pub(crate) enum Holds {
     Fields(Vec<Field>),
 }
 
-/// All types of the core that can be read, by name.
+/// Returns all readable types of the core, by name.
 pub(crate) fn shapes() -> BTreeMap<String, Shape> {
     let mut files = Vec::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src"), &mut files);
@@ -49,7 +48,7 @@ pub(crate) fn shapes() -> BTreeMap<String, Shape> {
             }
             if let Some((name, shape)) = item(rest) {
                 let before = shapes.insert(name.clone(), shape);
-                // Where a run stands, and where a turn does, are no part of a record.
+                // `Phase` is defined twice, for runs and for turns; neither is part of a record.
                 assert!(before.is_none() || name == "Phase", "two types are called {name}");
             }
         }
@@ -71,7 +70,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The item after its derives. Those that are written as something else are only that.
+/// Parses the item after its derives. A type with a custom form is only that form.
 fn item(text: &str) -> Option<(String, Shape)> {
     let mut lines = text.lines();
     let mut head = lines.next()?;
@@ -126,6 +125,8 @@ fn variants(lines: &[&str]) -> Vec<Variant> {
         let (name, holds) = if let Some(name) = line.strip_suffix(" {") {
             let body: Vec<&str> = lines.by_ref().take_while(|l| **l != "    },").copied().collect();
             (name, Holds::Fields(fields(&body, "        ")))
+        } else if let Some((name, inside)) = on_one_line(line) {
+            (name, Holds::Fields(fields(&split_fields(inside), "")))
         } else if let Some((name, held)) = line.split_once('(') {
             (name, Holds::One(held.trim_end_matches(')').to_owned()))
         } else {
@@ -134,6 +135,21 @@ fn variants(lines: &[&str]) -> Vec<Variant> {
         variants.push(Variant { name: snake(name), holds });
     }
     variants
+}
+
+/// Splits `Name { field: Type }`, which rustfmt writes for short variants without comments.
+fn on_one_line(line: &str) -> Option<(&str, &str)> {
+    line.strip_suffix(" }")?.split_once(" { ")
+}
+
+fn split_fields(inside: &str) -> Vec<&str> {
+    // Commas inside `<…>` separate type parameters, not fields.
+    let mut depth = 0_i32;
+    let fields = inside.split(|letter| {
+        depth += i32::from(letter == '<') - i32::from(letter == '>');
+        letter == ',' && depth == 0
+    });
+    fields.map(str::trim).collect()
 }
 
 fn snake(name: &str) -> String {
@@ -148,22 +164,25 @@ fn snake(name: &str) -> String {
 }
 
 #[test]
-fn the_source_is_read_as_it_is_written() {
+fn source_types_are_parsed() {
     let text = "#[serde(rename_all = \"snake_case\")]\npub enum Sample {\n    /// One.\n    \
         OneThing,\n    /// Two.\n    Two(Box<Other>),\n    /// Three.\n    Three {\n        \
         /// A field.\n        #[serde(default, skip_serializing_if = \"Option::is_none\")]\n        \
-        first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n}\nrest";
+        first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n    \
+        Four { a: u32, b: Map<u32, Other> },\n}\nrest";
     let field = |name: &str, of: &str, may_be_absent| Field {
         name: name.to_owned(),
         of: of.to_owned(),
         may_be_absent,
     };
     let three = vec![field("first", "Option<u32>", true), field("second", "Vec<Other>", false)];
+    let four = vec![field("a", "u32", false), field("b", "Map<u32, Other>", false)];
     let variant = |name: &str, holds| Variant { name: name.to_owned(), holds };
     let expected = Shape::Enum(vec![
         variant("one_thing", Holds::Nothing),
         variant("two", Holds::One("Box<Other>".to_owned())),
         variant("three", Holds::Fields(three)),
+        variant("four", Holds::Fields(four)),
     ]);
     assert_eq!(item(text), Some(("Sample".to_owned(), expected)));
 }

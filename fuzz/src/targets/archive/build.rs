@@ -1,4 +1,4 @@
-//! Archives of which every part may be a lie, but not a contradiction.
+//! Builds archives whose fields may be false, but agree with each other.
 
 use raymond_testkit::dice::Dice;
 
@@ -33,7 +33,7 @@ const NAMES: [&str; 22] = [
     "k.md",
 ];
 
-/// What both headers of an entry say about it.
+/// The fields of an entry that both of its headers contain.
 struct Entry {
     name: String,
     content: Vec<u8>,
@@ -96,8 +96,8 @@ fn entry(dice: &mut Dice, index: u64) -> Entry {
 }
 
 impl Entry {
-    /// What stands in the same order in both headers: from the flags to the length of the name, and no
-    /// extra field.
+    /// Appends the fields that both headers have in the same order: from the flags to the length of the
+    /// name, without an extra field.
     fn describe(&self, bytes: &mut Vec<u8>) {
         bytes.extend([self.flags, self.method, 0, 0x21].map(u16::to_le_bytes).concat());
         bytes.extend([self.sum, length(&self.content), self.size].map(u32::to_le_bytes).concat());

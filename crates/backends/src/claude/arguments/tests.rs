@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use raymond_core::agent::SessionPlan;
-use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::effect::Extras;
 
 use super::*;
@@ -20,7 +20,7 @@ fn request() -> Request {
             cap: None,
             config_home: None,
         },
-        state: "START.md".into(),
+        location: StateName::new("START.md").into(),
         count: 1,
         prompt: "never an argument".into(),
         notice: None,

@@ -31,12 +31,17 @@ fn after(lines: &[String], end: ClientEnd, step: &SessionStep) -> Answer {
     answer(turn, end, step, &Prices::default())
 }
 
-fn reply(text: &str) -> Reply {
-    Reply { model: Some(MODEL.into()), ..Reply::new(text, REPORTED) }
+fn finished(text: &str, structured: Option<serde_json::Value>) -> Answer {
+    let reply = Finished { reply: Reply { text: text.to_owned(), structured }, ..reply(text) };
+    Answer::Finished(Box::new(reply))
+}
+
+fn reply(text: &str) -> Finished<Reply> {
+    Finished { model: Some(MODEL.into()), ..Finished::new(Reply::new(text), REPORTED) }
 }
 
 fn replied(text: &str) -> Answer {
-    Answer::Replied(Box::new(reply(text)))
+    Answer::Finished(Box::new(reply(text)))
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
@@ -82,14 +87,14 @@ fn reply_contains_all_client_fields() {
         ),
     );
     let lines = [init(), "oops".to_owned(), result];
-    let expected = Reply {
+    let expected = Finished {
         denied: vec!["Bash(cargo test --all)".into()],
         warnings: vec![Warning::Other {
             message: "the client wrote a line that is not JSON; it was ignored".into(),
         }],
         ..reply("x")
     };
-    assert_eq!(after(&lines, exited(), &open()), Answer::Replied(Box::new(expected)));
+    assert_eq!(after(&lines, exited(), &open()), Answer::Finished(Box::new(expected)));
 }
 
 // proves: S33
@@ -253,7 +258,7 @@ fn reached_cap_keeps_a_finished_answer() {
     };
     let end = sample::capped;
     let mut answer = replied("part one. final");
-    if let Answer::Replied(reply) = &mut answer {
+    if let Answer::Finished(reply) = &mut answer {
         reply.capped = true;
     }
     check(&[init(), text("m", "part one. "), text("m", "final"), end()], answer);
@@ -283,7 +288,7 @@ fn other_ends_of_the_client_have_their_kinds() {
 #[test]
 fn structured_output_exists_only_if_schema_was_followed() {
     let check = |lines: &[String], text: &str, structured: Option<serde_json::Value>| {
-        let expected = Answer::Replied(Box::new(Reply { structured, ..reply(text) }));
+        let expected = finished(text, structured);
         assert_eq!(after(lines, exited(), &open()), expected);
     };
     let result =
@@ -343,7 +348,12 @@ fn a_client_without_a_result_died() {
 fn complete_result_outranks_the_client_end() {
     let idle = || ClientEnd::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
     let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
-    let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed, session: None };
+    let interrupted = |cost, progressed| Answer::Interrupted {
+        by: Interruption::Stop,
+        cost,
+        progressed,
+        session: None,
+    };
     let check = |lines: &[String], end: ClientEnd, expected: Answer| {
         assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
     };
@@ -351,8 +361,9 @@ fn complete_result_outranks_the_client_end() {
     let cut = || vec![init(), bash("m", "ls"), sample::interrupted()];
     let done = || vec![init(), text("m", "x"), success("x")];
     let later = || [done(), cut()].concat();
-    let twice =
-        || Answer::Replied(Box::new(Reply { cost: Cost::Reported(Micros(5600)), ..reply("x") }));
+    let twice = || {
+        Answer::Finished(Box::new(Finished { cost: Cost::Reported(Micros(5600)), ..reply("x") }))
+    };
     check(&[], ClientEnd::Cancelled, interrupted(FREE, false));
     check(&[init()], ClientEnd::Cancelled, interrupted(Cost::Unknown, false));
     check(&cut(), ClientEnd::Cancelled, interrupted(REPORTED, true));
@@ -369,7 +380,12 @@ fn complete_result_outranks_the_client_end() {
     check(&[done(), vec![retry]].concat(), ClientEnd::Aborted, replied("x"));
     assert!(matches!(
         after(&working(), ClientEnd::Cancelled, &open()),
-        Answer::Interrupted { cost: Cost::Estimated(_), progressed: true, session: None }
+        Answer::Interrupted {
+            by: Interruption::Stop,
+            cost: Cost::Estimated(_),
+            progressed: true,
+            session: None
+        }
     ));
 }
 
@@ -390,18 +406,23 @@ fn too_much_output_is_its_own_failure() {
         ClientEnd::Flooded,
         failed(output_too_large(1000), Cost::Unknown),
     );
-    let unread = Reply { cost: Cost::AtLeast(Micros(2800)), ..reply("x") };
+    let unread = Finished { cost: Cost::AtLeast(Micros(2800)), ..reply("x") };
     let event = [line(init()), line(success("x")), flood];
-    check(&event, ClientEnd::Flooded, Answer::Replied(Box::new(unread)));
+    check(&event, ClientEnd::Flooded, Answer::Finished(Box::new(unread)));
     let lost = [line(init()), cut.clone()];
     check(&lost, exited(), failed(output_too_large(LINE_MAX as u64), Cost::Unknown));
     check(
         &lost,
         ClientEnd::Cancelled,
-        Answer::Interrupted { cost: Cost::Unknown, progressed: false, session: None },
+        Answer::Interrupted {
+            by: Interruption::Stop,
+            cost: Cost::Unknown,
+            progressed: false,
+            session: None,
+        },
     );
     let message = "a line of 50000000 bytes was too long to read".into();
-    let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
+    let warned = Finished { warnings: vec![Warning::Other { message }], ..reply("x") };
     let event = [line(init()), cut, line(success("x"))];
-    check(&event, exited(), Answer::Replied(Box::new(warned)));
+    check(&event, exited(), Answer::Finished(Box::new(warned)));
 }

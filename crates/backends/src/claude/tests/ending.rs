@@ -76,7 +76,8 @@ async fn cancelled_turn_has_cost_or_finished_answer() {
         say(&[init(), bash("m", "ls")]),
     );
     let cost = Cost::Reported(Micros(2800));
-    let interrupted = Answer::Interrupted { cost, progressed: true, session: None };
+    let interrupted =
+        Answer::Interrupted { by: Interruption::Stop, cost, progressed: true, session: None };
     check(working, |sign| matches!(sign, Progress::Tool { .. }), interrupted).await;
     let done = format!("{}; exec sleep 600", say(&[init(), text("m", "x"), success("x")]));
     check(done, |sign| *sign == Progress::Text, replied("x", 2800)).await;

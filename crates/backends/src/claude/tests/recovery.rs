@@ -24,7 +24,7 @@ async fn a_client_that_still_runs_is_followed_on() {
     let observer = TurnObserver::silent(CancellationToken::new());
     let answer = harness.claude.follow(request.started.clone(), observer).await;
     assert_eq!(answer, replied("one two", 2800));
-    assert_eq!(harness.claude.attach(&request.started), AttachResult::Finished(answer.clone()));
+    assert_eq!(harness.claude.attach(&request.started), AttachResult::Ended(answer.clone()));
     let observer = TurnObserver::silent(CancellationToken::new());
     assert_eq!(harness.claude.follow(request.started, observer).await, answer);
 }
@@ -98,10 +98,10 @@ fn finished_transcript_gives_the_answer() {
         assert_eq!(harness.claude.attach(&request.started), expected, "{plan:?} {lines:?}");
     };
     let free = Cost::Reported(Micros::ZERO);
-    let absent = |cost, progressed| AttachResult::Absent { cost, progressed, session: None };
+    let absent = |cost, progressed| AttachResult::without_answer(cost, progressed, None);
     let lost = |session: &SessionId| {
         let failure = TurnFailure::LostSession { session: session.clone() };
-        AttachResult::Finished(Answer::Failed {
+        AttachResult::Ended(Answer::Failed {
             failure,
             cost: free,
             denied: Vec::new(),
@@ -113,14 +113,14 @@ fn finished_transcript_gives_the_answer() {
     check(&fresh, &[init(), text("m", "x")], absent(Cost::Estimated(Micros(2 * 420)), true));
     let torn = success("x")[..40].to_owned();
     check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
-    check(&fresh, &[init(), success("x")], AttachResult::Finished(replied("x", 2800)));
+    check(&fresh, &[init(), success("x")], AttachResult::Ended(replied("x", 2800)));
     let capped = Answer::Capped {
         cost: Cost::Reported(Micros(2800)),
         progressed: false,
         denied: Vec::new(),
         session: None,
     };
-    check(&fresh, &[init(), sample::capped()], AttachResult::Finished(capped));
+    check(&fresh, &[init(), sample::capped()], AttachResult::Ended(capped));
     // An interrupted result is not an outcome.
     let cut = absent(Cost::Reported(Micros(2800)), true);
     check(&fresh, &[init(), text("m", "x"), sample::interrupted()], cut);
@@ -133,13 +133,9 @@ fn finished_transcript_gives_the_answer() {
     let StartedTurn { turn, nonce, .. } = harness.request("hello").started;
     let spare = turn.spare_session(&nonce, 1);
     let spared = |line: String| line.replace(SESSION, spare.as_str());
-    let left = AttachResult::Absent {
-        cost: Cost::Unknown,
-        progressed: false,
-        session: Some(spare.clone()),
-    };
+    let left = AttachResult::without_answer(Cost::Unknown, false, Some(spare.clone()));
     check(&again, &[sample::lost(SESSION), spared(init())], left);
-    let finished = AttachResult::Finished(opened(replied("x", 2800), &spare));
+    let finished = AttachResult::Ended(opened(replied("x", 2800), &spare));
     let lines = [sample::lost(SESSION), spared(init()), spared(success("x"))];
     check(&again, &lines, finished);
     // A result in the wrong session does not count.
@@ -164,7 +160,7 @@ async fn client_killed_before_first_output_is_free() {
     let request = harness.request("hello");
     abandon(&harness, &request);
     assert_eq!(leftovers::end(&leftovers::find(&harness.nonce()), &IMPATIENT).await, []);
-    let cost = |cost| AttachResult::Absent { cost, progressed: false, session: None };
+    let cost = |cost| AttachResult::without_answer(cost, false, None);
     assert_eq!(harness.claude.attach(&request.started), cost(Cost::Reported(Micros::ZERO)));
     fs::write(&request.started.transcript, "").unwrap();
     assert_eq!(harness.claude.attach(&request.started), cost(Cost::Unknown), "somebody emptied it");
@@ -179,7 +175,7 @@ async fn silent_client_stays_free_after_owner_was_killed() {
     assert_eq!(leftovers::end(&leftovers::find(&harness.nonce()), &IMPATIENT).await, []);
     release_reserved_space(&Files::for_turn(&request.started.transcript)).unwrap();
     let cost = Cost::Reported(Micros::ZERO);
-    let expected = AttachResult::Absent { cost, progressed: false, session: None };
+    let expected = AttachResult::without_answer(cost, false, None);
     assert_eq!(harness.claude.attach(&request.started), expected);
 }
 
@@ -193,7 +189,8 @@ fn started_client_with_lost_output_is_not_free() {
         if let Some(text) = transcript {
             fs::write(&started.transcript, text).unwrap();
         }
-        let AttachResult::Absent { cost, .. } = harness.claude.attach(&started) else {
+        let AttachResult::Ended(Answer::Interrupted { cost, .. }) = harness.claude.attach(&started)
+        else {
             panic!("it has no answer");
         };
         assert_eq!(cost, expected, "{transcript:?} {beside:?}");
@@ -222,8 +219,8 @@ fn lost_output_makes_cost_a_lower_bound() {
         fs::write(started.transcript.with_extension("stderr"), stderr).unwrap();
         let mut found = harness.claude.attach(&started);
         let cost = match &mut found {
-            AttachResult::Absent { cost, .. } => cost,
-            AttachResult::Finished(answer) => answer.cost_mut(),
+            AttachResult::Ended(Answer::Interrupted { cost, .. }) => cost,
+            AttachResult::Ended(answer) => answer.cost_mut(),
             found => panic!("{found:?}"),
         };
         assert_eq!(*cost, expected, "{lines:?} {stderr:?}");
@@ -256,11 +253,7 @@ fn a_next_client_that_wrote_nothing_is_free() {
     let started = planned(request, plan).started;
     fs::write(&started.transcript, sample::lost(SESSION)).unwrap();
     mark_started(&started, &["stderr"]);
-    let expected = AttachResult::Absent {
-        cost: Cost::Reported(Micros::ZERO),
-        progressed: false,
-        session: None,
-    };
+    let expected = AttachResult::without_answer(Cost::Reported(Micros::ZERO), false, None);
     assert_eq!(harness.claude.attach(&started), expected);
 }
 
@@ -274,7 +267,7 @@ async fn living_client_without_transcript_is_not_free() {
     let found = harness.claude.attach(&request.started);
     let left = leftovers::find(&harness.nonce());
     assert_eq!(leftovers::end(&left, &IMPATIENT).await, []);
-    let expected = AttachResult::Absent { cost: Cost::Unknown, progressed: true, session: None };
+    let expected = AttachResult::without_answer(Cost::Unknown, true, None);
     assert_eq!(found, expected);
 }
 
@@ -332,6 +325,6 @@ fn fifo_in_place_of_file_does_not_block() {
         let AttachResult::Unreadable { why } = found else { panic!("{found:?}") };
         assert!(why.ends_with(&format!("hello.{extension}: it is not a regular file")), "{why}");
     }
-    let expected = AttachResult::Absent { cost: Cost::Unknown, progressed: false, session: None };
+    let expected = AttachResult::without_answer(Cost::Unknown, false, None);
     assert_eq!(check("pid"), expected);
 }

@@ -65,7 +65,7 @@ async fn turn_without_session_restarts_in_same_transcript() {
     );
     assert_eq!(harness.read("log"), log);
     assert_eq!(harness.read("hello.jsonl").lines().count(), 3);
-    assert_eq!(harness.claude.attach(&started), AttachResult::Finished(expected));
+    assert_eq!(harness.claude.attach(&started), AttachResult::Ended(expected));
 }
 
 #[tokio::test]
@@ -202,6 +202,14 @@ async fn clients_with_shared_configuration_start_in_sequence() {
         token.cancel();
     });
     let free = Cost::Reported(Micros::ZERO);
-    assert_eq!(answer, Answer::Interrupted { cost: free, progressed: false, session: None });
+    assert_eq!(
+        answer,
+        Answer::Interrupted {
+            by: Interruption::Stop,
+            cost: free,
+            progressed: false,
+            session: None
+        }
+    );
     assert!(!harness.path("next.jsonl").exists());
 }

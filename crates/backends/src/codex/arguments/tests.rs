@@ -1,6 +1,6 @@
 use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
-use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::effect::Extras;
 
 use super::*;
@@ -19,7 +19,7 @@ fn request() -> Request {
             cap: Some(Micros(1)),
             config_home: None,
         },
-        state: "START.md".into(),
+        location: StateName::new("START.md").into(),
         count: 1,
         prompt: "never here".into(),
         notice: None,

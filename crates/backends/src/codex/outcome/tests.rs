@@ -58,8 +58,12 @@ fn said(more: &[String]) -> Vec<String> {
     [sample::thread(THREAD), sample::begins()].into_iter().chain(more.iter().cloned()).collect()
 }
 
-fn reply(text: &str) -> Reply {
-    Reply { model: Some(MODEL.into()), session: Some(own()), ..Reply::new(text, PAID) }
+fn reply(text: &str) -> Finished<Reply> {
+    Finished {
+        model: Some(MODEL.into()),
+        session: Some(own()),
+        ..Finished::new(Reply::new(text), PAID)
+    }
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
@@ -76,21 +80,21 @@ fn last_message_is_answer_and_thread_is_named() {
     ]);
     let entries = [sample::used("a")];
     let answer = after(&lines, &entries, exited(""));
-    assert_eq!(answer, Answer::Replied(Box::new(reply("last"))));
+    assert_eq!(answer, Answer::Finished(Box::new(reply("last"))));
     let turn = turn_of(&lines, &entries, None, Form::Text);
     let resumed =
         super::answer(turn, ClientEnd::Settled, &SessionStep::Resume(SessionId::new(THREAD)));
-    let expected = Reply { session: None, ..reply("last") };
-    assert_eq!(resumed, Answer::Replied(Box::new(expected)));
+    let expected = Finished { session: None, ..reply("last") };
+    assert_eq!(resumed, Answer::Finished(Box::new(expected)));
 }
 
 #[test]
 fn warning_called_error_fails_nothing() {
     let lines = said(&[sample::note("no metadata"), sample::text("fine"), sample::completed()]);
     let message = "the client says: no metadata".to_owned();
-    let expected = Reply { warnings: vec![Warning::Other { message }], ..reply("fine") };
+    let expected = Finished { warnings: vec![Warning::Other { message }], ..reply("fine") };
     let answer = after(&lines, &[sample::used("a")], exited(""));
-    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+    assert_eq!(answer, Answer::Finished(Box::new(expected)));
 }
 
 #[test]
@@ -98,10 +102,10 @@ fn requested_json_is_read_in_any_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
         let turn = turn_of(&lines, &[sample::used("a")], None, form);
-        let Answer::Replied(reply) = answer(turn, exited(""), &open()) else {
+        let Answer::Finished(reply) = answer(turn, exited(""), &open()) else {
             panic!("it replied")
         };
-        assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
+        assert_eq!((reply.reply.text.as_str(), reply.reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Form::Json, Some(json!({ "a": 1 })));
     // The caller that asked for a shape validates it.
@@ -251,7 +255,10 @@ fn turn_over_its_share_may_finish() {
     // The turn finished before it could be ended.
     let lines = said(&[sample::text("done"), sample::completed()]);
     let turn = turn_of(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
-    assert_eq!(answer(turn, ClientEnd::Aborted, &open()), Answer::Replied(Box::new(reply("done"))));
+    assert_eq!(
+        answer(turn, ClientEnd::Aborted, &open()),
+        Answer::Finished(Box::new(reply("done")))
+    );
 }
 
 #[test]
@@ -274,7 +281,10 @@ fn unpriced_model_ends_turn_with_share() {
     // The answers of an earlier turn do not matter.
     let later = [asked.as_slice(), &sample::began("c"), &[sample::used("c")]].concat();
     let turn = turn_of(&done, &later, Some(Micros(1_000_000)), Form::Text);
-    assert_eq!(answer(turn, ClientEnd::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
+    assert_eq!(
+        answer(turn, ClientEnd::Settled, &open()),
+        Answer::Finished(Box::new(reply("done")))
+    );
 }
 
 #[test]
@@ -321,11 +331,21 @@ fn client_without_result_died_or_was_ended() {
     let why = death_message(&exited("oh"));
     let answer = after(&begun, &entries, exited("oh"));
     assert_eq!(answer, failed(TurnFailure::Transient { why }, PAID));
-    let interrupted = Answer::Interrupted { cost: PAID, progressed: true, session: Some(own()) };
+    let interrupted = Answer::Interrupted {
+        by: Interruption::Stop,
+        cost: PAID,
+        progressed: true,
+        session: Some(own()),
+    };
     assert_eq!(after(&begun, &entries, ClientEnd::Cancelled), interrupted);
     let asking = [&entries[..], &[sample::returned()]].concat();
     let cost = Cost::Estimated(Micros(USED + FOLLOWED));
-    let interrupted = Answer::Interrupted { cost, progressed: true, session: Some(own()) };
+    let interrupted = Answer::Interrupted {
+        by: Interruption::Stop,
+        cost,
+        progressed: true,
+        session: Some(own()),
+    };
     assert_eq!(after(&begun, &asking, ClientEnd::Cancelled), interrupted);
     let (clock, after_time) = (Clock::Idle, Span::minutes(30));
     let timeout = TurnFailure::Timeout { clock, after: after_time };
@@ -356,9 +376,9 @@ fn calls_that_were_declined_are_listed() {
         sample::completed(),
     ]);
     let denied = vec!["the command rm x".to_owned(), "the edit of /w/a.rs, /w/b.rs".to_owned()];
-    let expected = Reply { denied, ..reply("well") };
+    let expected = Finished { denied, ..reply("well") };
     let answer = after(&lines, &[sample::used("a")], exited(""));
-    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+    assert_eq!(answer, Answer::Finished(Box::new(expected)));
 }
 
 #[test]
@@ -409,7 +429,7 @@ async fn invisible_spending_ends_turn_with_share() {
     };
     assert!(why.contains(": oh; could not watch the cost"), "{why}");
     let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
-    assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
+    assert!(matches!(answer, Answer::Finished(_)), "{answer:?}");
     // A client that has not started has nothing to write.
     let mut turn = unseen_turn(&[sample::thread(THREAD)], share);
     tokio::time::advance(USAGE_FILE_WAIT).await;
@@ -426,7 +446,7 @@ fn new_thread_without_rollout_is_priced_by_stream() {
         turn.opened_model = opens.map(str::to_owned);
         assert_eq!(turn.cost(), expected);
         let answer = answer(turn, exited(""), &open());
-        assert_eq!(matches!(answer, Answer::Replied(_)), expected != Cost::Unknown);
+        assert_eq!(matches!(answer, Answer::Finished(_)), expected != Cost::Unknown);
     };
     check(Some(MODEL), Cost::Estimated(Micros(5000 + 30000)));
     check(Some("house-model"), Cost::Unknown);
@@ -463,7 +483,7 @@ fn wrong_thread_is_a_failure_naming_both() {
         let answer =
             answer(turn_of(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
         match (answer, expected) {
-            (Answer::Replied(_), None) => {}
+            (Answer::Finished(_), None) => {}
             (Answer::Failed { failure, session: None, .. }, Some(why)) => {
                 assert_eq!(failure, TurnFailure::Task { why: why.to_owned() });
             }

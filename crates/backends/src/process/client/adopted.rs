@@ -5,16 +5,16 @@
 //! is searched for a group leader that carries the marker and writes to the transcript.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
+use super::Client;
 use super::disk_reservation::DiskReservations;
 use super::exit::Exit;
-use super::followed::{FollowedFile, Unreadable};
-use super::regular::{open_regular, read_regular, remove_if_exists};
-use super::start::private;
-use super::{Client, Files};
+use super::identity_file::IdentityFile;
 use crate::process::Marker;
+use crate::process::files::{Files, open_regular};
+use crate::process::followed::{FollowedFile, Unreadable};
 use crate::process::table::{self, Entry, Identity};
 use crate::process::tree::Tree;
 
@@ -43,7 +43,7 @@ pub fn was_started(files: &Files) -> bool {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
         Ok(_) => true,
     };
-    may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
+    may_exist(&files.stderr) || may_exist(IdentityFile::beside(&files.stdout).path())
 }
 
 fn open(files: &Files) -> Result<([FollowedFile; 2], DiskReservations), Unreadable> {
@@ -99,39 +99,4 @@ fn search(marker: &Marker, transcript: &FollowedFile) -> Option<Identity> {
 /// Whether this turn started the process, and not a run inside this turn.
 fn is_marked(identity: Identity, marker: &Marker) -> bool {
     table::marks(identity).innermost().as_ref() == Some(marker)
-}
-
-/// The file that identifies a client: `<pid> <start time> <boot id>`.
-pub(super) struct IdentityFile(PathBuf);
-
-struct RecordedIdentity {
-    identity: Identity,
-    boot: String,
-}
-
-impl IdentityFile {
-    pub(super) fn beside(transcript: &Path) -> Self {
-        Self(transcript.with_extension("pid"))
-    }
-
-    pub(super) fn remove(&self) -> io::Result<()> {
-        remove_if_exists(&self.0)
-    }
-
-    /// Writes the file without a sync, because no client survives a crash of the machine.
-    pub(super) fn write(&self, identity: Identity) -> io::Result<()> {
-        let Identity { pid, start_time } = identity;
-        let mut file = private(OpenOptions::new().write(true).truncate(true), &self.0)?;
-        file.write_all(format!("{pid} {start_time} {}\n", table::boot()).as_bytes())
-    }
-
-    /// Reads the file; returns `None` if it is missing or incomplete.
-    fn read(&self) -> Option<RecordedIdentity> {
-        let text = String::from_utf8(read_regular(&self.0).ok()?).ok()?;
-        let mut words = text.strip_suffix('\n')?.split(' ');
-        let pid = words.next()?.parse().ok()?;
-        let start_time = words.next()?.parse().ok()?;
-        let boot = words.next()?.to_owned();
-        Some(RecordedIdentity { identity: Identity { pid, start_time }, boot })
-    }
 }

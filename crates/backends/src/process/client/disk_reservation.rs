@@ -15,9 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
-use super::Files;
-use super::regular::{open_regular, remove_if_exists};
-use super::start::private;
+use crate::process::files::{Files, cause, open_regular, private, remove_if_exists};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -243,17 +241,6 @@ fn free(disk: &StatVfs) -> Option<u64> {
     (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
 }
 
-/// Describes why a file cannot be written or read.
-pub(crate) fn cause(error: &io::Error) -> String {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOSPC) => "the disk is full".to_owned(),
-        Some(Errno::DQUOT) => "the disk quota is used up".to_owned(),
-        Some(Errno::ROFS) => "the file system is read-only".to_owned(),
-        Some(Errno::ACCESS | Errno::PERM) => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,15 +285,5 @@ mod tests {
         check(TRANSCRIPT_AHEAD, "", true);
         check(0, "", false);
         check(TRANSCRIPT_AHEAD, "x", false);
-    }
-
-    #[test]
-    fn causes_are_described() {
-        let check = |errno: Errno, expected: &str| assert_eq!(cause(&errno.into()), expected);
-        check(Errno::NOSPC, "the disk is full");
-        check(Errno::DQUOT, "the disk quota is used up");
-        check(Errno::ROFS, "the file system is read-only");
-        check(Errno::ACCESS, "permission denied");
-        check(Errno::IO, "Input/output error (os error 5)");
     }
 }

@@ -5,35 +5,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, PipeReader, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::io::Errno;
 
 use super::Client;
-use super::adopted::IdentityFile;
-use super::disk_reservation::{DiskReservations, cause, forget_untouched, reserve_transcript};
+use super::disk_reservation::{DiskReservations, forget_untouched, reserve_transcript};
 use super::exit::Exit;
-use super::followed::FollowedFile;
-use super::regular::{open_regular, remove_if_exists};
+use super::identity_file::IdentityFile;
+use crate::process::files::{Files, append, cause, private, remove_if_exists};
+use crate::process::followed::FollowedFile;
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
-
-/// The output files of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
-    /// The transcript. The file beside it with the extension `pid` identifies the process.
-    pub stdout: PathBuf,
-    pub stderr: PathBuf,
-}
-
-impl Files {
-    /// Returns the files of the client that writes this transcript.
-    pub fn for_turn(transcript: &Path) -> Self {
-        Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }
-    }
-}
 
 /// The reason for which a client was not started.
 #[derive(Debug, thiserror::Error)]
@@ -125,16 +109,6 @@ fn not_spawned(error: io::Error) -> StartError {
         return StartError::Environment(format!("could not start a client: {}", cause(&error)));
     }
     StartError::Program(error)
-}
-
-/// Opens a private file to append to.
-pub(in crate::process) fn append(path: &Path) -> io::Result<File> {
-    private(OpenOptions::new().append(true), path)
-}
-
-/// Opens a file that only this user can read, and creates it if it is missing.
-pub(in crate::process) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    open_regular(options.create(true).mode(0o600), path)
 }
 
 /// Writes the whole stdin before the client starts, so that the death of the owner cannot truncate

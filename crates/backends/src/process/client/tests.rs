@@ -11,7 +11,9 @@ use super::*;
 use crate::process::test_fixture::{
     Fixture, IMPATIENT, PATIENT, hear, line, peak_memory, trapping,
 };
-use crate::process::{Input, Limits, Spec, Transcript, leftovers, reap_orphans, start, table};
+use crate::process::{
+    Files, Input, Limits, Spec, Transcript, leftovers, reap_orphans, start, table,
+};
 
 mod disk_reservation;
 
@@ -183,7 +185,7 @@ async fn later_deadline_includes_newer_output() {
 #[test]
 fn identity_that_cannot_be_removed_is_an_error() {
     let fixture = Fixture::new();
-    let identity = adopted::IdentityFile::beside(&fixture.path("turn.jsonl"));
+    let identity = identity_file::IdentityFile::beside(&fixture.path("turn.jsonl"));
     identity.remove().unwrap();
     fs::create_dir(fixture.path("turn.pid")).unwrap();
     identity.remove().unwrap_err();

@@ -38,7 +38,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
              to run a document: raymond run flow.json",
         ));
     }
-    let runtime = crate::runtime()?;
+    let runtime = crate::runtime::runtime()?;
     let failed = |error| Failure::environment(format!("could not listen for signals: {error}"));
     let signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
     // `cancelled_by_caller` handles signals from here on.

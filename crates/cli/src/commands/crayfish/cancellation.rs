@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_closed_when_its_reader_is_gone() {
+    fn pipe_without_reader_is_closed() {
         let (reader, writer) = std::io::pipe().unwrap();
         assert!(!is_closed(&writer));
         drop(reader);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_closed_when_its_peer_is_gone() {
+    fn socket_without_peer_is_closed() {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(!is_closed(&one));
         drop(other);

@@ -46,7 +46,7 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
         text.push('\n');
     }
     for line in lines(&document) {
-        text.push_str(&told(&line, edge, name));
+        text.push_str(&step_text(&line, edge, name));
     }
     print_styled(&text)?;
     Ok(0)
@@ -61,7 +61,7 @@ fn heading() -> Style {
 }
 
 /// Formats a step, and the facts about it below.
-fn told(line: &Line, edge: usize, style: Style) -> String {
+fn step_text(line: &Line, edge: usize, style: Style) -> String {
     let Line { lead, below, name, kind, does, facts, .. } = line;
     let name = sanitized(name);
     let head = sanitized(&[&name, *kind, does].join("  "));

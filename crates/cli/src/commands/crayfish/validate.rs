@@ -27,7 +27,7 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
             checked.into_iter().map(|(file, found)| object(&file, found)).collect();
         print_json(json!({ "version": VERSION, "ok": wrong == 0, "files": files }))?;
     } else {
-        tell(checked)?;
+        print_findings(checked)?;
         if wrong > 0 && all > 1 {
             crate::say!("raymond: found problems in {wrong} of {all} documents");
         }
@@ -38,11 +38,11 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
 fn check(path: &Path, schema_dirs: &SchemaDirs) -> Checked {
     let found = DocumentFile::read(path)?;
     let prepared = found.prepare(path, &Map::new(), schema_dirs)?;
-    let work = prepared.definition.work.as_ref();
+    let work = prepared.definition.steps.as_ref();
     Ok((work.map_or(0, |work| work.document.steps().len()), found.warnings()))
 }
 
-fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
+fn print_findings(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
     for (file, found) in checked {
         match found {
             Ok((steps, doubts)) => {

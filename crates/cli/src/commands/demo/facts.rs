@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_core::agent::SessionPlan;
+use raymond_core::agent::{Location, SessionPlan};
 use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::run::Event;
@@ -44,7 +44,7 @@ impl Facts {
     }
 
     fn note(&mut self, event: &Event, at_work: &mut BTreeSet<AgentId>) {
-        if let Event::VisitEntered { agent, state, visit, .. } = event {
+        if let Event::VisitEntered { agent, location: Location::State(state), visit, .. } = event {
             self.states.insert((agent.clone(), *visit), state.clone());
         } else if let Event::TurnStarted { turn, plan, .. } = event {
             self.started.push((turn.clone(), plan.clone()));

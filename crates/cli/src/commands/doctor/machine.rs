@@ -3,12 +3,12 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::health::{self, Finding, Folder, Need, Program};
 use raymond_backends::claude::{self, preflight::PreflightProblem};
 use raymond_backends::codex;
 use raymond_backends::process::DISK_SPACE_NEEDED;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::ConfigHome;
-use raymond_core::view::health::{self, Finding, Folder, Need, Program};
 use raymond_engine::discard::size_of;
 use raymond_engine::project::Project;
 use raymond_store::ballast;

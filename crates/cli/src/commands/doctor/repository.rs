@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use raymond_core::view::health::{self, Finding, Repository};
+use crate::health::{self, Finding, Repository};
 use raymond_engine::project::Project;
 
 use crate::probe;

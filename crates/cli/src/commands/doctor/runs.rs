@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::health::{self, Finding};
 use raymond_backends::process::leftovers::{MarkedProcess, find_marked};
 use raymond_core::ids::RunId;
 use raymond_core::text::counted;
 use raymond_core::view::Status;
-use raymond_core::view::health::{self, Finding};
 use raymond_engine::abandoned::{self, Abandoned};
 use raymond_engine::discard::{Traces, may_be_starting, traces};
 use raymond_engine::inspect::Inspection;

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::examples::Example;
 use crate::failure::Failure;
 use crate::sanitize::sanitized;
 
@@ -18,6 +19,17 @@ pub(super) struct File {
     pub(super) executable: bool,
     /// The purpose of the file.
     pub(super) purpose: Option<String>,
+}
+
+/// Returns the files of an example.
+pub(super) fn example_files(example: &Example) -> Vec<File> {
+    let file = |(name, content, executable): &(&str, &'static [u8], bool)| File {
+        name: (*name).to_owned(),
+        content: (*content).into(),
+        executable: *executable,
+        purpose: None,
+    };
+    example.files.iter().map(file).collect()
 }
 
 /// Returns the files that exist already, including broken links.

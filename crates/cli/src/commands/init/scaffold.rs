@@ -159,8 +159,8 @@ impl<'f> Scaffold<'f> {
 
     const fn look_where(&self) -> &'static str {
         match self.found.git {
-            Git::Repository => "Inspection at it: `git status` and `git diff` show it.",
-            Git::None => "Inspection at the files that it concerns.",
+            Git::Repository => "Look at it: `git status` and `git diff` show it.",
+            Git::None => "Look at the files that it concerns.",
         }
     }
 

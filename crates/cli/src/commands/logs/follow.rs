@@ -17,7 +17,8 @@ use raymond_store::Journal;
 
 use crate::failure::Failure;
 
-use super::items::{Kind, Reading};
+use super::item::Kind;
+use super::items::Reading;
 use super::page::{Page, Stop};
 use super::{Source, Turn, Wanted, changes};
 

@@ -5,116 +5,18 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use raymond_backends::process::{StreamEvent, Transcript, Unreadable};
-use raymond_backends::transcript_parser::{Speaker, TranscriptItem, TranscriptParser};
+use raymond_backends::transcript_parser::TranscriptParser;
 use raymond_core::crayfish::reading;
 use raymond_core::failure::TurnFailure;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::scheduler::Lane;
 use raymond_core::value::Value;
 use raymond_engine::observe;
-use raymond_engine::runner::transcript;
+use raymond_engine::turn_files::transcript;
 
-use crate::sanitize::sanitized;
-
+use super::item::{Kind, LogItem};
 use super::page::{Page, Shape, Stop};
 use super::{Source, Turn};
-
-/// One item of a turn, such as a text, a tool call or an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LogItem {
-    pub(super) kind: Kind,
-    pub(super) text: String,
-}
-
-/// The kind of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Subagent,
-    Tool,
-    Error,
-    Denied,
-    Stderr,
-    Note,
-}
-
-impl Kind {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Subagent => "subagent",
-            Self::Tool => "tool",
-            Self::Error => "error",
-            Self::Denied => "denied",
-            Self::Stderr => "stderr",
-            Self::Note => "note",
-        }
-    }
-
-    /// Returns the mark before each line of the item, so that no text can imitate another kind.
-    const fn mark(self) -> &'static str {
-        match self {
-            Self::Text => "|",
-            Self::Subagent => ":",
-            Self::Tool => ">",
-            Self::Error => "!",
-            Self::Denied => "! denied:",
-            Self::Stderr => "2|",
-            Self::Note => "~",
-        }
-    }
-}
-
-impl LogItem {
-    pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
-    }
-
-    /// Formats the item for a screen: a text completely, other kinds in one line.
-    pub(super) fn lines(&self) -> String {
-        let mark = self.kind.mark();
-        let text = sanitized(self.text.trim_end());
-        match self.kind {
-            Kind::Text | Kind::Subagent | Kind::Stderr => {
-                text.lines().flat_map(|line| ["    ", mark, " ", line, "\n"]).collect()
-            }
-            Kind::Tool | Kind::Error | Kind::Denied | Kind::Note => {
-                format!("    {mark} {}\n", one_line(&text))
-            }
-        }
-    }
-}
-
-impl From<TranscriptItem> for LogItem {
-    fn from(said: TranscriptItem) -> Self {
-        match said {
-            TranscriptItem::Text { by, text } | TranscriptItem::Final { by, text } => {
-                let kind = match by {
-                    Speaker::Agent => Kind::Text,
-                    Speaker::Subagent => Kind::Subagent,
-                    Speaker::Client => Kind::Error,
-                };
-                Self::new(kind, text)
-            }
-            TranscriptItem::Tool { name } => Self::new(Kind::Tool, name),
-            TranscriptItem::ToolFailed { why } => Self::new(Kind::Error, why),
-            TranscriptItem::Denied { tool } => Self::new(Kind::Denied, tool),
-            TranscriptItem::Retries { why } => Self::new(Kind::Note, format!("tries again: {why}")),
-            TranscriptItem::Unread { what } => Self::new(Kind::Note, what),
-        }
-    }
-}
-
-/// Returns the start of a text in one line.
-fn one_line(text: &str) -> String {
-    const LONGEST: usize = 200;
-    let words = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = words.collect::<Vec<_>>().join(" / ");
-    match line.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
-}
 
 /// Prints a note if the rest of a transcript cannot be read.
 fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
@@ -224,11 +126,11 @@ impl Source {
         };
         match &turn.outcome {
             Some(Outcome::Finished(finished)) if turn.is_answer() => {
-                tell(Kind::Text, &answer(&self.load(&finished.text)))
+                tell(Kind::Text, &answer(&self.load(&finished.reply.text)))
             }
             Some(Outcome::Finished(finished)) => {
-                tell(Kind::Text, &self.load(&finished.text))?;
-                tell(Kind::Stderr, &finished.stderr)?;
+                tell(Kind::Text, &self.load(&finished.reply.text))?;
+                tell(Kind::Stderr, &finished.reply.stderr)?;
                 finished.denied.iter().try_for_each(|tool| tell(Kind::Denied, tool))
             }
             Some(Outcome::Failed { failure, denied, .. }) => {

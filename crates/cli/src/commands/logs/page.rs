@@ -19,7 +19,7 @@ use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
 use crate::secrets::{redacted_json, redacted_line};
 
-use super::items::LogItem;
+use super::item::LogItem;
 
 /// The reason to stop writing.
 pub(super) enum Stop {
@@ -226,7 +226,7 @@ impl Page {
 }
 
 fn object(attempt: &Attempt) -> serde_json::Value {
-    let Attempt { turn, number, state, visit, sent, started, end, .. } = attempt;
+    let Attempt { turn, number, location, visit, sent, started, end, .. } = attempt;
     let failure = end.as_ref().and_then(|end| match &end.how {
         How::Failed(failure) => Some(failure.to_string()),
         How::Answered(Answer::Invalid(errors)) => errors.first().map(ToString::to_string),
@@ -237,7 +237,7 @@ fn object(attempt: &Attempt) -> serde_json::Value {
         "turn": turn,
         "attempt": number,
         "agent": turn.agent,
-        "state": state,
+        "state": location.to_string(),
         "visit": visit,
         "backend": attempt.backend(),
         "reminder": *sent == Sent::Reminder,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use raymond_core::crayfish::key::Key;
 use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
-use raymond_core::run::program::Answers;
 use raymond_core::run::{Phase, Run};
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
@@ -45,7 +44,7 @@ fn shown(project: &Project, look: &Inspection) -> Json {
     let blobs = project.blobs(&project.paths(&run.id));
     let place = StatusSummary::seen(project, look).with_retries(project, look).with_processes(look);
     let mut object = json::run(&look.head, &place);
-    if let Some(flow) = run.flow.as_deref() {
+    if let Some(flow) = run.program.steps() {
         object["steps"] = steps(run, flow);
     }
     let mut object = redacted_json(object);
@@ -72,8 +71,8 @@ fn steps(run: &Run, flow: &StepsState) -> Json {
 
 /// Returns the current step of a branch, and its activity.
 fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(Key, &'static str)> {
-    let key = run.agents.get(id)?.step_key()?;
-    let owed = run.settings.program.answers() == Some(Answers::Caller);
+    let key = run.agents.get(id)?.visit.location.step()?.clone();
+    let owed = run.program.is_answered_by_caller();
     let state = match &flow.branches.get(id)?.at {
         // Only agent steps count attempts here.
         Position::In(_) if owed && flow.attempts.contains_key(&key) => "asked",

@@ -3,11 +3,11 @@
 use raymond_backends::process::leftovers::{MarkedProcess, find_marked};
 use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
 use raymond_engine::discard::{self, DiscardError};
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
 
+use super::rule::{self, Fate, Rule, Unfinished};
 use crate::args::Prune;
 use crate::failure::{Failure, LOCKED};
 use crate::runs::{self, Examined, examine};
@@ -92,7 +92,7 @@ impl Plan {
             Fate::Driven => {}
             Fate::Unfinished => self.unfinished += 1,
             Fate::Young => {
-                let age = pruning::age(last, now);
+                let age = rule::age(last, now);
                 self.young += 1;
                 self.youngest = Some(self.youngest.map_or(age, |youngest| youngest.min(age)));
             }
@@ -116,7 +116,7 @@ impl Plan {
             }
             plan.to_delete.push(match examine(project, &run) {
                 Examined::Readable(seen) | Examined::Damaged(seen) => {
-                    if pruning::named(seen.status) == Fate::Driven {
+                    if rule::named(seen.status) == Fate::Driven {
                         return Err(driven(&run));
                     }
                     check(project, &seen, &plan.processes)?;

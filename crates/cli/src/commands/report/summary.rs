@@ -19,6 +19,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::uncertain;
 use crate::backends;
 use crate::console::{AlreadyShown, LineLayout, whole, wrapped};
+use crate::denied;
 use crate::sanitize::{elapsed, pad, sanitized, truncate_end};
 use crate::status_summary::StatusSummary;
 use failed::Failures;
@@ -125,7 +126,7 @@ impl Summary<'_> {
     /// Returns the path of `main`, if it has more than one state.
     fn path(&self) -> Option<String> {
         let path = &self.head.ledger.path;
-        let told = || sanitized(&path.told(|text| text.width() <= self.room()));
+        let told = || sanitized(&path.fitted(|text| text.width() <= self.room()));
         (path.visits() > 1).then(told)
     }
 
@@ -154,7 +155,8 @@ impl Summary<'_> {
     fn denied(&self) -> Option<String> {
         let Head { run, ledger, .. } = self.head;
         let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
-        let (named, flags) = (sanitized(&denied.named()), sanitized(&denied.flags()));
+        let (named, flags) =
+            (sanitized(&denied::named(&denied)), sanitized(&denied::allow_flags(denied.rules())));
         // If the next command allows the tools already, the flags are not repeated.
         let offered = flags.is_empty() || self.place.next_command.contains(&flags);
         if offered {
@@ -163,7 +165,7 @@ impl Summary<'_> {
         let them = if denied.calls == 1 { "it" } else { "them" };
         let states: Vec<&str> = ledger.denied_in.iter().map(StateName::as_str).collect();
         let written = || {
-            let key = whole(&sanitized(&denied.key()));
+            let key = whole(&sanitized(&denied::allow_key(&denied)));
             format!("{key} in the frontmatter of {}", sanitized(&states.join(", ")))
         };
         let resume = |flags: &str| whole(&format!("raymond resume {} {flags}", run.id));

@@ -1,8 +1,8 @@
 //! Runs that a resume does not continue: they have ended, or only their caller may continue them.
 
 use raymond_core::ids::RunId;
-use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
-use raymond_core::view::{self, Plan, States, Status};
+use raymond_core::run::{Ending, Phase, Run, Settings};
+use raymond_core::view::{self, NextCommand, Plan, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
@@ -12,7 +12,7 @@ use raymond_store::lock::Takeover;
 use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
-use crate::{backends, json as shapes, runs};
+use crate::{backends, json as shapes, next_command, runs};
 
 use super::super::report::report;
 use super::super::{print_json, print_text, result};
@@ -83,7 +83,7 @@ pub(super) fn end_cancelled(
     }
     let known = |settings: &Settings| backends::known(project, settings);
     let ending = request::end_cancelled(project, run, options.how.takeover, &known);
-    let ended = crate::runtime()?.block_on(ending);
+    let ended = crate::runtime::runtime()?.block_on(ending);
     ended.map_err(|error| Failure::from(error).naming_run(run))?;
     let over = report_if_over(project, &runs::look(project, run)?, options)?;
     over.ok_or_else(|| {
@@ -126,21 +126,18 @@ fn is_completed(run: &Run) -> bool {
 /// Refuses another number of iterations for an exhausted loop, which is over.
 fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Failure> {
     let Head { run, ledger, .. } = head;
-    let (Some(most), Some(ralph)) = (options.max_iterations, run.settings.program.ralph()) else {
-        return Ok(());
-    };
-    if ledger.exhausted.is_none() || most == ralph.max_iterations {
+    let Some(most) = options.max_iterations else { return Ok(()) };
+    if ledger.exhausted.is_none() || most == run.settings.max_iterations {
         return Ok(());
     }
     // The suggested command must contain the new number of iterations, so it is made from a changed
     // copy.
     let mut anew = run.clone();
-    let program = Ralph { max_iterations: most, ..ralph.clone() };
-    anew.settings.program = Program::Ralph(program);
+    anew.settings.max_iterations = most;
     let why = view::why(run, ledger, Status::Completed);
     Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
         "start a new run: {}",
-        view::Command::Run.line(&anew, ledger, States::AsPinned)
+        next_command::line(&NextCommand::Start, &anew, ledger)
     )))
 }
 
@@ -179,7 +176,7 @@ fn catch_up(
     options: &ResumeOptions<'_>,
 ) -> Result<Status, Failure> {
     // The holder of a lock may receive SIGUSR1: the runtime handles it.
-    let _runtime = crate::runtime()?;
+    let _runtime = crate::runtime::runtime()?;
     let status = view::status(&head.run, view::Owner::Gone);
     statefile::refresh(project, head, status, options.how.takeover);
     Ok(status)

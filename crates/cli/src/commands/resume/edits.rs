@@ -3,13 +3,14 @@
 //! Without a flag, a stopped run keeps its pinned states and reports the edits. A failed run
 //! refuses to guess, because the user may have edited a state to fix the failure.
 
+use raymond_core::agent::Location;
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase, Program, Run};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
-use raymond_engine::launch::{PrepareError, Prepared, prepare};
+use raymond_engine::prepare::{PrepareError, Prepared, prepare};
 
 use crate::documents;
 use crate::failure::{Failure, USAGE};
@@ -40,13 +41,13 @@ pub(super) fn decide_edits(
 ) -> Result<EditDecision, Failure> {
     let run = &head.run;
     let as_pinned = |line: Option<String>| Ok(EditDecision { adopt: None, line });
-    match (&run.settings.program, edits) {
-        (Program::Crayfish { .. }, Edits::Adopt) => {
+    match (&run.program, edits) {
+        (Program::Steps(_), Edits::Adopt) => {
             let message = format!("{} always uses the document that it started with", run.id);
             return Err(Failure::usage(message)
                 .hint("resume without --with-current, or start a new run with `raymond run`"));
         }
-        (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => {
+        (Program::Steps(_), Edits::Undecided | Edits::Ignore) => {
             return as_pinned(documents::change_since_pinned(run, pinned).map(|change| {
                 let document = &run.workflow;
                 format!("continuing with the original document: {document} {change}")
@@ -60,7 +61,7 @@ pub(super) fn decide_edits(
     }
     // After a failure both choices are plausible: the edit may be the fix, or an unrelated change.
     let failed = run.phase == Phase::Ended(Ending::Failed);
-    let current = match (prepare(run.workflow.as_ref(), &run.settings.program), edits) {
+    let current = match (prepare(run.workflow.as_ref(), &run.program), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
         (Err(error), Edits::Adopt) => return Err(unusable(run, error)),
@@ -112,7 +113,7 @@ fn describe(head: &Head, changes: &Changes) -> String {
     // The ledger contains the visits of ended agents. A visit whose first turn was interrupted
     // together with its owner is only in the agent.
     let visited = |name: &StateName| {
-        head.ledger.states.contains_key(name)
+        head.ledger.spending.contains_key(&Location::State(name.clone()))
             || head.run.agents.values().any(|agent| agent.visits.contains_key(name))
     };
     let words =

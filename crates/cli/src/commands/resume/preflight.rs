@@ -1,5 +1,7 @@
 //! Checks before a resume: the budget, the backends and the conversations.
 
+use std::collections::BTreeSet;
+
 use raymond_core::decide::{Refusal, backend_change};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
@@ -7,11 +9,12 @@ use raymond_core::run::{Ending, Phase, Requirements, Run, Settings};
 use raymond_core::view::Status;
 use raymond_core::workflow::{Definition, Reachability};
 use raymond_engine::driver::Head;
-use raymond_engine::launch::Prepared;
+use raymond_engine::prepare::Prepared;
 use raymond_engine::project::Project;
 
 use crate::backends::{self, UsableBackends};
 use crate::failure::{Failure, located};
+use crate::sanitize::sanitized;
 use crate::status_summary::StatusSummary;
 use crate::{config, strict_budget};
 
@@ -72,16 +75,16 @@ pub(super) fn usable(
 ) -> Result<UsableBackends, Failure> {
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
-    let ahead = Reachability::going_on(definition, run.places());
+    let ahead = Reachability::from_states(definition, run.places());
     backends::usable(&config, settings, &ahead)
 }
 
 /// Returns the hint that keeps a conversation with its backend.
 fn conversation_hint(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
     match (adopted, refusal) {
-        (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
+        (Some(_), Refusal::OtherBackend { location, holds, .. }) => {
             let pinned = format!("`raymond resume {} --pinned`", run.id);
-            format!("set the `backend` of {state} to {holds} again, or run {pinned}")
+            format!("set the `backend` of {location} to {holds} again, or run {pinned}")
         }
         (Some(_), _) => format!("restore it, or run `raymond resume {} --pinned`", run.id),
         (None, _) => "a conversation stays with its backend: resume without --backend".to_owned(),
@@ -116,18 +119,29 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     }
 }
 
-/// Returns a note if the configuration has prices that the run does not use.
+/// Returns a note if the prices of the configuration differ from those that the run used so far.
 pub(super) fn price_change_note(
     project: &Project,
     run: &Run,
     settings: &Settings,
 ) -> Result<Option<String>, Failure> {
     let now = backends::own_prices(&config::load(project)?);
-    Ok((settings.prices.as_ref() != Some(&now)).then(|| {
-        format!(
+    if settings.prices.as_ref() != Some(&now) {
+        return Ok(Some(format!(
             "prices in the configuration changed since the run started; this run keeps its prices \
              (to use the new prices: raymond resume {} --current-prices)",
             run.id
-        )
+        )));
+    }
+    // A journal without prices is older than this setting: there is nothing to compare.
+    let Some(before) = &run.settings.prices else { return Ok(None) };
+    let models: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let changed: Vec<String> = models
+        .into_iter()
+        .filter(|model| before.get(*model) != now.get(*model))
+        .map(|model| sanitized(model))
+        .collect();
+    Ok((!changed.is_empty()).then(|| {
+        format!("this run uses the current prices from now on; changed: {}", changed.join(", "))
     }))
 }

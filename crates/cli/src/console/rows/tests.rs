@@ -3,6 +3,7 @@
 use raymond_core::agent::{Session, SessionPlan};
 use raymond_core::budget::{Basis, Charge};
 use raymond_core::few::Few;
+use raymond_core::ids::StateName;
 use raymond_core::ids::TurnId;
 use raymond_core::run::Event;
 use raymond_core::run::stop::StopMode;
@@ -34,8 +35,9 @@ fn spawn(live: &mut Live, agent: &str, (state, count): (&str, u32)) {
     let (parent, attributes) = (None, Few::default());
     let spawned = Event::AgentSpawned { agent: agent.into(), parent, cwd, attributes };
     live.note(Timestamp(0), &spawned);
-    let (agent, state, input) = (agent.into(), state.into(), None);
-    live.note(Timestamp(0), &Event::VisitEntered { agent, state, visit: 1, count, input });
+    let (agent, input) = (agent.into(), None);
+    let location = StateName::new(state).into();
+    live.note(Timestamp(0), &Event::VisitEntered { agent, location, visit: 1, count, input });
 }
 
 fn queue(live: &mut Live, agent: &str) {
@@ -76,7 +78,7 @@ fn drawn(live: &Live, columns: usize, rows: usize) -> Vec<String> {
     drawn.iter().map(|row| text(row).trim_end().to_owned()).collect()
 }
 
-/// Three workers: one uses a tool, one has written, one has not been heard of.
+/// Three workers: one uses a tool, one has written, one has printed nothing yet.
 fn three() -> Live {
     let mut live = working(&[
         ("main_check1", "CHECK.md", 1),

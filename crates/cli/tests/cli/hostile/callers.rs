@@ -23,7 +23,7 @@ fn call(id: usize) -> Value {
 
 // proves: S44
 #[test]
-fn a_flood_of_calls_takes_bounded_memory() {
+fn many_calls_take_bounded_memory() {
     let sent = 1_000;
     let project = Project::of(&[]);
     let (input, mut calls) = std::io::pipe().unwrap();

@@ -16,8 +16,8 @@ fn failed(script: &str) -> Project {
 
 // proves: P12, S15
 #[test]
-fn a_name_in_a_journal_leads_to_no_other_place() {
-    let check = |change: fn(String) -> String, told: &str| {
+fn forged_names_in_journals_never_become_paths() {
+    let check = |change: fn(String) -> String, message: &str| {
         let project = failed("exit 1");
         forge(&project, change);
         let before = everything(&project.root());
@@ -27,7 +27,7 @@ fn a_name_in_a_journal_leads_to_no_other_place() {
             let output = project.raymond(command);
             assert!(output.status.code().is_some(), "{command}: {output:?}");
         }
-        project.raymond("resume r").prints("").mentions(7, &[told]);
+        project.raymond("resume r").prints("").mentions(7, &[message]);
         assert_eq!(everything(&project.root()), before);
     };
     let agent = |line: String| line.replace("\"main", "\"../../../../main");
@@ -47,7 +47,7 @@ fn a_name_in_a_journal_leads_to_no_other_place() {
 
 // proves: S16
 #[test]
-fn a_pinned_script_is_written_into_its_directory_alone() {
+fn pinned_script_is_written_only_into_its_directory() {
     let project = failed("exit 1");
     fs::remove_dir_all(project.path("wf")).unwrap();
     forge(&project, |line| {
@@ -60,7 +60,7 @@ fn a_pinned_script_is_written_into_its_directory_alone() {
 
 // proves: S16
 #[test]
-fn a_pinned_script_is_never_written_through_a_link() {
+fn pinned_script_is_never_written_through_links() {
     let project = failed("exit 1");
     project.write("home/.bashrc", "precious");
     fs::remove_dir_all(project.path("wf")).unwrap();
@@ -77,7 +77,7 @@ fn a_pinned_script_is_never_written_through_a_link() {
 
 // proves: S17
 #[test]
-fn a_value_that_was_replaced_is_refused() {
+fn replaced_blob_is_rejected() {
     let script = format!("# {}\nexit 1", "x".repeat(20_000));
     let project = failed(&script);
     let blobs = project.path(".raymond/runs/r/blobs");

@@ -1,23 +1,23 @@
-//! Another user of the machine: an unprivileged one. Only root can play both.
+//! Another, unprivileged user of the machine. Only root can run these tests.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use raymond_store::lock::{Host as _, ThisHost};
+use raymond_store::host::{Host as _, ThisHost};
 
 use super::web::Server;
 use crate::harness::{Output, Project, Running, until};
 
 const STRANGER: u32 = 65534;
 
-/// A project whose directory anybody may enter.
+/// A project whose directory every user may enter.
 fn open_to_all(files: &[(&str, &str)]) -> Project {
     let project = Project::of(files);
     fs::set_permissions(project.root(), fs::Permissions::from_mode(0o755)).unwrap();
     project
 }
 
-/// Starts a line of bash as another user; none, with a printed reason, where that cannot be.
+/// Starts a line of bash as another user; `None`, with a printed reason, if that is impossible.
 fn start_as_stranger(project: &Project, line: &str) -> Option<Running> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");
@@ -47,7 +47,7 @@ fn files_are_private_with_any_umask() {
     let project = Project::of(&[("wf/START.sh", start), ("wf/NEXT.sh", &next)]);
     let line = format!("umask 000; exec {} run wf -d --run-id r", env!("CARGO_BIN_EXE_raymond"));
     assert_eq!(project.spawn("bash", &["-c", &line]).wait().code(), 0);
-    // So that the pinned one is written, and run.
+    // Now Raymond writes and runs the pinned copy.
     project.write("wf/NEXT.sh", "exit 1");
     project.write("ready", "");
     assert_eq!(project.raymond("wait r").code(), 0);
@@ -69,9 +69,9 @@ fn files_are_private_with_any_umask() {
 
 // proves: S53, S54
 #[test]
-fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
+fn another_user_cannot_read_or_stop_a_run() {
     let project = open_to_all(&[("wf/START.sh", SLOW)]);
-    // Where it was built, nobody else may be able to go.
+    // The other user may have no access to the build directory.
     fs::copy(env!("CARGO_BIN_EXE_raymond"), project.path("raymond")).unwrap();
     let running = project.start("run wf --run-id r");
     until("it runs", || project.events("r", "turn_started").len() == 1);
@@ -94,7 +94,7 @@ fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
 
 // proves: S56
 #[test]
-fn a_repository_that_another_user_put_above_is_refused() {
+fn repository_of_another_user_above_is_rejected() {
     let project = open_to_all(&[("shared/mine/wf/START.sh", "echo '<result>x</result>'")]);
     fs::set_permissions(project.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
     within(&project, "shared/mine", "run wf").prints("x\n");
@@ -114,7 +114,7 @@ fn a_repository_that_another_user_put_above_is_refused() {
 
 // proves: S57
 #[test]
-fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
+fn runs_and_configuration_of_others_are_rejected() {
     let check = |plant: &str, named: &str| {
         let project =
             open_to_all(&[("wf/START.sh", "echo '<result>x</result>'"), ("shared/x", "")]);
@@ -131,10 +131,10 @@ fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
     check("echo 'budget = \"none\"' > raymond.toml", "raymond.toml");
 }
 
-/// As in a container, whose files are often those of a user of its host.
+/// The files in a container often belong to a user of its host.
 // proves: S57
 #[test]
-fn entering_a_foreign_directory_is_a_choice() {
+fn directory_of_another_user_can_be_used() {
     let project = open_to_all(&[("host/x", "")]);
     fs::set_permissions(project.path("host"), fs::Permissions::from_mode(0o777)).unwrap();
     let theirs = "mkdir host/repository && cd host/repository && mkdir .git wf && touch .git/HEAD raymond.toml \
@@ -147,7 +147,7 @@ fn entering_a_foreign_directory_is_a_choice() {
 
 // proves: S58
 #[test]
-fn a_process_of_another_user_is_not_taken_for_one_of_a_run() {
+fn process_of_another_user_is_never_a_leftover() {
     let project = open_to_all(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
     let header: serde_json::Value =
@@ -187,7 +187,7 @@ fn planted_lock_signals_no_process() {
 
 // proves: S59
 #[test]
-fn another_user_may_not_call_the_server() {
+fn another_user_cannot_call_the_server() {
     let project = open_to_all(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let head = format!(

@@ -14,17 +14,17 @@ fn trap(project: &Project, name: &str) {
     fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What whoever starts a run is told of a link.
+/// Whether the command that starts a run names the link.
 #[derive(PartialEq)]
-enum Told {
+enum LinkReport {
     ByName,
     Otherwise,
 }
 
 // proves: P12, S6
 #[test]
-fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
-    let check = |link: &str, to: &str, told: &Told| {
+fn links_in_raymond_directory_are_never_followed() {
+    let check = |link: &str, to: &str, report: &LinkReport| {
         for command in ["run wf --run-id nightly", "run wf -d --run-id nightly", "resume nightly"] {
             let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
             let before = everything(&project.path("home"));
@@ -34,7 +34,7 @@ fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
             let output = project.raymond(command);
             assert!(matches!(output.code(), 2 | 7), "{output:?}");
             assert_eq!(everything(&project.path("home")), before, "{command}");
-            if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
+            if *report == LinkReport::ByName && command.ends_with("wf --run-id nightly") {
                 output.mentions(
                     7,
                     &["raymond: could not write into /project/.raymond", ": it is a link\n"],
@@ -43,19 +43,19 @@ fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
         }
     };
     for directory in ["", "state", "runs"] {
-        check(directory, "home", &Told::ByName);
+        check(directory, "home", &LinkReport::ByName);
     }
-    check("runs/nightly/lock", "home/.bashrc", &Told::ByName);
-    // That there is such a run, or none that can be read, is seen before.
+    check("runs/nightly/lock", "home/.bashrc", &LinkReport::ByName);
+    // The existing or unreadable run is reported first.
     for directory in ["runs/nightly", "runs/nightly/transcripts"] {
-        check(directory, "home", &Told::Otherwise);
+        check(directory, "home", &LinkReport::Otherwise);
     }
     for file in ["console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
-        check(&format!("runs/nightly/{file}"), "home/.bashrc", &Told::Otherwise);
+        check(&format!("runs/nightly/{file}"), "home/.bashrc", &LinkReport::Otherwise);
     }
 }
 
-/// A run that is over, whose id is the name of a file in `home`, and `.raymond/state` that leads there.
+/// An ended run whose id is the name of a file in `home`, and a link from `.raymond/state` to `home`.
 fn ended_beside_a_link(script: &str) -> Project {
     let project = Project::of(&[("wf/START.sh", script), ("home/settings.json", "precious")]);
     project.raymond("run wf --run-id settings");
@@ -66,7 +66,7 @@ fn ended_beside_a_link(script: &str) -> Project {
 
 // proves: P12, S6, S7
 #[test]
-fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
+fn ended_run_is_never_changed_through_links() {
     for script in [FLOW.1, "exit 1"] {
         let project = ended_beside_a_link(script);
         let before = everything(&project.root());
@@ -101,7 +101,7 @@ fn target_of_linked_runs_is_left_alone() {
 
 // proves: S6
 #[test]
-fn the_ballast_is_never_written_through_a_link() {
+fn ballast_is_never_written_through_a_link() {
     let project = Project::of(&[FLOW, ("home/.bashrc", "precious"), (".raymond/x", "")]);
     symlink(project.path("home/.bashrc"), project.path(".raymond/ballast")).unwrap();
     project.raymond("run wf").prints("x\n");
@@ -110,7 +110,7 @@ fn the_ballast_is_never_written_through_a_link() {
 
 // proves: S3
 #[test]
-fn a_project_does_not_choose_programs() {
+fn project_configuration_cannot_choose_programs() {
     for client in ["claude", "codex"] {
         let project = Project::of(&[("wf/START.md", "go")]);
         trap(&project, "trap");
@@ -121,8 +121,8 @@ fn a_project_does_not_choose_programs() {
         for command in ["run wf", "config"] {
             project.raymond(&format!("{command} ")).prints("").mentions(2, &[&mistake]);
         }
-        let told = project.raymond("doctor");
-        assert!(told.stdout.contains(&mistake), "{told:?}");
+        let doctor = project.raymond("doctor");
+        assert!(doctor.stdout.contains(&mistake), "{doctor:?}");
         assert!(!project.path("sprung").exists());
     }
 }
@@ -150,17 +150,17 @@ fn git_starts_nothing_that_the_repository_names() {
         for words in [&["init", "-q"][..], &["add", "wf"], &["config", key, &value]] {
             assert_eq!(project.spawn("git", words).wait().code(), 0);
         }
-        // Whoever compares it again would write that down in the index.
+        // A comparison by git would update the index.
         project.write(FLOW.0, FLOW.1);
-        let told = project.raymond("doctor");
-        assert!(told.stdout.contains("git"), "{told:?}");
+        let doctor = project.raymond("doctor");
+        assert!(doctor.stdout.contains("git"), "{doctor:?}");
         assert!(!project.path("sprung").exists(), "{key}");
         assert_eq!(project.spawn("git", &["status"]).wait().code(), 0);
         assert!(project.path("sprung").exists(), "git alone would have started it: {key}");
     }
 }
 
-/// A run that is unfinished, as it lies in a clone.
+/// An unfinished run, as it is in a clone.
 fn planted() -> Project {
     let project = Project::of(&[("wf/START.sh", "touch sprung; exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
@@ -205,7 +205,7 @@ fn within(project: &Project, directory: &str, words: &str) -> Output {
 
 // proves: S2
 #[test]
-fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
+fn ended_run_tracked_by_git_is_only_read() {
     for script in [FLOW.1, "exit 1"] {
         let project = ended_beside_a_link(script);
         given_away(&project);
@@ -244,7 +244,7 @@ fn run_from_a_repository_is_not_continued() {
     assert!(!project.path("sprung").exists() && !project.path("clone/sprung").exists());
     git(&["-C", "clone", "rm", "-rq", "--cached", ".raymond"]);
     assert_eq!(within("resume r --pinned").code(), 1);
-    assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
+    assert!(project.path("sprung").exists(), "the user can confirm the run, and it continues");
 }
 
 // proves: P12, S2
@@ -275,7 +275,7 @@ fn run_from_submodule_or_worktree_is_not_continued() {
 
 // proves: S2
 #[test]
-fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
+fn tracked_run_is_found_in_every_index_format() {
     let shorten: &[&str] = &["update-index", "--index-version", "4"];
     for (format, forms) in [
         ("sha1", &[shorten] as &[&[&str]]),
@@ -335,7 +335,7 @@ fn file_names_are_sanitized() {
 
 // proves: S8
 #[test]
-fn a_run_id_is_never_a_path() {
+fn run_id_is_never_a_path() {
     let project = Project::of(&[FLOW, ("secret/journal.jsonl", "{}")]);
     project.raymond("run wf --run-id r").prints("x\n");
     let before = everything(&project.root());
@@ -359,7 +359,7 @@ fn a_run_id_is_never_a_path() {
 
 // proves: S11
 #[test]
-fn a_file_that_claims_any_size_is_refused() {
+fn sparse_terabyte_file_is_rejected() {
     let project = Project::of(&[FLOW]);
     let huge = |name: &str| {
         project.write(name, "");

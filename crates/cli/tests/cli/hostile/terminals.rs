@@ -1,4 +1,4 @@
-//! Names and arguments with control characters: no message hands them to a terminal.
+//! Names and arguments with control characters, which no message may print.
 
 use crate::harness::{Output, Project};
 
@@ -105,7 +105,7 @@ fn no_command_prints_control_characters_of_an_argument() {
 
 // proves: S13
 #[test]
-fn no_command_prints_control_characters_of_a_file_name() {
+fn no_command_prints_control_characters_of_file_names() {
     let start = format!("{HOSTILE}/START.md");
     let files: [(&str, &str); 4] = [
         (&start, "---\nbudget: -3\n---\ngo"),

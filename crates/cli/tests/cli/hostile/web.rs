@@ -1,5 +1,5 @@
-//! A page of some web site, in a browser on this machine: it can send requests to loopback, and
-//! under a name of its own that it lets lead there.
+//! A web page in a browser on this machine. It can send requests to loopback, also under its own host
+//! name if that resolves to loopback.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -19,7 +19,7 @@ impl Server {
         let process = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words);
         let mut address = String::new();
         until("it listens", || {
-            let said = process.said();
+            let said = process.stderr_text();
             let found = said.split_once("http://").and_then(|(_, rest)| rest.split_once("/mcp"));
             address = found.map(|(address, _)| address.to_owned()).unwrap_or_default();
             !address.is_empty()
@@ -27,12 +27,12 @@ impl Server {
         Self { address, process }
     }
 
-    /// What is answered to a call of the tool that comes with these headers.
+    /// Calls the tool with these headers, and returns the answer.
     fn call(&self, headers: &[&str]) -> String {
         self.call_at("/mcp", headers)
     }
 
-    /// The same, with this in the place of the path.
+    /// Calls the tool with this request target instead of the path.
     fn call_at(&self, target: &str, headers: &[&str]) -> String {
         let step = r#"{"id":"a","kind":"exec","shell":"touch sprung"}"#;
         let arguments = format!(r#"{{"action":"run","workflow":{{"steps":[{step}]}}}}"#);
@@ -60,7 +60,7 @@ const ERA: [&str; 3] =
 
 // proves: S47, S48, S50
 #[test]
-fn a_page_of_a_web_site_calls_no_tool() {
+fn web_page_cannot_call_a_tool() {
     let project = Project::of(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
@@ -75,17 +75,17 @@ fn a_page_of_a_web_site_calls_no_tool() {
     let here = format!("127.0.0.1:{port}");
     check(&here, &[JSON, BOTH], "200");
     check(&here, &[JSON, BOTH, &format!("Origin: http://localhost:{port}")], "200");
-    // A page of another site: the browser says of which.
+    // A page of another site: the browser names its origin.
     check(&here, &[JSON, BOTH, "Origin: https://evil.example"], "403");
     check(&here, &[JSON, BOTH, "Origin: null"], "403");
-    // A name that leads here since the page was loaded.
+    // DNS rebinding: the name resolves to this machine since the page was loaded.
     check(&format!("evil.example:{port}"), &[JSON, BOTH], "403");
     check(
         &format!("evil.example:{port}"),
         &[JSON, BOTH, &format!("Origin: http://evil.example:{port}")],
         "403",
     );
-    // What a page may send without asking first.
+    // Content types that a browser sends without a preflight request.
     for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         check(&here, &[&format!("Content-Type: {simple}"), BOTH], "415");
     }
@@ -93,7 +93,7 @@ fn a_page_of_a_web_site_calls_no_tool() {
 
 // proves: A19, S49
 #[test]
-fn a_host_or_an_origin_is_read_as_a_whole() {
+fn host_and_origin_are_parsed_as_a_whole() {
     let project = Project::of(&[]);
     let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
@@ -151,7 +151,7 @@ fn a_host_or_an_origin_is_read_as_a_whole() {
 
 // proves: S52
 #[test]
-fn other_machines_are_served_only_under_names_that_were_given() {
+fn other_machines_need_an_allowed_host_name() {
     let project = Project::of(&[]);
     let refused = project.raymond("mcp --http 0.0.0.0:0");
     refused
@@ -163,5 +163,5 @@ fn other_machines_are_served_only_under_names_that_were_given() {
     let call = |host: &str| server.call(&[&[host, JSON, BOTH][..], &ERA].concat());
     assert!(call("Host: build.example").starts_with("HTTP/1.1 200 "));
     assert!(call("Host: evil.example").starts_with("HTTP/1.1 403 "));
-    assert!(server.process.said().contains("listening"));
+    assert!(server.process.stderr_text().contains("listening"));
 }

@@ -8,7 +8,7 @@ use crate::stage::Stage;
 
 pub(crate) struct Client(Stage);
 
-/// Its results, what it was charged, and how often the model was asked.
+/// The results, the charges, and the number of requests to the model.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     results: Value,
@@ -46,7 +46,7 @@ impl Scene for Client {
     }
 
     fn outcome(&self) -> Outcome {
-        // A client that does not know a conversation refuses it: the model sees nothing of that.
+        // A client that does not know a session rejects it without a request to the model.
         let is_paid = |charge: &(String, u64, String)| charge.1 > 0;
         let mut charges: Vec<_> = self.0.charges().into_iter().filter(is_paid).collect();
         charges.sort();
@@ -56,17 +56,17 @@ impl Scene for Client {
         Outcome { results, charges, asked }
     }
 
-    /// Where nobody but the owner is killed, every client comes to its end: not one prompt is sent
-    /// twice. A client that is ended continues, once for each time.
+    /// If only owners are killed, every client finishes, and no prompt is sent twice. A client that was
+    /// ended is continued once for each end.
     #[track_caller]
     fn audit(&self, expected: &Outcome, Strikes { ends, .. }: Strikes) {
         let found = self.outcome();
         self.0.leaves_nothing();
         if ends == 0 {
-            assert_eq!(&found, expected, "{:#?}", self.0.told());
+            assert_eq!(&found, expected, "{:#?}", self.0.turn_contexts());
         }
         assert_eq!(found.results, expected.results);
         let most = expected.asked + SIDE_BY_SIDE * ends;
-        assert!(found.asked <= most, "{} > {most}: {:#?}", found.asked, self.0.told());
+        assert!(found.asked <= most, "{} > {most}: {:#?}", found.asked, self.0.turn_contexts());
     }
 }

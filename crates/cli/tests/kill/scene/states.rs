@@ -9,17 +9,17 @@ use crate::harness::{Project, Running};
 
 pub(crate) struct States(pub(crate) Project);
 
-/// Its results, and every visit that was settled: each of them takes one turn.
+/// The results, and every settled visit; each visit takes one turn.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     results: Value,
     settled: Vec<String>,
 }
 
-/// How many turns may be in flight: that of each worker, and of their parent.
+/// How many turns may be in flight: one of each worker, and one of their parent.
 const IN_FLIGHT: usize = 3;
 
-/// A script that leaves a trace under the key of its visit, and takes its time.
+/// A slow script that logs the key of its visit.
 fn script(tag: &str) -> String {
     format!("echo \"${{RAYMOND_VISIT#*.}}\" >> log; sleep 0.01; printf %s '{tag}'")
 }

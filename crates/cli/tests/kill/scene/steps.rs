@@ -9,7 +9,7 @@ use crate::harness::{Project, Running};
 
 pub(crate) struct Steps(pub(super) Project);
 
-/// What its steps left and the attempts that were asked for, by name; the programs that ended.
+/// The results of steps and the attempts of requests, by name, and the programs that ended.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     left: BTreeMap<String, Value>,
@@ -19,10 +19,10 @@ pub(crate) struct Outcome {
 /// How many programs run at the same time.
 const SIDE_BY_SIDE: usize = 2;
 
-/// How many turns may be in flight: a question holds up no program of another item.
+/// How many turns may be in flight: a waiting question does not block programs of other items.
 const IN_FLIGHT: usize = 3;
 
-/// Programs and questions: in a row, in a loop side by side, and in one that is tried again.
+/// Programs and questions: in sequence, in a parallel loop, and in a `while` loop.
 pub(super) fn document() -> Value {
     let shell = |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended");
     let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
@@ -63,7 +63,7 @@ impl Steps {
         left
     }
 
-    /// How many programs were started, as its journal says.
+    /// How many programs were started, by the journal.
     fn programs(&self) -> usize {
         let queued = self.0.events("r", "turn_queued");
         let is_program = |turn: &Value| {
@@ -110,9 +110,13 @@ impl Scene for Steps {
         self.starts_few_again(IN_FLIGHT, strikes);
         let (begun, programs) = (self.0.read("begun").lines().count(), self.programs());
         assert!(begun <= programs, "{begun} programs began, {programs} were started");
-        // A program that was interrupted may have come to its end: once for each time, never more.
-        let (repeats, cuts) = (found.ended.len() - expected.ended.len(), strikes.cuts());
-        assert!(repeats <= SIDE_BY_SIDE * cuts, "{repeats} programs ended again, {cuts} cuts");
+        // An interrupted program may have finished, at most once for each interruption.
+        let (repeats, interruptions) =
+            (found.ended.len() - expected.ended.len(), strikes.interruptions());
+        assert!(
+            repeats <= SIDE_BY_SIDE * interruptions,
+            "{repeats} programs ended again, {interruptions} interruptions"
+        );
         for line in &expected.ended {
             assert!(found.ended.contains(line), "{line} is lost");
         }

@@ -1,5 +1,5 @@
-//! The same document as a call of the tool: its caller knows all answers, and asks again with the same
-//! `runId`.
+//! The document of [`super::steps`] as a call of the tool: the caller knows all answers, and calls
+//! again with the same `runId`.
 
 use serde_json::{Value, json};
 

@@ -1,14 +1,14 @@
 //! Every transition: which thread its turn gets, and what the model sees there.
 
-use raymond_testkit::model::{Api, Role, Said};
+use raymond_testkit::model::{Api, ConversationItem, Role};
 
-use super::{TOOL, run, told};
+use super::{TOOL, run, turn_contexts};
 use crate::clients;
 use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_client_is_the_pinned_one_and_doctor_names_it() {
+fn doctor_names_the_pinned_client() {
     let stage = Stage::new();
     let version = stage.spawn(&clients::codex(), &["--version"]).wait();
     version.prints(&format!("{}\n", clients::CODEX_VERSION));
@@ -19,7 +19,7 @@ fn the_client_is_the_pinned_one_and_doctor_names_it() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
+fn run_sends_only_the_prompt_to_the_model() {
     let stage = Stage::new();
     let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
         .into_iter()
@@ -35,7 +35,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
     let requests = stage.model.requests();
     let [request] = requests.as_slice() else { panic!("one request: {requests:#?}") };
     assert_eq!((request.api, request.model.as_str()), (Api::Responses, "gpt-5.5"));
-    assert_eq!(request.conversation, [Said::new(Role::User, prompt)]);
+    assert_eq!(request.conversation, [ConversationItem::new(Role::User, prompt)]);
     assert_eq!(request.header("authorization"), Some("Bearer sk-not-a-key"));
     assert_eq!(request.body["reasoning"]["effort"], "high");
     let offers = |name: &str| request.tools.iter().any(|tool| tool == name);
@@ -46,7 +46,7 @@ fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
+fn only_goto_sees_the_earlier_turns() {
     let stage = Stage::prompts(&[
         ("START", "model: say <goto>NEXT</goto>"),
         ("NEXT", "model: say hm\nmodel: then\nmodel: say <reset>FRESH</reset>"),
@@ -55,14 +55,18 @@ fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
         ("BACK", "got {{result}}\nmodel: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    let told = told(&stage);
+    let turn_contexts = turn_contexts(&stage);
     assert_eq!(
-        told[..2],
+        turn_contexts[..2],
         ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"].map(str::to_owned)
     );
-    assert!(told[2].starts_with("resume A | START, <goto>NEXT</goto>, NEXT, hm, "), "{}", told[2]);
+    assert!(
+        turn_contexts[2].starts_with("resume A | START, <goto>NEXT</goto>, NEXT, hm, "),
+        "{}",
+        turn_contexts[2]
+    );
     assert_eq!(
-        told[3..],
+        turn_contexts[3..],
         [
             "new B | FRESH",
             "new C | PURE",
@@ -76,7 +80,7 @@ fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
+fn caller_sees_only_the_result_of_callee() {
     let stage = Stage::prompts(&[
         ("START", "model: say <call return='BACK'>SUB</call>"),
         (
@@ -100,9 +104,10 @@ fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
         format!("resume B | {sub}, MORE"),
         format!("resume A | {start}, BACK"),
     ];
-    assert_eq!(told(&stage), expected);
+    assert_eq!(turn_contexts(&stage), expected);
     let requests = stage.requests();
-    let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
+    let zebra =
+        |seen: &raymond_testkit::model::RecordedRequest| seen.body.to_string().contains("zebra");
     let of_it: Vec<bool> = requests.iter().map(zebra).collect();
     assert_eq!(of_it, [false, true, true, true, true, false], "of all that the client sent");
     assert_eq!(stage.project.read("made.txt"), "tool of the zebra\n");
@@ -128,18 +133,18 @@ fn permissions_become_the_sandbox() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_prompt_of_a_megabyte_arrives_whole() {
+fn megabyte_prompt_arrives_unchanged() {
     let stage = Stage::new();
     let prompt =
         format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1_000_000));
     stage.state("START.md", &prompt);
     run(&stage, "").prints("read\n").mentions(0, &[]);
-    assert_eq!(stage.requests()[1].conversation[0], Said::new(Role::User, prompt));
+    assert_eq!(stage.requests()[1].conversation[0], ConversationItem::new(Role::User, prompt));
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn what_the_client_cannot_do_is_refused_before_anything_is_spent() {
+fn unsupported_options_are_rejected_before_spending() {
     let check = |front: &str, flags: &str, part: &str| {
         let stage =
             Stage::prompts(&[("START", &format!("{front}---\nmodel: say <result>x</result>"))]);

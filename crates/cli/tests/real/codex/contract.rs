@@ -1,4 +1,4 @@
-//! The suite of every backend, passed by the real client.
+//! The real client passes the test suite of all backends.
 
 use raymond_backends::conformance::{Situation, violations};
 use raymond_backends::contract::{Answer, Request};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::alone::{Alone, finished};
 
-/// What leads the model to each situation.
+/// The prompt that leads the model to each situation.
 pub(crate) fn prompts(situation: Situation) -> &'static str {
     match situation {
         Situation::Replies | Situation::KnowsNoSession => "model: say hello",
@@ -26,7 +26,7 @@ pub(crate) fn prompts(situation: Situation) -> &'static str {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn the_real_client_keeps_every_rule_of_a_backend() {
+fn real_client_keeps_every_rule_of_backends() {
     let bench = Alone::codex();
     assert_eq!(finished(violations(&bench)), []);
     bench.stage.leaves_nothing();
@@ -45,8 +45,8 @@ fn structured_output_has_any_json_shape() {
     let check = |text: &str, expected: Option<Value>| {
         let request = bench.asking(&format!("model: say {text}"));
         let request = Request { schema: Some(schema.clone()), ..request };
-        let Answer::Replied(reply) = bench.ask(request) else { panic!("it replied") };
-        assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
+        let Answer::Finished(reply) = bench.ask(request) else { panic!("it replied") };
+        assert_eq!((reply.reply.text.as_str(), reply.reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Some(json!({ "a": 1 })));
     check(r#"{"b":"another shape"}"#, Some(json!({ "b": "another shape" })));

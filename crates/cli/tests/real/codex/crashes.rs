@@ -1,8 +1,8 @@
-//! Clients and owners that are ended in the middle: the thread is whole, and nothing is paid twice.
+//! Clients and owners that are killed during a turn: the thread is complete, and nothing is paid twice.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{TOOL, run, thread, told};
+use super::{TOOL, run, thread, turn_contexts};
 use crate::harness::until;
 use crate::installs::Other;
 use crate::stage::Stage;
@@ -27,7 +27,8 @@ fn stage() -> Stage {
 const FLAGS: &str = "--backend codex --max-parallel 1";
 const NEXT: &str = "START, <goto>NEXT</goto>, NEXT";
 
-/// A request of which nobody says what it cost: it read the 1100 tokens of the one before.
+/// The charge of a request without reported cost, in micro-dollars: it read the 1100 tokens of the
+/// one before.
 const BROKEN_OFF: u64 = 5_500;
 
 /// The client that runs.
@@ -39,18 +40,18 @@ fn client(stage: &Stage) -> Option<Pid> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_ended_is_continued_in_its_thread() {
+fn ended_client_is_continued_in_its_thread() {
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
         let stage = stage();
         let running = stage.start_run(FLAGS);
         stage.reaches("gate");
         kill_process(client(&stage).unwrap(), signal).unwrap();
         running.wait().prints("again\n").mentions(0, &[]);
-        let told = told(&stage);
-        assert_eq!(told[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
-        // A plan that continues in a thread is the same when it is taken again.
+        let turn_contexts = turn_contexts(&stage);
+        assert_eq!(turn_contexts[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+        // A plan that resumes a thread stays the same in a retry.
         let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
-        assert_eq!(told[2], expected, "{signal:?}");
+        assert_eq!(turn_contexts[2], expected, "{signal:?}");
         assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");
         let charges = stage.charges();
         // The request at the gate counts once it is half a second old.
@@ -62,7 +63,7 @@ fn a_client_that_is_ended_is_continued_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn an_owner_that_is_killed_leaves_a_client_that_is_adopted() {
+fn client_of_a_killed_owner_is_adopted() {
     let stage = stage();
     let running = stage.start_run(FLAGS);
     stage.reaches("gate");
@@ -70,10 +71,10 @@ fn an_owner_that_is_killed_leaves_a_client_that_is_adopted() {
     running.wait();
     assert!(client(&stage).is_some(), "the client lives on");
     let resumed = stage.start("resume r");
-    until("the client is adopted", || resumed.heard("reused 1 turn"));
+    until("the client is adopted", || resumed.stderr_contains("reused 1 turn"));
     stage.opens("gate");
     resumed.wait().prints("whole\n").mentions(0, &[]);
-    assert_eq!(told(&stage), ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+    assert_eq!(turn_contexts(&stage), ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
     assert_eq!(stage.spent(), stage.billed());
     stage.leaves_nothing();
 }
@@ -105,7 +106,7 @@ fn killed_with_its_owner(states: &[(&str, &str)], expected: &[&str]) {
     until("the client is gone", || client(&stage).is_none());
     let resumed = stage.raymond("resume r");
     resumed.prints("again\n").mentions(0, &[]);
-    assert_eq!(told(&stage), expected);
+    assert_eq!(turn_contexts(&stage), expected);
     stage.leaves_nothing();
 }
 
@@ -151,24 +152,27 @@ fn stopped_run_continues_its_thread() {
     let opened = interrupted[0]["session"].as_str().unwrap();
     assert_eq!(opened, thread(&stage.requests()[0]), "the journal knows the thread");
     stage.raymond("resume r").prints("again\n").mentions(0, &[]);
-    let told = told(&stage);
-    assert_eq!(told, ["new A | START", "continue A | START, exec_command, done, again START"]);
+    let turn_contexts = turn_contexts(&stage);
+    assert_eq!(
+        turn_contexts,
+        ["new A | START", "continue A | START, exec_command, done, again START"]
+    );
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
-    let check = |entry: &dyn Fn(&Stage) -> String, told: &str, hint: &str| {
+fn missing_or_old_client_is_rejected_before_spending() {
+    let check = |entry: &dyn Fn(&Stage) -> String, message: &str, hint: &str| {
         let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
         let entry = entry(&stage);
         let stage = stage.with(&entry);
-        run(&stage, "").prints("").mentions(7, &[told, hint]);
+        run(&stage, "").prints("").mentions(7, &[message, hint]);
         assert_eq!(stage.model.requests(), []);
     };
     let missing = |_: &Stage| "RAYMOND_CODEX=/nowhere/codex".to_owned();
     check(&missing, "could not find a program at /nowhere/codex", "npm install -g @openai/codex");
     let says = |said| move |stage: &Stage| Other { client: "codex", said }.install(stage);
-    check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer one");
+    check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer version");
     let other = "\"2.1.325 (Claude Code)\" is not a version of codex";
     check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
 }
@@ -177,7 +181,7 @@ const TOO_OLD: &str = ") is version 0.55.0, but Raymond needs 0.166.0 or later";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+fn changed_client_version_is_noted_on_resume() {
     let stage = stage();
     let running = stage.start_run(FLAGS);
     stage.reaches("gate");
@@ -192,13 +196,15 @@ fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
     let stage = with(stage, "codex-cli 0.55.0");
     stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
     let stage = with(stage, "2.1.325 (Claude Code)");
-    stage.raymond("resume r").prints("").mentions(7, &["is no version of codex"]);
+    stage.raymond("resume r").prints("").mentions(7, &["is not a version of codex"]);
     assert_eq!(stage.events("run_resumed").len(), 0, "nothing was recorded");
     let stage = with(stage, "codex-cli 0.170.0");
     let resumed = stage.raymond("resume r");
-    resumed.prints("again\n").mentions(0, &["raymond: codex was 0.166.0, and is 0.170.0 now\n"]);
+    resumed
+        .prints("again\n")
+        .mentions(0, &["raymond: codex changed from version 0.166.0 to 0.170.0\n"]);
     let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
-    assert_eq!(told(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
+    assert_eq!(turn_contexts(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
     let recorded = |event: &str| stage.events(event)[0]["settings"]["clients"]["codex"].clone();
     assert_eq!(
         (recorded("run_started"), recorded("run_resumed")),

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use raymond_testkit::model::Weather;
+use raymond_testkit::model::NetworkState;
 use serde_json::{Value, json};
 
-use super::{TOOL, failures, run, told};
+use super::{TOOL, failures, run, turn_contexts};
 use crate::harness::until;
 use crate::shown::conversation;
 use crate::stage::Stage;
 
-/// Runs one prompt that meets this, and then is answered.
+/// Runs a prompt that meets this failure once, and is then answered.
 #[track_caller]
 fn check(model: &str, flags: &str, code: i32, expected: &[Value]) -> Stage {
     let lines = format!("{model}\nmodel: again\nmodel: say <result>x</result>");
@@ -27,8 +27,8 @@ fn transient_failure_is_retried_in_its_thread() {
     let transient = |why: &str| json!({ "transient": { "why": why } });
     let busy = "We’re currently experiencing high demand, which may cause temporary errors.";
     let stage = check("model: error 500", "", 0, &[transient(busy)]);
-    assert_eq!(told(&stage)[0], "new A | START");
-    assert!(told(&stage).last().unwrap().starts_with("continue A | START, again START"));
+    assert_eq!(turn_contexts(&stage)[0], "new A | START");
+    assert!(turn_contexts(&stage).last().unwrap().starts_with("continue A | START, again START"));
     let broke = "stream disconnected before completion: ";
     let cut = format!("{broke}Transport error: network error: error decoding response body");
     check("model: cut 3\nmodel: say half", "", 0, &[transient(&cut)]);
@@ -38,7 +38,7 @@ fn transient_failure_is_retried_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_login_is_asked_for_at_the_first_sign() {
+fn missing_login_is_reported_at_the_first_error() {
     let lines = "model: error 401 message=no\nmodel: again\nmodel: say <result>x</result>";
     let stage = Stage::prompts(&[("START", lines)]);
     let output = run(&stage, "");
@@ -46,17 +46,22 @@ fn a_login_is_asked_for_at_the_first_sign() {
     let failed = failures(&stage);
     let why = failed[0]["auth"]["why"].as_str().unwrap();
     assert!(why.contains("unexpected status 401 Unauthorized"), "{why}");
-    // It would try six times; on a busy machine it may have begun its second before it is ended.
+    // The client would try six times; on a busy machine its second try may start before Raymond
+    // ends it.
     let tried = stage.requests().len();
     assert!((1..=2).contains(&tried), "the client tries again in vain: {tried} requests");
     assert_eq!(stage.spent(), 0);
     stage.raymond("resume r").prints("x\n").mentions(0, &[]);
-    assert!(told(&stage)[1].starts_with("continue A | START, again START"), "{:?}", told(&stage));
+    assert!(
+        turn_contexts(&stage)[1].starts_with("continue A | START, again START"),
+        "{:?}",
+        turn_contexts(&stage)
+    );
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_usage_limit_says_until_when() {
+fn usage_limit_is_shown_with_its_end() {
     let limit = "model: error 429 type=usage_limit_reached header:x-codex-primary-used-percent=100 \
                  header:x-codex-primary-window-minutes=300 \
                  header:x-codex-primary-reset-at=4102444800 message=enough";
@@ -74,7 +79,7 @@ fn a_usage_limit_says_until_when() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_client_that_would_wait_for_an_hour_is_not_waited_for() {
+fn no_wait_ends_a_client_that_waits() {
     let stage = Stage::prompts(&[("START", "model: error 429 retry-after=3600\nmodel: say never")]);
     run(&stage, "--no-wait").mentions(4, &["429"]);
     let failed = failures(&stage);
@@ -99,7 +104,7 @@ fn permanent_failure_fails_the_agent() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_warning_that_is_called_an_error_fails_nothing() {
+fn warning_named_error_fails_nothing() {
     let stage = Stage::prompts(&[(
         "START",
         &format!("model: gpt-5.2-codex\n---\n{TOOL}\nmodel: say <result>x</result>"),
@@ -110,7 +115,7 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
+fn missing_thread_is_never_replaced_silently() {
     let stage = Stage::prompts(&[
         ("START", "model: say <goto>SH</goto>"),
         ("NEXT", "model: say <result>x</result>"),
@@ -125,9 +130,9 @@ fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothing() {
+fn unreachable_provider_costs_nothing_until_it_returns() {
     let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
-    stage.model.set_weather(Weather::Refusing).unwrap();
+    stage.model.set_network(NetworkState::Refusing).unwrap();
     let waits = |attempt: u32| {
         let transcript = format!(".raymond/runs/r/transcripts/main.1.1.{attempt}.jsonl");
         until("the client waits", || stage.project.read(&transcript).contains("Reconnecting..."));
@@ -146,9 +151,9 @@ fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothi
 
     let resumed = stage.start("resume r");
     waits(2);
-    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.model.set_network(NetworkState::Normal).unwrap();
     resumed.wait().prints("x\n").mentions(0, &[]);
-    assert_eq!(failures(&stage), Vec::<Value>::new(), "it goes on by itself");
+    assert_eq!(failures(&stage), Vec::<Value>::new(), "the client continues by itself");
     let shown: Vec<String> =
         stage.requests().iter().map(|seen| conversation(&seen.conversation)).collect();
     assert_eq!(shown, ["START, again START"]);

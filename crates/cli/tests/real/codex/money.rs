@@ -2,12 +2,12 @@
 
 use rustix::process::Signal;
 
-use super::{TOOL, run, thread, told};
+use super::{TOOL, run, thread, turn_contexts};
 use crate::harness::until;
 use crate::stage::Stage;
 
-/// What 1000 tokens read and 100 written cost.
-const USUAL: u64 = 8_000;
+/// The cost of 1000 input and 100 output tokens, in micro-dollars.
+const DEFAULT_USAGE: u64 = 8_000;
 
 fn charges(stage: &Stage) -> Vec<(String, u64)> {
     let charges = stage.charges();
@@ -17,7 +17,7 @@ fn charges(stage: &Stage) -> Vec<(String, u64)> {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn every_token_is_paid_once_in_threads_that_count_for_ever() {
+fn cumulative_token_counts_are_charged_once() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -31,9 +31,13 @@ fn every_token_is_paid_once_in_threads_that_count_for_ever() {
         ("BACK", "model: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    // A branch that another model continues with is summed up first, by the one before.
+    // The client first summarizes a branch with the old model, if another model continues it.
     let dear = 5_000 + 300 + 10_000 + 10_000;
-    let expected = [("main.1.1", USUAL + dear), ("main.2.1", dear + 3_000), ("main.3.1", USUAL)];
+    let expected = [
+        ("main.1.1", DEFAULT_USAGE + dear),
+        ("main.2.1", dear + 3_000),
+        ("main.3.1", DEFAULT_USAGE),
+    ];
     assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));
     assert_eq!(stage.spent(), stage.billed());
     let models: Vec<String> = stage.requests().into_iter().map(|seen| seen.model).collect();
@@ -42,7 +46,7 @@ fn every_token_is_paid_once_in_threads_that_count_for_ever() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn agents_of_the_client_are_paid_by_the_turn_that_started_them() {
+fn subagents_are_charged_to_their_turn() {
     let spawn = r#"model: tool multi_agent_v1/spawn_agent {"message": "CHILD\nmodel: say done"}"#;
     let stage = Stage::prompts(&[(
         "START",
@@ -53,26 +57,26 @@ fn agents_of_the_client_are_paid_by_the_turn_that_started_them() {
     run(&stage, "").prints("x\n").mentions(0, &[]);
     let requests = stage.requests();
     assert_eq!(requests.len(), 4, "{requests:#?}");
-    assert_eq!(charges(&stage), [("main.1.1".to_owned(), 4 * USUAL)]);
+    assert_eq!(charges(&stage), [("main.1.1".to_owned(), 4 * DEFAULT_USAGE)]);
     assert_eq!(stage.spent(), stage.billed());
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_model_without_a_price_is_not_free() {
+fn model_without_a_price_is_not_free() {
     let stage =
         Stage::prompts(&[("START", "model: house-model\n---\nmodel: say <result>x</result>")]);
     let refused = "START.md:2:1: error: the model \"house-model\" has no price";
     let refused = [refused, "[prices.\"house-model\"]"];
     run(&stage, "--budget 0.05").prints("").mentions(2, &refused);
-    assert_eq!(told(&stage), Vec::<String>::new());
+    assert_eq!(turn_contexts(&stage), Vec::<String>::new());
     run(&stage, "--budget none").prints("x\n").mentions(0, &["unpriced"]);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn exhausted_share_continues_in_its_thread() {
-    // Each request takes 50 cents; the visit has two dollars, a share of them all.
+    // Each request costs 50 cents; the visit has two dollars.
     let slow = "model: tool exec_command {\"cmd\": \"sleep 2\"}";
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
@@ -103,7 +107,7 @@ fn exhausted_share_continues_in_its_thread() {
         .map(|seen| (thread(seen).to_owned(), seen.usage().input))
         .collect();
     let one = worker[0].0.clone();
-    // 99.6 cents were its share: the second request used it up, and a third was never begun.
+    // Its share was 99.6 cents: the second request used it up, and a third never started.
     let expected = [100_000, 100_000, 1_000].map(|input| (one.clone(), input));
     assert_eq!(worker, expected);
     assert_eq!(stage.spent(), stage.billed());
@@ -111,23 +115,26 @@ fn exhausted_share_continues_in_its_thread() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_final_answer_counts_although_it_used_up_the_share() {
+fn final_answer_counts_after_the_share_is_spent() {
     let stage = Stage::prompts(&[
         ("START", "model: usage input=100000 output=0\nmodel: say <goto>NEXT</goto>"),
         ("NEXT", "model: say <result>never</result>"),
     ]);
     let output = run(&stage, "--budget 0.20");
     output.mentions(5, &["spent $0.50 of $0.20"]);
-    assert_eq!(told(&stage), ["new A | START"]);
+    assert_eq!(turn_contexts(&stage), ["new A | START"]);
     let resumed = stage.raymond("resume r --budget 1");
     resumed.prints("never\n").mentions(0, &[]);
-    assert_eq!(told(&stage), ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]);
+    assert_eq!(
+        turn_contexts(&stage),
+        ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]
+    );
 }
 
 // proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn a_lower_cap_binds_an_adopted_client() {
+fn lower_cap_binds_an_adopted_client() {
     let stage = Stage::prompts(&[(
         "START",
         &format!(

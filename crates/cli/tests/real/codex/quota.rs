@@ -1,6 +1,7 @@
-//! Usage limits of Codex: a run waits for them, even across restarts, but agents of other clients do not.
+//! Usage limits of Codex: a run waits for them, even across restarts, but agents of other clients
+//! do not.
 
-use raymond_testkit::model::{Api, Seen};
+use raymond_testkit::model::{Api, RecordedRequest};
 use rustix::process::Signal;
 
 use super::thread;
@@ -9,7 +10,8 @@ use crate::quota::{hold, now, starts, status};
 use crate::shown::conversation;
 use crate::stage::Stage;
 
-/// A limit that is met once, and what is said when it is lifted. It would end sooner than is believed.
+/// A prompt that meets a limit once, and then gets this result. The limit ends before the shortest
+/// hold.
 fn limited(result: &str) -> String {
     let reset = now() + 2;
     format!(
@@ -19,7 +21,8 @@ fn limited(result: &str) -> String {
     )
 }
 
-/// Kills the owner of a run that waits for a limit, and sees the next one wait, too, and asks nothing.
+/// Kills the owner of a run that waits for a limit, and checks that the next owner waits, too,
+/// without a request.
 fn restarts_while_it_waits(stage: &Stage, running: Running) -> Running {
     until("codex is held", || !stage.events("backend_held").is_empty());
     until("it says that it waits", || status(stage)["status"] == "waiting");
@@ -28,14 +31,14 @@ fn restarts_while_it_waits(stage: &Stage, running: Running) -> Running {
     running.wait();
     stage.leaves_nothing();
     let next = stage.start("resume r");
-    until("it goes on", || !stage.events("run_resumed").is_empty());
+    until("the run is resumed", || !stage.events("run_resumed").is_empty());
     until("it waits again", || status(stage)["status"] == "waiting");
     assert_eq!(stage.requests().len(), asked, "nothing is asked before the limit is lifted");
     next
 }
 
-/// The limit was met once, in a thread that was continued when it was lifted, and not before; nor was
-/// any other. So many turns of another client started meanwhile.
+/// Checks that the limit was met once, that its thread was continued only after the limit was
+/// lifted, and that so many turns of another client started meanwhile.
 #[track_caller]
 fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) {
     let held = stage.events("backend_held");
@@ -45,11 +48,11 @@ fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) 
     assert_eq!(early.count(), meanwhile, "{held} {:?} {lifted}", starts(stage));
     assert_eq!((stage.events("turn_failed").len(), stage.events("retry_at").len()), (1, 0));
     let requests = stage.requests().into_iter().filter(|seen| seen.api == Api::Responses);
-    let (asked, later): (Vec<Seen>, Vec<Seen>) =
+    let (asked, later): (Vec<RecordedRequest>, Vec<RecordedRequest>) =
         requests.partition(|seen| conversation(&seen.conversation).starts_with(state));
-    let shown = |seen: &Seen| conversation(&seen.conversation);
-    let told: Vec<String> = asked.iter().map(shown).collect();
-    assert_eq!(told, [state.to_owned(), format!("{state}, again {state}")]);
+    let shown = |seen: &RecordedRequest| conversation(&seen.conversation);
+    let conversations: Vec<String> = asked.iter().map(shown).collect();
+    assert_eq!(conversations, [state.to_owned(), format!("{state}, again {state}")]);
     assert_eq!(thread(&asked[0]), thread(&asked[1]));
     assert_eq!(later.iter().map(shown).collect::<Vec<_>>(), others);
     assert_eq!(stage.spent(), stage.billed());

@@ -1,24 +1,24 @@
 //! Invariants of a run after any kill at any time.
 
-use raymond_testkit::model::{Role, Said, Seen};
+use raymond_testkit::model::{ConversationItem, RecordedRequest, Role};
 
 use super::points::{Ending, Moment};
 use super::scene::{CALL, GOTO, Kind, Scene};
 use crate::harness::Output;
 use crate::shown;
 
-/// What the client makes up: for the model, when it finds a prompt that was never answered, and for the
-/// person, when it was asked to stop.
+/// Messages that the client adds to a conversation: after a prompt without an answer, and after it was
+/// asked to stop.
 const MADE_UP: [&str; 2] = ["No response requested.", "[Request interrupted by user"];
 
-/// What the usual message costs, in micro-dollars.
+/// The cost of the usual message, in micro-dollars.
 const MESSAGE: u64 = 6_000;
 
 /// How many replies of the model were lost with a client that was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Known(u64),
-    /// The client was not held up: how far it got is left to chance.
+    /// The client was not blocked, so its progress is unknown.
     Unknown,
 }
 
@@ -40,8 +40,8 @@ impl Lost {
                 | Moment::ToolTwice
                 | Moment::ToolEnded
                 | Moment::Returned
-                | Moment::ToldTheModel
-                | Moment::ToldTwice => Self::Known(1),
+                | Moment::ToolReported
+                | Moment::ToolReportedTwice => Self::Known(1),
                 Moment::Called
                 | Moment::Answered
                 | Moment::Resulted
@@ -52,17 +52,17 @@ impl Lost {
     }
 }
 
-/// Checks a run whose owner was killed then.
+/// Checks a run whose owner was killed at this moment.
 #[track_caller]
-pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+pub(crate) fn audit(scene: &Scene, moment: Moment, ending: Ending, output: &Output) {
     let lost = Lost::of(moment, ending);
     holds(scene, lost, output);
     if let Lost::Known(_) = lost {
-        ends_as_foretold(scene, (moment, ending), output);
+        ends_as_expected(scene, moment, ending, output);
     }
 }
 
-/// Checks everything that was asked of the model, and everything that was recorded.
+/// Checks all requests to the model, and all records.
 #[track_caller]
 pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     output.prints(scene.kind.result()).mentions(0, &[]);
@@ -73,19 +73,19 @@ pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     nothing_is_paid_twice(scene, lost, output);
 }
 
-/// Every request is a step of the same story, in order; no step is met again once it is left.
+/// Checks that the requests are the steps of one history, in order, and that no step returns.
 #[track_caller]
 fn history_is_whole(scene: &Scene) {
     let requests = scene.stage.requests();
-    let mut told: Vec<Vec<String>> =
+    let mut stories: Vec<Vec<String>> =
         requests.iter().map(|seen| story(&seen.conversation)).collect();
-    told.dedup();
+    stories.dedup();
     let expected: &[&[&str]] = match scene.kind {
         Kind::Fresh => &[&["START"]],
         Kind::Resumed => &[&["START"], &["START", GOTO, "WORK"]],
         Kind::Branching => &[&["START"], &["START", CALL, "WORK"], &["START", CALL, "BACK"]],
     };
-    assert_eq!(told, expected, "{:#?}", shown(scene));
+    assert_eq!(stories, expected, "{:#?}", shown(scene));
     let state = scene.kind.state();
     let body = scene.stage.project.read(&format!("wf/{state}.md"));
     for seen in turn(scene) {
@@ -94,8 +94,8 @@ fn history_is_whole(scene: &Scene) {
     }
 }
 
-/// Each step has one conversation, however often it is begun: whoever continues, continues where it was.
-/// Only a client that was killed before it kept anything is begun again, and then from the start.
+/// Checks that each step has one conversation, however often it is continued. Only a client that was
+/// killed before it saved anything starts again from the beginning.
 #[track_caller]
 fn conversations_are_kept(scene: &Scene) {
     let requests = scene.stage.requests();
@@ -105,7 +105,7 @@ fn conversations_are_kept(scene: &Scene) {
         assert_ne!(session, "", "{seen:#?}");
         places.push((shown::prompt(seen).trim_start_matches("again ").to_owned(), session));
         let first = shown::conversation(&seen.conversation[..1]);
-        assert_eq!(first, "START", "it goes on without its beginning: {:#?}", shown(scene));
+        assert_eq!(first, "START", "the conversation lacks its beginning: {:#?}", shown(scene));
     }
     places.dedup();
     places.dedup_by(|next, place| {
@@ -122,21 +122,21 @@ fn conversations_are_kept(scene: &Scene) {
         Kind::Fresh => assert_eq!(steps, ["START"], "{places:?}"),
         Kind::Resumed => {
             assert_eq!(steps, ["START", "WORK"], "{places:?}");
-            assert_eq!(sessions[0], sessions[1], "it goes on in the conversation that it had");
+            assert_eq!(sessions[0], sessions[1], "the turn stays in its conversation");
         }
         Kind::Branching => {
             assert_eq!(steps, ["START", "WORK", "BACK"], "{places:?}");
-            assert_eq!(sessions[0], sessions[2], "the caller goes on in its own");
+            assert_eq!(sessions[0], sessions[2], "the caller stays in its own conversation");
             assert_ne!(sessions[0], sessions[1], "the callee has its own");
         }
     }
 }
 
-/// What was said, without tools, and as if nobody had been interrupted.
-fn story(conversation: &[Said]) -> Vec<String> {
-    let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
+/// Returns the messages without tools, and without the messages about interruptions.
+fn story(conversation: &[ConversationItem]) -> Vec<String> {
+    let made_up = |said: &&ConversationItem| MADE_UP.iter().any(|text| said.text.starts_with(text));
     let spoken = conversation.iter().filter(|said| !made_up(said));
-    let told = spoken.filter_map(|said| match said.role {
+    let lines = spoken.filter_map(|said| match said.role {
         Role::User => {
             let label = shown::conversation(std::slice::from_ref(said));
             Some(label.strip_prefix("again ").unwrap_or(&label).to_owned())
@@ -144,21 +144,23 @@ fn story(conversation: &[Said]) -> Vec<String> {
         Role::Assistant => Some(said.text.clone()),
         Role::Call | Role::Outcome => None,
     });
-    let mut told: Vec<String> = told.collect();
-    told.dedup();
-    told
+    let mut lines: Vec<String> = lines.collect();
+    lines.dedup();
+    lines
 }
 
-/// Every request, for whoever has to find out.
+/// Every request, for messages of failed assertions.
 fn shown(scene: &Scene) -> Vec<String> {
-    let line = |seen: &Seen| format!("{} {:?}", shown::conversation(&seen.conversation), seen.fate);
+    let line = |seen: &RecordedRequest| {
+        format!("{} {:?}", shown::conversation(&seen.conversation), seen.outcome)
+    };
     scene.stage.requests().iter().map(line).collect()
 }
 
 /// The requests of the turn that was killed.
-fn turn(scene: &Scene) -> impl Iterator<Item = Seen> {
+fn turn(scene: &Scene) -> impl Iterator<Item = RecordedRequest> {
     let state = scene.kind.state();
-    let last = |seen: &Seen| story(&seen.conversation).pop();
+    let last = |seen: &RecordedRequest| story(&seen.conversation).pop();
     scene.stage.requests().into_iter().filter(move |seen| last(seen).as_deref() == Some(state))
 }
 
@@ -176,7 +178,7 @@ fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
     assert_eq!(settled, expected);
     if let Lost::Known(lost) = lost {
         let answered = scene.stage.requests().iter().filter(|seen| seen.is_answered()).count();
-        // Each turn has one message, and that of the tool.
+        // One message for each turn, and one for the tool.
         let needed = expected.len() as u64 + 1;
         assert_eq!(answered as u64, needed + lost, "{:#?}", shown(scene));
         let again = usize::from(lost > 0);
@@ -184,7 +186,8 @@ fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
     }
 }
 
-/// What was reported is what was billed; what nobody reported is labelled, and never nothing.
+/// Checks that reported costs equal the billed costs, and that other charges are labelled and never
+/// zero.
 #[track_caller]
 fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     let (charges, billed) = (scene.stage.charges(), scene.stage.billed());
@@ -210,11 +213,11 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     }
 }
 
-/// The next owner found what was left for it.
+/// Checks that the plan of the next owner fits the moment of the kill.
 #[track_caller]
-fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+fn ends_as_expected(scene: &Scene, moment: Moment, ending: Ending, output: &Output) {
     let plan = match (moment, ending) {
-        // It may have got further than that before it died, or the client was not there yet.
+        // The owner may have progressed further before it died, or the client had not started yet.
         (
             Moment::Recorded
             | Moment::Opened
@@ -231,13 +234,13 @@ fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &
     };
     output.mentions(0, &[plan]);
     let interrupted = usize::from(ending == Ending::Killed);
-    assert_eq!(scene.of_the_turn("turn_interrupted").len(), interrupted);
-    let strays = output.stderr.matches("ended a leftover process").count();
+    assert_eq!(scene.turn_events("turn_interrupted").len(), interrupted);
+    let leftovers = output.stderr.matches("ended a leftover process").count();
     let expected = match (moment, ending) {
         (Moment::Tool | Moment::ToolTwice, Ending::Killed) => true,
-        // It has said its last word, and may not be gone.
+        // The tool has printed its last line, and may still run.
         (Moment::ToolEnded, Ending::Killed) => return,
         _ => false,
     };
-    assert_eq!(strays > 0, expected, "{output:?}");
+    assert_eq!(leftovers > 0, expected, "{output:?}");
 }

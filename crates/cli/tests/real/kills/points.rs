@@ -1,4 +1,4 @@
-//! When the owner is killed, and what becomes of its client until the next one comes.
+//! The moments of a kill, and the fate of the client until the next owner starts.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,59 +8,59 @@ use rustix::process::Signal;
 use super::scene::{FLAGS, Scene, kill_clients};
 use crate::harness::{Running, until};
 
-/// When the owner is killed, in the order of a turn.
+/// The moments at which the owner is killed, in the order of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The journal says that the turn starts.
+    /// The journal contains the start of the turn.
     Recorded,
-    /// There is a transcript for the client to write to.
+    /// The transcript of the client exists.
     Opened,
-    /// The client runs, and perhaps nobody has noted its process.
+    /// The client runs, and its process may not be recorded yet.
     Executed,
-    /// Its process is noted.
+    /// Its process is recorded.
     Spawned,
-    /// The client has said its first word.
+    /// The client has written its first line.
     Spoken,
-    /// The client has kept the prompt.
+    /// The client has saved the prompt.
     Kept,
-    /// The model has been asked, and holds its reply.
+    /// The model has received the request, and holds back its reply.
     Asked,
-    /// The same; and the next owner is killed as soon as it has recorded that it continues.
+    /// As `Asked`, and the next owner is killed as soon as it has recorded the resume.
     AskedTwice,
-    /// The transcript tells of the tool, which may run or not.
+    /// The transcript contains the call of the tool, which may run or not.
     Called,
     /// The tool runs.
     Tool,
-    /// The same; and the next owner, too.
+    /// As `Tool`, and the next owner is killed, too.
     ToolTwice,
     /// The tool has ended, and the client may know it or not.
     ToolEnded,
-    /// The transcript tells what the tool said.
+    /// The transcript contains the output of the tool.
     Returned,
-    /// The model has been told what the tool said, and holds its reply.
-    ToldTheModel,
-    /// The same; and the next owner, too.
-    ToldTwice,
-    /// The owner stands still since then, and sees nothing of what the client does to its end.
+    /// The model has received the output of the tool, and holds back its reply.
+    ToolReported,
+    /// As `ToolReported`, and the next owner is killed, too.
+    ToolReportedTwice,
+    /// The owner is suspended since then, and misses everything that the client does.
     Blind(Since),
-    /// The transcript tells the last words of the model. Nothing holds up the client.
+    /// The transcript contains the last message of the model. Nothing blocks the client.
     Answered,
-    /// The transcript tells the result.
+    /// The transcript contains the result.
     Resulted,
-    /// The journal says how the turn ended.
+    /// The journal contains the end of the turn.
     Settled,
-    /// So long after the journal says that the run exists.
+    /// This long after the start of the run is recorded.
     After(Duration),
 }
 
-/// Since when an owner stands still.
+/// The moment since which an owner is suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Since {
     Asked,
-    ToldTheModel,
+    ToolReported,
 }
 
-/// What becomes of the client until somebody resumes.
+/// The fate of the client until the run is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It still runs.
@@ -72,18 +72,18 @@ pub(crate) enum Ending {
 }
 
 impl Moment {
-    /// Starts the run, and kills its owner then.
-    pub(crate) fn strike(self, scene: &Scene) {
+    /// Starts the run, and kills its owner at this moment.
+    pub(crate) fn kill_owner(self, scene: &Scene) {
         self.prepare(scene);
         let running = scene.stage.start_run(FLAGS);
         self.reach(scene, &running);
         kill(running);
-        if let Self::AskedTwice | Self::ToolTwice | Self::ToldTwice = self {
+        if let Self::AskedTwice | Self::ToolTwice | Self::ToolReportedTwice = self {
             kill(resumed(scene));
         }
     }
 
-    /// Opens what does not hold up the turn before this moment.
+    /// Opens the gates before this moment.
     fn prepare(self, scene: &Scene) {
         match self {
             Self::Recorded
@@ -98,23 +98,25 @@ impl Moment {
             Self::Called | Self::Tool | Self::ToolTwice => scene.stage.opens("first"),
             Self::ToolEnded
             | Self::Returned
-            | Self::ToldTheModel
-            | Self::ToldTwice
-            | Self::Blind(Since::ToldTheModel) => {
+            | Self::ToolReported
+            | Self::ToolReportedTwice
+            | Self::Blind(Since::ToolReported) => {
                 scene.stage.opens("first");
                 scene.stage.opens("tool");
             }
-            Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => scene.opens_all(),
+            Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => {
+                scene.open_all_gates();
+            }
         }
     }
 
     fn reach(self, scene: &Scene, running: &Running) {
-        let told = |event: &str| !scene.of_the_turn(event).is_empty();
+        let recorded = |event: &str| !scene.turn_events(event).is_empty();
         let until = |is_so: &dyn Fn() -> bool| until(&format!("it is {self:?}"), is_so);
         match self {
-            Self::Recorded => until(&|| told("turn_started")),
+            Self::Recorded => until(&|| recorded("turn_started")),
             Self::Opened => until(&|| scene.has_a_transcript()),
-            Self::Executed => until(&|| told("turn_started") && !scene.clients().is_empty()),
+            Self::Executed => until(&|| recorded("turn_started") && !scene.clients().is_empty()),
             Self::Spawned => until(&|| !scene.file("pid").is_empty()),
             Self::Spoken => until(&|| scene.file("jsonl").contains('\n')),
             Self::Kept => until(&|| scene.keeps_the_prompt()),
@@ -123,11 +125,11 @@ impl Moment {
             Self::Tool | Self::ToolTwice => scene.stage.reaches("tool"),
             Self::ToolEnded => until(&|| scene.tool().1 > 0),
             Self::Returned => until(&|| scene.transcribes("user", "tool_result")),
-            Self::ToldTheModel | Self::ToldTwice => scene.stage.reaches("last"),
-            Self::Blind(since) => since.stand_still(scene, running),
+            Self::ToolReported | Self::ToolReportedTwice => scene.stage.reaches("last"),
+            Self::Blind(since) => since.pause_owner(scene, running),
             Self::Answered => until(&|| scene.transcribes("assistant", "<result>")),
             Self::Resulted => until(&|| scene.transcribes("result", "")),
-            Self::Settled => until(&|| told("turn_settled")),
+            Self::Settled => until(&|| recorded("turn_settled")),
             Self::After(time) => {
                 until(&|| !scene.stage.events("run_started").is_empty());
                 sleep(time);
@@ -137,42 +139,42 @@ impl Moment {
 }
 
 impl Since {
-    /// The owner stands still until the client is done.
-    fn stand_still(self, scene: &Scene, running: &Running) {
+    /// Suspends the owner until the client is done.
+    fn pause_owner(self, scene: &Scene, running: &Running) {
         scene.stage.reaches(match self {
             Self::Asked => "first",
-            Self::ToldTheModel => "last",
+            Self::ToolReported => "last",
         });
         running.signal(Signal::STOP);
-        scene.opens_all();
+        scene.open_all_gates();
         until("the client is done", || scene.clients().is_empty());
-        assert!(scene.of_the_turn("turn_settled").is_empty(), "nobody saw it");
+        assert!(scene.turn_events("turn_settled").is_empty(), "no owner recorded the end");
     }
 }
 
 impl Ending {
-    /// What happens between the owners; returns the next one, which nothing holds up.
-    pub(crate) fn come(self, scene: &Scene) -> Running {
+    /// Ends the client accordingly, and starts the next owner, which nothing blocks.
+    pub(crate) fn resume(self, scene: &Scene) -> Running {
         match self {
             Self::Adopted => {}
             Self::Finished => {
-                scene.opens_all();
+                scene.open_all_gates();
                 until("the client is done", || scene.clients().is_empty());
             }
             Self::Killed => kill_clients(&scene.stage),
         }
         let next = resumed(scene);
-        scene.opens_all();
+        scene.open_all_gates();
         next
     }
 }
 
-/// An owner that has recorded that it continues, or had nothing to do.
+/// Starts an owner, and waits until it has recorded the resume or had nothing to do.
 fn resumed(scene: &Scene) -> Running {
     let count = || scene.stage.events("run_resumed").len();
     let before = count();
     let mut next = scene.stage.start("resume r");
-    until("it goes on", || count() > before || !next.is_alive());
+    until("the run is resumed", || count() > before || !next.is_alive());
     next
 }
 

@@ -1,8 +1,8 @@
-//! A run with one turn that is worth killing: its model waits, then its tool, then its model again.
+//! A run whose turn can be killed at many points: the model waits, then the tool, then the model again.
 
 use std::fs;
 
-use raymond_testkit::model::{Fate, Seen};
+use raymond_testkit::model::{RecordedRequest, RequestOutcome};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ use crate::stage::{RUN, Stage};
 /// Where the turn waits, in this order.
 pub(crate) const GATES: [&str; 3] = ["first", "tool", "last"];
 
-/// Every tool may be used.
+/// Flags that allow every tool.
 pub(crate) const FLAGS: &str = "--allow Bash";
 
-/// What the turn does. The tool leaves a line when it starts and one when it ends.
+/// The prompt of the turn. The tool writes a line when it starts and one when it ends.
 const WORK: &str = "model: wait first
     model: tool Bash {\"command\":\"bash hold.sh\"}
     model: wait last
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// What the run prints.
+    /// The output of the run.
     pub(crate) const fn result(self) -> &'static str {
         match self {
             Self::Fresh | Self::Resumed => "done\n",
@@ -91,52 +91,52 @@ impl Scene {
         Self { kind, stage }
     }
 
-    /// The same with one more variable.
+    /// Adds a variable to the environment.
     pub(crate) fn with(self, entry: &str) -> Self {
         Self { stage: self.stage.with(entry), ..self }
     }
 
-    /// Nobody waits any more, now and later.
-    pub(crate) fn opens_all(&self) {
+    /// Opens all gates, now and later.
+    pub(crate) fn open_all_gates(&self) {
         for gate in GATES {
             self.stage.opens(gate);
         }
     }
 
-    /// The events of this name that tell of the turn.
-    pub(crate) fn of_the_turn(&self, event: &str) -> Vec<Value> {
+    /// The events of this name about the turn.
+    pub(crate) fn turn_events(&self, event: &str) -> Vec<Value> {
         let all = self.stage.events(event).into_iter();
         all.filter(|event| event["turn"] == self.kind.turn()).collect()
     }
 
-    /// Where the transcript of the first attempt is, and what lies beside it: `jsonl`, `pid`.
+    /// The path of the transcript of the first attempt (`jsonl`), or of the file beside it (`pid`).
     fn path(&self, extension: &str) -> String {
         let turn = self.kind.turn();
         format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}")
     }
 
-    /// What such a file holds.
+    /// The content of such a file.
     pub(crate) fn file(&self, extension: &str) -> String {
         self.stage.project.read(&self.path(extension))
     }
 
-    /// Whether there is a transcript, be it empty.
+    /// Whether a transcript exists, empty or not.
     pub(crate) fn has_a_transcript(&self) -> bool {
         self.stage.project.path(&self.path("jsonl")).exists()
     }
 
-    /// Whether the transcript has a line of this type that holds these words.
+    /// Whether the transcript has a line of this type with these words.
     pub(crate) fn transcribes(&self, kind: &str, words: &str) -> bool {
-        let is_told = |line: &str| {
-            let told = serde_json::from_str::<Value>(line);
-            told.is_ok_and(|told| told["type"] == kind) && line.contains(words)
+        let matches = |line: &str| {
+            let entry = serde_json::from_str::<Value>(line);
+            entry.is_ok_and(|entry| entry["type"] == kind) && line.contains(words)
         };
-        self.file("jsonl").lines().any(is_told)
+        self.file("jsonl").lines().any(matches)
     }
 
-    /// Whether the client has kept the prompt of the turn.
+    /// Whether the client has saved the prompt of the turn.
     pub(crate) fn keeps_the_prompt(&self) -> bool {
-        let started = self.of_the_turn("turn_started");
+        let started = self.turn_events("turn_started");
         let Some(plan) = started.first().map(|started| &started["plan"]) else { return false };
         let sessions = [&plan["fresh"], &plan["resume"], &plan["branch"]["to"]];
         let session = sessions.into_iter().find_map(Value::as_str);
@@ -168,21 +168,21 @@ pub(crate) fn clients(stage: &Stage) -> Vec<u32> {
 pub(crate) fn signal_clients(stage: &Stage, signal: Signal) {
     for pid in clients(stage) {
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        // It may be gone by now.
+        // It may have ended by now.
         kill_process(pid, signal).ok();
     }
 }
 
-/// Kills every client of a stage, and sees them dead.
+/// Kills every client of a stage, and waits for their end.
 pub(crate) fn kill_clients(stage: &Stage) {
     signal_clients(stage, Signal::KILL);
     until("the clients are gone", || clients(stage).is_empty());
-    nobody_is_answered(stage);
+    wait_for_closed_requests(stage);
 }
 
-/// Sees that the model has noticed that nobody waits for it: what is written into a connection whose
-/// other end has just gone counts as delivered.
-pub(crate) fn nobody_is_answered(stage: &Stage) {
-    let is_open = |seen: &Seen| seen.fate == Fate::Open;
-    until("nobody is answered", || !stage.requests().iter().any(is_open));
+/// Waits until the model has noticed that its clients are gone, because a reply that is written into a
+/// connection that has just closed counts as delivered.
+pub(crate) fn wait_for_closed_requests(stage: &Stage) {
+    let is_open = |seen: &RecordedRequest| seen.outcome == RequestOutcome::Open;
+    until("all requests are closed", || !stage.requests().iter().any(is_open));
 }

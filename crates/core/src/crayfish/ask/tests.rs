@@ -5,9 +5,10 @@ use crate::run::program::Answers;
 
 /// Returns the message for the model that answers a step.
 fn message_for(play: &Play, key: &str) -> Option<String> {
-    let (work, flow) = (play.definition.work.as_ref().unwrap(), play.run.flow.as_ref().unwrap());
+    let (steps, flow) =
+        (play.definition.steps.as_ref().unwrap(), play.run.program.steps().unwrap());
     let of = (&AgentId::main(), &key.parse().unwrap());
-    work.message(flow, of, &json!({ "type": "number" }))
+    steps.message(flow, of, &json!({ "type": "number" }))
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn document_is_shown_as_a_tree() {
     │   answers object {clusters: array, note?: string}
     │   3 attempts
     │   for musk
-    │   sticky session wf:1:musk, begun anew
+    │   sticky session wf:1:musk, reset
     ├ each forEach cluster of $.results.cluster.json.clusters
     │ │ all at once, at most 4 programs at a time
     │ │ failures are collected
@@ -81,7 +81,7 @@ fn document_is_shown_as_a_tree() {
     │         at most 3m
     ├ mend while until $.results.try.json.score > 0.5
     │ │ at most 3 times
-    │ │ then it goes on
+    │ │ then it continues
     │ └ try exec ./try
     │     reads results.cluster.json.clusters[0]
     │     stdout: any JSON

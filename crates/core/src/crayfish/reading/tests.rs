@@ -101,7 +101,7 @@ fn repeated_key_is_refused_with_its_pointer() {
         reason: Reason::DuplicateKey("a/b".to_owned()),
     };
     assert_eq!(read_text(text), Err(expected.clone()));
-    let message = "line 3, column 24: the key `a/b` stands twice in this object";
+    let message = "line 3, column 24: the key `a/b` appears twice in this object";
     assert_eq!(
         Problem::from(expected),
         Problem::new("/steps/0/a~1b", ProblemCode::DuplicateKey, message)

@@ -210,7 +210,7 @@ fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(ProblemCode, St
                 Root::Vars | Root::Results => "",
             };
             let message = format!(
-                "{expression}{from} cannot stand in `{key}`, where it would be run: pass it in {way}"
+                "{expression}{from} is not allowed in `{key}`, where it would be run: pass it in {way}"
             );
             Some((ProblemCode::Injection, message))
         }

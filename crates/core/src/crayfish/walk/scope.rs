@@ -7,17 +7,17 @@ use crate::crayfish::key::Key;
 use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
 use crate::crayfish::state::{Branch, LoopFrame, StepsState};
 
-use super::Steps;
+use super::Interpreter;
 
 /// A branch, and the values that it can read.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    pub(super) steps: Steps<'a>,
+    pub(super) steps: Interpreter<'a>,
     pub(super) state: &'a StepsState,
     pub(super) branch: &'a Branch,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> Interpreter<'a> {
     /// Returns the values that a branch can read at its position.
     pub fn scope(&self, state: &'a StepsState, branch: &'a Branch) -> Scope<'a> {
         Scope { steps: *self, state, branch }

@@ -40,7 +40,7 @@ impl Walk {
     fn walked(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
         while let Some((_, agent)) = self.state.ready.first().cloned() {
-            let steps = Steps { document: &self.document, vars: &self.vars };
+            let steps = Interpreter { document: &self.document, vars: &self.vars };
             match steps
                 .next(&self.state, &agent)
                 .expect("a branch that is ready comes to something")
@@ -70,7 +70,7 @@ impl Walk {
     // The text of `shell` is the result of an exec step, parsed as JSON if it is valid.
     fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
         self.state.apply(agent, &StepEvent::Entered { step: key.step.clone(), gate: None });
-        let steps = Steps { document: &self.document, vars: &self.vars };
+        let steps = Interpreter { document: &self.document, vars: &self.vars };
         let scope = steps.scope(&self.state, &self.state.branches[agent]);
         let said = match &self.document.step(step).kind {
             Kind::Exec(exec) => {
@@ -296,7 +296,7 @@ fn parallel_loops_have_a_limit_together() {
     let others = (0..MOST_STRANDS - 3).map(other);
     walk.state.branches = others.chain(walk.state.branches).collect();
     let next = |document: &Document, state: &StepsState| {
-        Steps { document, vars: &document.vars }.next(state, &main)
+        Interpreter { document, vars: &document.vars }.next(state, &main)
     };
     let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::Loops { .. })));
     assert!(loops(next(&walk.document, &walk.state)));

@@ -9,7 +9,8 @@ use crate::crayfish::stored::{Read, Stored};
 use crate::failure::TurnFailure;
 use crate::ids::TurnId;
 use crate::protocol::{Reading, Source};
-use crate::run::input::{Finished, Input, Outcome};
+use crate::run::input::Input;
+use crate::run::outcome::{Finished, Outcome};
 use crate::run::state::Run;
 use crate::scheduler::Lane;
 use crate::value::{Hash, Value};
@@ -53,19 +54,19 @@ fn text<S: Sources>(
     finished: &mut Finished,
     sources: &S,
 ) -> Result<(), S::Error> {
-    let text = whole(&finished.text, sources)?;
-    if run.flow.is_some() {
-        finished.read = json(&text);
+    let text = whole(&finished.reply.text, sources)?;
+    if run.program.steps().is_some() {
+        finished.reply.read = json(&text);
         return Ok(());
     }
     let source = match run.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane) {
         Some(Lane::Script) => Source::Script,
-        Some(Lane::Prompt(_)) | None => run.settings.program.messages(),
+        Some(Lane::Prompt(_)) | None => run.program.messages(),
     };
     // Large payloads were stored when the text was first read; here only their hashes are needed.
     let known = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
     match Reading::of(&text, source, known) {
-        Ok(reading) => finished.reading = reading,
+        Ok(reading) => finished.reply.reading = reading,
         Err(never) => match never {},
     }
     Ok(())

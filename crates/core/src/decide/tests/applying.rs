@@ -69,7 +69,13 @@ fn numbers_are_stored_exactly_as_they_are_written() {
     let (visit, count) = (77, 42);
     apply(
         &mut run,
-        &Event::VisitEntered { agent: agent(), state: state.clone(), visit, count, input: None },
+        &Event::VisitEntered {
+            agent: agent(),
+            location: state.clone().into(),
+            visit,
+            count,
+            input: None,
+        },
     );
     apply(
         &mut run,
@@ -164,9 +170,12 @@ fn events_about_unknown_agents_change_nothing() {
 #[test]
 fn counters_saturate() {
     let mut run = running();
-    let (agent, state) = ("main".into(), "A.md".into());
+    let (agent, state) = ("main".into(), StateName::new("A.md"));
     let (visit, count) = (u32::MAX, u32::MAX);
-    apply(&mut run, &Event::VisitEntered { agent, state, visit, count, input: None });
+    apply(
+        &mut run,
+        &Event::VisitEntered { agent, location: state.into(), visit, count, input: None },
+    );
     let (turn, notice) = (turn("main.1.1"), crate::protocol::Notice::Retried);
     apply(&mut run, &Event::TurnRequeued { turn, order: u64::MAX, notice });
     let mut play = Play::new(prompts(&["A.md"]));
@@ -205,7 +214,7 @@ proptest! {
             consistent(&run)?;
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
-                next_command(status).line(&run, &ledger, States::AsPinned);
+                next_command(&run, status, States::AsPinned);
                 prop_assert!(!why(&run, &ledger, status).is_empty());
             }
             run.next_due();

@@ -8,15 +8,15 @@ use crate::agent::{PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
-use crate::ids::{AgentId, TurnId};
+use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::Notice;
 use crate::protocol::{Fault, Tag, TagName};
-use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::settings::Settings;
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode};
 use crate::run::warning::Warning;
+use crate::run::{DiscardedCost, Program};
 use crate::scheduler::Hold;
 use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
@@ -97,7 +97,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         }
         22 => Event::VisitEntered {
             agent,
-            state: "A.md".into(),
+            location: StateName::new("A.md").into(),
             visit: small,
             count: small,
             input: None,
@@ -139,6 +139,7 @@ fn start() -> Box<Start> {
         manifest: "[]".into(),
         cwd: "/".into(),
         input: None,
+        program: Program::States,
         settings: Settings::default(),
         backends: BTreeSet::new(),
     })

@@ -39,7 +39,7 @@ fn only_a_fresh_conversation_may_change_its_backend() {
     };
     let crosses = |tag: &str, state: &str| {
         format!(
-            "remind main (1): <{tag}>: {state} is answered by codex, and claude holds the conversation"
+            "remind main (1): <{tag}>: {state} is answered by codex, but the conversation belongs to claude"
         )
     };
     check("<goto>B</goto>", "taken");
@@ -71,7 +71,7 @@ fn function_returns_into_its_callers_conversation() {
     let events = play.says("main", "<goto>A</goto>");
     assert_eq!(
         outcome(&events),
-        "remind main (1): <goto>: A.md is answered by claude, and codex holds the conversation"
+        "remind main (1): <goto>: A.md is answered by claude, but the conversation belongs to codex"
     );
     play.says("main", "<goto>Y</goto>");
     assert_snapshot!(play.says("main", "<result>fine</result>"), @r#"
@@ -112,7 +112,7 @@ fn script_carries_the_conversation_to_its_backend() {
     play.says("main", "<goto>S</goto>");
     assert_snapshot!(play.says("main", "<goto>X</goto>"), @"
     settle main.2.1 #1: at main.1.1
-    main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it by <reset>, <function> or <fork>, or name a state that claude answers
+    main fails: <goto>: X.md is answered by codex, but the conversation belongs to claude: enter it by <reset>, <function> or <fork>, or name a state that claude answers
     ended: Failed
     ");
     // Without a conversation there is nothing to hold.
@@ -126,7 +126,7 @@ fn script_carries_the_conversation_to_its_backend() {
     let events = play.says("main", "<goto>X</goto>");
     assert_eq!(
         outcome(&events),
-        "main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it \
+        "main fails: <goto>: X.md is answered by codex, but the conversation belongs to claude: enter it \
          by <reset>, <function> or <fork>, or name a state that claude answers"
     );
 }
@@ -141,14 +141,14 @@ fn limit_leading_to_another_backend_fails_the_agent() {
         play
     };
     // The agent did nothing wrong, so it is not reminded.
-    let fails = "main fails: B.md has had its visits, and its `then`, X.md, is answered by \
-                 codex, and claude holds the conversation, kept";
+    let fails = "main fails: B.md reached its visit limit, but its `then`, X.md, is answered \
+                 by codex, and the conversation belongs to claude, kept";
     check("<goto>B</goto>", fails);
     check(r#"<call return="A">B</call>"#, fails);
     check(r#"<fork next="B">A</fork>"#, fails);
     // A fresh conversation can be opened there.
     let play = check("<reset>B</reset>", "taken");
-    assert_eq!(play.agent("main").visit.state.as_str(), "X.md");
+    assert_eq!(play.agent("main").visit.location.to_string(), "X.md");
     check(r#"<function return="A">B</function>"#, "taken");
 }
 
@@ -176,7 +176,7 @@ fn tag_naming_another_backends_state_is_a_fault() {
     play.says("main", "<reset>A</reset>");
     assert_eq!(
         outcome(&play.says("main", "<goto>X</goto>")),
-        "remind main (1): <goto>: X.md is answered by codex, and claude holds the conversation"
+        "remind main (1): <goto>: X.md is answered by codex, but the conversation belongs to claude"
     );
 }
 
@@ -188,7 +188,7 @@ fn return_redirected_to_another_backend_keeps_its_result() {
     play.says("main", r#"<function return="B">Y</function>"#);
     assert_snapshot!(play.says("main", "<result>paid</result>"), @"
     settle main.3.1 #1 $0.10: at main.3.1
-    main fails: B.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation, kept
+    main fails: B.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude, kept
     ended: Failed
     ");
     let AgentStatus::Failed { failure, kept: Some(_) } = &play.agent("main").status else {
@@ -265,7 +265,7 @@ fn opening_turn_may_change_backend_at_rest() {
     assert_snapshot!(play.resume(), @"
     resumed
     revive main
-    warn main: A.md begins anew with codex: claude was to answer it before
+    warn main: A.md starts again with codex, because claude answered it before
     queue main.1.2 Revived at 1 for codex: fresh main.1.2
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
@@ -275,7 +275,7 @@ fn opening_turn_may_change_backend_at_rest() {
     play.adopt(moved());
     assert_snapshot!(play.resume(), @"
     resumed
-    warn main: A.md begins anew with codex: claude was to answer it before
+    warn main: A.md starts again with codex, because claude answered it before
     queue main.1.2 Revived at 1 for codex: fresh main.1.2
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
@@ -315,7 +315,7 @@ fn unpinned_visit_keeps_its_backend() {
     ");
     assert_eq!(
         outcome(&play.says("main", "<goto>B</goto>")),
-        "remind main (1): <goto>: B.md is answered by codex, and claude holds the conversation"
+        "remind main (1): <goto>: B.md is answered by codex, but the conversation belongs to claude"
     );
 
     // This also holds when its turns are settled and only the conversation is left.
@@ -355,7 +355,7 @@ fn settings_must_not_move_a_conversation() {
     play.settings.backend = "codex".into();
     assert_snapshot!(play.resume(), @"
     resumed
-    warn main: A.md begins anew with codex: claude was to answer it before
+    warn main: A.md starts again with codex, because claude answered it before
     queue main.1.2 Revived at 1 for codex: fresh main.1.2
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
@@ -384,12 +384,12 @@ fn model_of_a_tag_belongs_to_its_backend() {
         play.run.settings.model = Some("usual".into());
         let told = |play: &Play| {
             let prompt = play.prompt();
-            format!("{} {}", prompt.state, prompt.model.as_deref().unwrap_or("-"))
+            format!("{} {}", prompt.location, prompt.model.as_deref().unwrap_or("-"))
         };
         let mut seen = Vec::new();
         for text in texts {
             play.says("main", text);
-            if play.agent("main").visit.state.as_str() != "S.sh" {
+            if play.agent("main").visit.location.to_string() != "S.sh" {
                 seen.push(told(&play));
             }
         }

@@ -10,7 +10,7 @@ use crate::decide::Refusal;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, SessionId};
 use crate::run::Input;
-use crate::run::input::{Finished, Outcome};
+use crate::run::outcome::{Finished, Outcome};
 use crate::run::settings::InterruptedScripts;
 use crate::run::stop::Interruption;
 use crate::value::Value;
@@ -66,7 +66,7 @@ fn turn_in_a_callers_session_fails() {
     let outcomes = |named: &str| {
         let session = || Some(SessionId::new(named));
         let text = Value::from("<goto>C</goto>");
-        let finished = Finished { session: session(), ..Finished::new(text, cost) };
+        let finished = Finished { session: session(), ..Finished::new(text.into(), cost) };
         [
             Outcome::Finished(Box::new(finished)),
             Outcome::Capped { cost, progressed: true, denied: denied(), session: session() },
@@ -90,7 +90,7 @@ fn turn_in_a_callers_session_fails() {
             let input = play.settled("main", outcome.clone());
             let events = play.feed(vec![input]);
             let why = format!(
-                "the client reports failure: the client went on in session {named}, which belongs \
+                "the client reports failure: the client continued in session {named}, which belongs \
                  to a caller"
             );
             let failed =
@@ -151,7 +151,7 @@ fn five_crashes_without_progress_fail_the_agent() {
     }
     assert_snapshot!(play.crashes(false), @"
     cut off main.1.1 #5 $0.10 by Crash, 5 crashes
-    main fails: the turn was cut off 5 times in a row without any progress
+    main fails: the turn was interrupted 5 times in a row without any progress
     resumed
     ended: Failed
     ");
@@ -199,7 +199,7 @@ fn crash_failing_one_agent_spares_the_others() {
     assert_snapshot!(play.scene(), @"
     Open: $1.60 spent, $8.40 reserved
     main at A.md: runs with $8.40
-    main_w1 at W.md: failed: the turn was cut off 5 times in a row without any progress
+    main_w1 at W.md: failed: the turn was interrupted 5 times in a row without any progress
     ");
 }
 
@@ -220,7 +220,7 @@ fn interrupted_script_follows_the_setting() {
     assert_snapshot!(events, @"
     cut off main.1.1 #1 by Crash, 1 crashes
     resumed
-    main fails: the script was cut off, and is not repeated
+    main fails: the script was interrupted and is not repeated
     ended: Failed
     ");
     // Resuming a failed run asks for a repetition.
@@ -268,7 +268,7 @@ fn first_of_two_outcomes_counts() {
     ];
     let events = play.feed(inputs);
     assert!(events.ends_with("refused: attempt 1 of main.1.1 is not in flight"), "{events}");
-    assert_eq!(play.agent("main").visit.state.as_str(), "B.md");
+    assert_eq!(play.agent("main").visit.location.to_string(), "B.md");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, USUAL, prompts, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::input::Outcome;
+use crate::run::outcome::Outcome;
 use crate::scheduler::Prompt;
 
 #[test]
@@ -24,8 +24,8 @@ fn every_fault_leads_to_a_reminder() {
     };
     check("", "no tag");
     check("I write `<goto>B</goto>` next.", "no tag");
-    check("<goto>B</goto><goto>B</goto>", "2 tags where one is due: goto, goto");
-    check("<goto>B</goto><result>x</result>", "2 tags where one is due: goto, result");
+    check("<goto>B</goto><goto>B</goto>", "2 tags where one is expected: goto, goto");
+    check("<goto>B</goto><result>x</result>", "2 tags where one is expected: goto, result");
     check("<goto/>", "malformed <goto>: it ends with `/>` and names nothing");
     check("<goto>D</goto>", r#"<goto>: there is no state "D""#);
     check("<goto>C</goto>", r#"<goto>: "C" could be C.md or C.sh; write the extension"#);
@@ -130,7 +130,7 @@ fn reminder_counts_in_the_visits_budget() {
 fn scripts_are_not_reminded() {
     let check = |text: &str, stderr: &str, failure: &str| {
         let mut play = Play::new(workflow(&[("A.sh", "true"), ("B.md", "text")])).started();
-        let events = play.says_so("main", text, |said| stderr.clone_into(&mut said.stderr));
+        let events = play.says_so("main", text, |said| stderr.clone_into(&mut said.reply.stderr));
         let failed = events.lines().find(|line| line.starts_with("main fails")).unwrap_or(&events);
         assert_eq!(failed, format!("main fails: {failure}"));
     };
@@ -175,7 +175,7 @@ fn beside_one_valid_tag_the_others_only_warn() {
     warn main: <goto> has no attribute "colour"; it was ignored
     warn main: the client denied Bash(git push)
     "#);
-    assert_eq!(play.agent("main").visit.state.as_str(), "B.md");
+    assert_eq!(play.agent("main").visit.location.to_string(), "B.md");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn denied_tool_follows_on_denied() {
     let check = |front: &str, expected: &str| {
         let front = format!("---\n{front}\n---\ntext");
         let mut play = Play::new(workflow(&[("A.md", &front)])).started();
-        let denied = |said: &mut crate::run::input::Finished| said.denied.push("Bash".to_owned());
+        let denied = |said: &mut crate::run::outcome::Finished| said.denied.push("Bash".to_owned());
         play.says_so("main", "<goto>A</goto>", denied);
         assert_eq!(play.scene().lines().last(), Some(expected), "{front}");
     };

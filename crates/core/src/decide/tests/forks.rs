@@ -44,8 +44,8 @@ fn goto_beside_forks_leads_the_parent() {
         let mut play = Play::new(prompts(&STATES)).started();
         play.says("main", text);
         let main = play.agent("main");
-        let shown = (main.visit.state.as_str(), main.visit.input.clone(), main.forks);
-        assert_eq!(shown, ("N.md", Some("mine".into()), 2), "{text}");
+        let shown = (main.visit.location.to_string(), main.visit.input.clone(), main.forks);
+        assert_eq!(shown, ("N.md".to_owned(), Some("mine".into()), 2), "{text}");
         assert_eq!(play.agent("main_worker1").visit.input, Some("theirs".into()), "{text}");
         assert_eq!(play.agent("main_worker2").visit.input, None, "{text}");
     };
@@ -76,18 +76,18 @@ fn one_bad_tag_refuses_the_whole_message() {
     check(&format!(r#"{good}<fork next="N">M</fork>"#), r#"<fork> to "M.md" is not allowed here"#);
     check(
         &format!(r#"{good}<fork next="M">WORKER</fork>"#),
-        "forks go on at different states: N.md, M.md",
+        "forks continue at different states: N.md, M.md",
     );
-    check(&format!("{good}<goto>M</goto>"), "forks go on at different states: N.md, M.md");
+    check(&format!("{good}<goto>M</goto>"), "forks continue at different states: N.md, M.md");
     check(
         &format!(r#"{good}<fork next="N" cd="nowhere">WORKER</fork>"#),
         r#"<fork>: no directory "nowhere""#,
     );
     check(
         &format!("{good}<goto>N</goto><goto>N</goto>"),
-        "3 tags where one is due: fork, goto, goto",
+        "3 tags where one is expected: fork, goto, goto",
     );
-    check(&format!("{good}<result>x</result>"), "2 tags where one is due: fork, result");
+    check(&format!("{good}<result>x</result>"), "2 tags where one is expected: fork, result");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn oldest_held_agent_fails_when_none_runs() {
     assert_snapshot!(play.says("main", ONE), @"
     settle main.2.1 #1 $0.10: at main.1.1
     hold main
-    main_w1 fails: its fork found no room: --max-agents is 2, and nobody will end, kept
+    main_w1 fails: cannot fork: --max-agents is 2 and no running agent can finish, kept
     main_w2 fork: at main_w2.1.1, forks 1
     main_w2 enters A.md (1) as visit 2
     queue main_w2.2.1 at 4 for claude: resume main_w2.1.1
@@ -117,7 +117,7 @@ fn oldest_held_agent_fails_when_none_runs() {
     assert_snapshot!(play.scene(), @"
     Open: $0.40 spent, $6.40 reserved
     main at A.md: held
-    main_w1 at W.md: failed: its fork found no room: --max-agents is 2, and nobody will end
+    main_w1 at W.md: failed: cannot fork: --max-agents is 2 and no running agent can finish
     main_w2 at A.md: runs with $3.20
     main_w2_w1 at W.md: runs with $3.20
     ");

@@ -67,7 +67,7 @@ fn workers_count_their_own_visits() {
     play.says("main", r#"<fork next="A">LOOP</fork>"#);
     play.says("main_loop1", "<goto>LOOP</goto>");
     assert_eq!(play.agent("main_loop1").visits.get(&StateName::new("LOOP.md")), Some(&2));
-    assert!(play.says("main_loop1", "<goto>LOOP</goto>").contains("has had its 2 visits"));
+    assert!(play.says("main_loop1", "<goto>LOOP</goto>").contains("reached its limit of 2 visits"));
 }
 
 #[test]
@@ -76,14 +76,14 @@ fn exhausted_agent_fails_with_its_transition_kept() {
     let text = r#"<reset input="x" cd="sub">LOOP</reset>"#;
     assert_snapshot!(play.says("main", text), @"
     settle main.5.1 #1 $0.10: at main.1.1
-    main fails: LOOP.md has had its 2 visits, and there is no way on, kept
+    main fails: LOOP.md reached its limit of 2 visits and has no `then`, kept
     ended: Failed
     ");
     // Each resume decides the kept transition again, in vain while nothing has changed.
     assert_snapshot!(play.resume(), @"
     resumed
     revive main
-    main fails: LOOP.md has had its 2 visits, and there is no way on, kept
+    main fails: LOOP.md reached its limit of 2 visits and has no `then`, kept
     ended: Failed
     ");
     // With an edited workflow it is taken without another turn.
@@ -109,10 +109,10 @@ fn exhausted_then_fails_the_agent() {
         ];
         let mut play = Play::new(workflow(&files)).started();
         play.says("main", "<goto>A</goto>");
-        assert_eq!(play.agent("main").visit.state.as_str(), "B.md");
+        assert_eq!(play.agent("main").visit.location.to_string(), "B.md");
         play.says("main", "<goto>A</goto>")
     };
-    let failed = "main fails: A.md has had its 1 visit, and there is no way on, kept";
+    let failed = "main fails: A.md reached its limit of 1 visit and has no `then`, kept";
     for out in ["", "then: C\n"] {
         assert!(chain(out).contains(failed), "{out}");
     }
@@ -129,7 +129,7 @@ fn then_is_not_checked_against_the_policy() {
     play.says("main", "<goto>LOOP</goto>");
     play.says("main", "<goto>A</goto>");
     play.says("main", "<goto>LOOP</goto>");
-    assert_eq!(play.agent("main").visit.state.as_str(), "OUT.md");
+    assert_eq!(play.agent("main").visit.location.to_string(), "OUT.md");
 }
 
 #[test]

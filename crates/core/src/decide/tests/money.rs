@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{self, Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
 use crate::run::effect::{Effect, effects};
-use crate::run::input::Finished;
+use crate::run::outcome::Finished;
 use crate::run::share::{Share, charge, share};
 use crate::run::stop::Interruption;
 use crate::run::{Run, Settings};
@@ -418,7 +418,7 @@ mod lower_cap {
         recall main_w1.1.1 #1
         recall main_w2.1.1 #1
         ");
-        let cut = play.cut_off(Interruption::Stop, true).split_off(1);
+        let cut = play.interruptions(Interruption::Stop, true).split_off(1);
         assert_snapshot!(play.feed(cut), @"
         cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
         queue main_w1.1.1 again at 4: NewShare
@@ -473,7 +473,7 @@ mod lower_cap {
         let mut play = Play::new(prompts(&["A.md"])).started();
         play.settings.budget = Some(usd("0.10"));
         play.resume();
-        let cut = play.cut_off(Interruption::Stop, true);
+        let cut = play.interruptions(Interruption::Stop, true);
         assert!(play.feed(cut).ends_with("ended: OverBudget"));
     }
 }

@@ -12,10 +12,11 @@ use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
 use crate::protocol::{Reading, Source};
 use crate::run::effect::{Effect, PromptEffect, effects};
-use crate::run::input::{Finished, Outcome, Resume};
+use crate::run::input::Resume;
+use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode};
-use crate::run::{Event, Input, Record, Run, Settings};
+use crate::run::{Event, Input, Program, Record, Run, Settings};
 use crate::scheduler::{Lane, Phase as TurnPhase};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
@@ -31,6 +32,7 @@ pub(crate) const USUAL: Cost = Cost::Reported(Micros(100_000));
 pub(crate) struct Play {
     pub(crate) run: Run,
     pub(crate) definition: Definition,
+    pub(crate) program: Program,
     pub(crate) settings: Settings,
     /// Everything that happened.
     pub(crate) story: Vec<Event>,
@@ -82,6 +84,7 @@ impl Play {
         Self {
             run: Run::default(),
             definition,
+            program: Program::States,
             settings: Settings::default(),
             story: Vec::new(),
             last: Vec::new(),
@@ -97,6 +100,12 @@ impl Play {
     /// Changes the settings from the start or the next resume on.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
+        self
+    }
+
+    /// Sets the program that the run starts with.
+    pub(crate) fn running(mut self, program: Program) -> Self {
+        self.program = program;
         self
     }
 
@@ -120,6 +129,7 @@ impl Play {
             manifest: Value::from("v1"),
             cwd: "/home".into(),
             input: None,
+            program: self.program.clone(),
             settings: self.settings.clone(),
             backends: asked(&self.settings, &self.definition),
         };
@@ -184,17 +194,18 @@ impl Play {
     ) -> Input {
         let source = match self.run.scheduler.turns[&AgentId::from(agent)].lane {
             Lane::Script => Source::Script,
-            Lane::Prompt(_) => self.run.settings.program.messages(),
+            Lane::Prompt(_) => self.run.program.messages(),
         };
         let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
-        let mut finished = Finished {
+        let reply = ReadReply {
             reading: Reading::of(text, source, store).unwrap(),
             directories: BTreeMap::from([
                 ("sub".to_owned(), "/home/sub".to_owned()),
                 ("/tmp".to_owned(), "/tmp".to_owned()),
             ]),
-            ..Finished::new(Value::from(text), self.cost_of(agent))
+            ..Value::from(text).into()
         };
+        let mut finished = Finished::new(reply, self.cost_of(agent));
         change(&mut finished);
         self.settled(agent, Outcome::Finished(Box::new(finished)))
     }
@@ -228,13 +239,13 @@ impl Play {
 
     /// Crashes the owner. A new owner finds nothing of the turns in flight, and resumes.
     pub(crate) fn crashes(&mut self, progressed: bool) -> String {
-        let mut inputs = self.cut_off(Interruption::Crash, progressed);
+        let mut inputs = self.interruptions(Interruption::Crash, progressed);
         inputs.push(self.resume_input());
         self.feed(inputs)
     }
 
     /// Returns the inputs that interrupt all turns in flight.
-    pub(crate) fn cut_off(&self, by: Interruption, progressed: bool) -> Vec<Input> {
+    pub(crate) fn interruptions(&self, by: Interruption, progressed: bool) -> Vec<Input> {
         let cut = |agent: &AgentId| {
             let cost = self.cost_of(agent.as_str());
             self.settled(
@@ -255,7 +266,7 @@ impl Play {
     /// Stops the run, which interrupts its turns in flight.
     pub(crate) fn halt(&mut self) -> String {
         let request = self.stop(StopMode::Now);
-        let cut = self.cut_off(Interruption::Stop, false);
+        let cut = self.interruptions(Interruption::Stop, false);
         let cut = self.feed(cut);
         [request, cut].join("\n")
     }

@@ -36,8 +36,8 @@ fn looped(until: Option<&str>) -> Play {
 
 fn looped_as(prompt: &str, until: Option<&str>) -> Play {
     let until = until.map(str::to_owned);
-    let ralph = Ralph { max_iterations: 3, until };
-    let mut play = Play::new(repeated(prompt)).with(|s| s.program = Program::Ralph(ralph));
+    let play = Play::new(repeated(prompt)).running(Program::Ralph(Ralph { until }));
+    let mut play = play.with(|s| s.max_iterations = 3);
     play.start();
     play
 }
@@ -108,7 +108,7 @@ fn uncertain_result_warns_and_does_not_count() {
     check("<result>x", "warn main: ignored malformed <result>: it has no `</result>`");
     check(
         "<result>x</result> or <result>y</result>",
-        "warn main: ignored malformed <result>: 2 of them stand where one is due",
+        "warn main: ignored malformed <result>: 2 results where one is expected",
     );
     // Beside a valid one it is only a warning.
     let mut play = looped(None);
@@ -170,7 +170,7 @@ fn failed_command_is_explained_to_the_next_iteration() {
         let events = play.fails("main", failure);
         assert!(events.contains(warned), "{events}");
         let agent = play.agent("main");
-        assert_eq!((agent.visit.state.as_str(), agent.visit.number), ("P.md", 3));
+        assert_eq!((agent.visit.location.to_string(), agent.visit.number), ("P.md".to_owned(), 3));
         assert_eq!(agent.visit.input, Some(Value::from(told)));
         assert_eq!(play.plan_of("main"), "fresh main.3.1");
         // Each explanation is sent once.
@@ -324,7 +324,7 @@ fn interrupted_iteration_continues_and_counts_once() {
     // Unless the settings let interrupted scripts fail.
     let mut play = play.with(|s| s.interrupted_scripts = InterruptedScripts::Fail);
     play.crashes(false);
-    assert!(play.scene().contains("main at UNTIL.sh: failed: the script was cut off"));
+    assert!(play.scene().contains("main at UNTIL.sh: failed: the script was interrupted"));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn crashes_without_progress_use_no_iterations() {
     for _ in 0..5 {
         play.crashes(false);
     }
-    assert!(play.scene().contains("main at P.md: failed: the turn was cut off 5 times"));
+    assert!(play.scene().contains("main at P.md: failed: the turn was interrupted 5 times"));
     assert_eq!(Ralph::iterations(play.agent("main")), 1);
 }
 
@@ -344,8 +344,7 @@ fn stopped_loop_resumes_with_another_limit() {
     play.stop(StopMode::AfterTurn);
     play.says("main", "2");
     assert!(play.scene().starts_with("Ended(Stopped)"));
-    let fewer = Ralph { max_iterations: 1, until: None };
-    let mut play = play.with(|s| s.program = Program::Ralph(fewer));
+    let mut play = play.with(|s| s.max_iterations = 1);
     play.resume();
     // The iteration that was about to begin is the last one.
     assert!(play.says("main", "3").contains("warn main: 3 iterations without a result\n"));
@@ -354,6 +353,5 @@ fn stopped_loop_resumes_with_another_limit() {
 #[test]
 fn loop_messages_are_read_for_results_only() {
     assert_eq!(Program::States.messages(), Source::Message);
-    let ralph = Ralph { max_iterations: 1, until: None };
-    assert_eq!(Program::Ralph(ralph).messages(), Source::Iteration);
+    assert_eq!(Program::Ralph(Ralph::default()).messages(), Source::Iteration);
 }

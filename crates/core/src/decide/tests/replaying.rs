@@ -188,7 +188,7 @@ fn replay_reads_large_texts_from_their_blobs() {
     let mut line = serde_json::to_value(&records[1]).unwrap();
     let blob = |text: &str| json!({ "blob": Hash::of(text.as_bytes()), "length": text.len() });
     let step = &mut line["steps"][0];
-    step["cause"]["settled"]["outcome"]["finished"]["text"] = blob(&text);
+    step["cause"]["settled"]["outcome"]["finished"]["reply"]["text"] = blob(&text);
     let ended = step["events"].as_array_mut().unwrap().iter_mut();
     for event in ended.filter(|event| event.get("agent_ended").is_some()) {
         event["agent_ended"]["result"] = blob(&payload);

@@ -186,7 +186,7 @@ fn open_question_waits_for_a_user() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
     crate::run::apply(&mut play.run, &Event::Asked { ask, question, due: None });
-    let cut = play.cut_off(crate::run::stop::Interruption::Crash, true);
+    let cut = play.interruptions(crate::run::stop::Interruption::Crash, true);
     let events = play.feed(cut);
     assert!(events.ends_with("ended: NeedsPerson"), "{events}");
 }
@@ -216,7 +216,11 @@ fn rewound_turn_opens_a_new_session() {
         let discarded = DiscardedCost::default();
         let (nonce, governed) = ("new".into(), None);
         play.feed(vec![Input::Rewind { kept: 3, nonce, discarded, again, governed }]);
-        assert_eq!(play.cut_off(crate::run::stop::Interruption::Crash, true), [], "not in flight");
+        assert_eq!(
+            play.interruptions(crate::run::stop::Interruption::Crash, true),
+            [],
+            "not in flight"
+        );
         play.feed(vec![play.resume_input()]);
         let plan = play.prompt().plan;
         let new = play.run.scheduler.turns[&"main".into()].id.session(&"new".into(), 0);

@@ -131,10 +131,10 @@ impl Names {
                 }
                 line
             }
-            Event::VisitEntered { agent, state, visit, count, input } => {
+            Event::VisitEntered { agent, location, visit, count, input } => {
                 let input = input.as_ref().map(|value| format!(" with {:?}", text(value)));
                 let input = input.unwrap_or_default();
-                format!("{agent} enters {state} ({count}) as visit {visit}{input}")
+                format!("{agent} enters {location} ({count}) as visit {visit}{input}")
             }
             Event::Reminded { agent, fault, reminder } => {
                 format!("remind {agent} ({reminder}): {fault}")
@@ -180,7 +180,7 @@ impl Play {
     pub(crate) fn shows(&self, id: &str) -> String {
         let Agent { visit, session, stack, cwd, model, .. } = self.agent(id);
         let names = self.names();
-        let mut line = format!("{} | {} | {cwd}", visit.state, names.session(session));
+        let mut line = format!("{} | {} | {cwd}", visit.location, names.session(session));
         if let Some(model) = model {
             write!(line, " | {model}").unwrap();
         }
@@ -218,7 +218,7 @@ fn scene(run: &Run) -> String {
             AgentStatus::Held(_) => "held".to_owned(),
             AgentStatus::Failed { failure, .. } => format!("failed: {failure}"),
         };
-        lines.push(format!("{} at {}: {status}", agent.id, agent.visit.state));
+        lines.push(format!("{} at {}: {status}", agent.id, agent.visit.location));
     }
     lines.join("\n")
 }

@@ -10,7 +10,7 @@ use crate::crayfish::call::Output;
 use crate::crayfish::state::MOST_KEPT;
 use crate::crayfish::stored::{Read, Stored};
 use crate::crayfish::verdict::Verdict;
-use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsProgram};
+use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsDefinition};
 use crate::failure::TurnFailure;
 use crate::run::effect::{Effect, StepEffect};
 use crate::run::event::Ending;
@@ -25,10 +25,8 @@ pub(crate) fn steps(answers: Answers, steps: &Json) -> Play {
     let vars = document.vars.clone();
     let mut definition = prompts(&["NONE.md"]);
     definition.states.clear();
-    definition.work = Some(Box::new(StepsProgram { document, vars }));
-    let mut play = Play::new(definition);
-    play.settings.program = Program::Crayfish { answers };
-    play
+    definition.steps = Some(Box::new(StepsDefinition { document, vars }));
+    Play::new(definition).running(Program::steps_of(answers))
 }
 
 pub(crate) fn exec(id: &str) -> Json {
@@ -37,7 +35,9 @@ pub(crate) fn exec(id: &str) -> Json {
 
 pub(crate) fn leaves(play: &mut Play, agent: &str, result: &Json) {
     let text = result.to_string();
-    play.says_so(agent, &text, |finished| finished.read = Read(Some(Arc::new(result.clone()))));
+    play.says_so(agent, &text, |finished| {
+        finished.reply.read = Read(Some(Arc::new(result.clone())));
+    });
 }
 
 pub(crate) fn fails(play: &mut Play, agent: &str) {
@@ -49,9 +49,9 @@ pub(crate) fn fails(play: &mut Play, agent: &str) {
 fn steps_queue_one_after_the_other() {
     let mut play = steps(Answers::Caller, &json!([exec("a"), exec("b")]));
     play.start();
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "a");
     leaves(&mut play, "main", &json!({ "ok": true }));
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "b");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "b");
     fails(&mut play, "main");
     leaves(&mut play, "main", &json!({ "ok": true }));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
@@ -91,10 +91,10 @@ fn invalid_output_is_requested_again() {
     play.start();
     assert_eq!(play.prompt().count, 1);
     let wrong = || Some(Verdict::Invalid(Vec::new()));
-    play.says_so("main", "1", |finished| finished.verdict = wrong());
+    play.says_so("main", "1", |finished| finished.reply.verdict = wrong());
     assert_eq!(play.prompt().count, 2);
-    assert_eq!(play.run.flow.as_ref().unwrap().attempts[&"v".parse().unwrap()], 2);
-    play.says_so("main", "1", |finished| finished.verdict = wrong());
+    assert_eq!(play.run.program.steps().unwrap().attempts[&"v".parse().unwrap()], 2);
+    play.says_so("main", "1", |finished| finished.reply.verdict = wrong());
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
 }
 
@@ -119,7 +119,7 @@ fn parallel_iterations_are_agents() {
     for agent in &agents[1..] {
         leaves(&mut play, agent, &json!({ "ok": true }));
     }
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
     leaves(&mut play, "main", &json!({ "ok": true }));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
@@ -149,11 +149,11 @@ pub(crate) fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, 
 }
 
 fn attempt(play: &Play, key: &str) -> u32 {
-    play.run.flow.as_ref().unwrap().attempts[&key.parse().unwrap()]
+    play.run.program.steps().unwrap().attempts[&key.parse().unwrap()]
 }
 
 fn stale(play: &Play) -> Vec<&str> {
-    play.run.flow.as_ref().unwrap().stale.iter().map(String::as_str).collect()
+    play.run.program.steps().unwrap().stale.iter().map(String::as_str).collect()
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn only_the_last_requested_output_counts() {
     let mut play = steps(Answers::Caller, &json!([asks]));
     play.start();
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
-    let flow = play.run.flow.as_ref().unwrap();
+    let flow = play.run.program.steps().unwrap();
     assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::of_value("/a", "no")]);
     // The same output again uses up nothing, under any name.
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
@@ -201,7 +201,7 @@ fn callers_output_is_taken_at_its_step() {
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));
     call(&mut play, &[], &[("u", valid()), ("v", wrong())]);
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "a");
     leaves(&mut play, "main", &json!({ "ok": true }));
     assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
     assert_eq!((attempt(&play, "u"), attempt(&play, "v")), (1, 2));
@@ -216,7 +216,7 @@ fn step_output_goes_to_first_waiting_iteration() {
     let mut play = steps(Answers::Caller, &json!([each]));
     play.start();
     let done = |play: &Play| -> Vec<String> {
-        play.run.flow.as_ref().unwrap().results.keys().map(ToString::to_string).collect()
+        play.run.program.steps().unwrap().results.keys().map(ToString::to_string).collect()
     };
     call(&mut play, &[], &[("v", valid())]);
     assert_eq!(done(&play), ["l[0].v"]);
@@ -244,14 +244,14 @@ fn unstorable_output_uses_up_an_attempt() {
     play.start();
     let huge = Value::Blob(BlobRef { hash: Hash::of(b"huge"), length: MOST_KEPT + 1 });
     play.says_so("main", "", |finished| {
-        finished.verdict = Some(Verdict::Valid);
-        finished.text = huge;
+        finished.reply.verdict = Some(Verdict::Valid);
+        finished.reply.text = huge;
     });
-    let flow = play.run.flow.as_ref().unwrap();
+    let flow = play.run.program.steps().unwrap();
     let message = "the results of a run would have more than 24 MiB";
     let complaint = Problem::new("", ProblemCode::TooLarge, message);
     assert_eq!(flow.complaints[&"v".parse().unwrap()], [complaint]);
-    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
@@ -265,10 +265,10 @@ fn steps_sharing_a_conversation_run_in_turn() {
     play.start();
     for _ in 0..3 {
         let [agent] = running(&play).try_into().unwrap();
-        play.says_so(&agent, "1", |finished| finished.verdict = Some(Verdict::Valid));
+        play.says_so(&agent, "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
     }
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
-    assert_eq!(play.run.flow.as_ref().unwrap().sessions.len(), 1);
+    assert_eq!(play.run.program.steps().unwrap().sessions.len(), 1);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn shared_conversation_is_opened_continued_and_dropped() {
     let mut sessions = Vec::new();
     while let Some(turn) = play.run.scheduler.turns.values().next() {
         sessions.push(turn.plan.clone());
-        play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+        play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
     }
     let [
         SessionPlan::Fresh(first),
@@ -315,13 +315,13 @@ fn shared_conversation_is_identified_by_its_label() {
     ]);
     let check = |name: Option<&str>, expected: [&str; 3]| {
         let mut play = steps(Answers::Backend, &all);
-        let work = play.definition.work.as_mut().unwrap();
+        let work = play.definition.steps.as_mut().unwrap();
         work.document.name = name.map(str::to_owned);
         play.start();
         while play.run.phase == Phase::Open {
-            play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+            play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
         }
-        let labels: Vec<&String> = play.run.flow.as_ref().unwrap().sessions.keys().collect();
+        let labels: Vec<&String> = play.run.program.steps().unwrap().sessions.keys().collect();
         assert_eq!(labels, expected);
     };
     check(None, ["own", "wf:workflow:main", "wf:workflow:musk"]);
@@ -344,10 +344,10 @@ fn step_failing_before_its_start_is_placed() {
         leaves(&mut play, "main", &json!({ "ok": true }));
         assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
         let visit = &play.run.agents[&"main".into()].visit;
-        assert_eq!((visit.state.as_str(), visit.number), (key, 2));
+        assert_eq!((visit.location.to_string(), visit.number), (key.to_owned(), 2));
         let visits = play.last.iter().filter(|event| matches!(event, Event::VisitEntered { .. }));
         assert_eq!(visits.count(), 1);
-        let results = &play.run.flow.as_ref().unwrap().results;
+        let results = &play.run.program.steps().unwrap().results;
         let left = results.get(&key.parse().unwrap()).map(|stored| stored.json().unwrap().clone());
         assert_eq!(left, stored);
     };
@@ -370,8 +370,8 @@ fn failed_loop_leaves_an_entry_when_collected() {
     let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
     let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
     play.start();
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
-    let results = &play.run.flow.as_ref().unwrap().results;
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
+    let results = &play.run.program.steps().unwrap().results;
     let message = "$.locals.x is a number, not a list";
     let left = json!({ "ok": false, "error": "not_an_array", "message": message });
     let expected = [0, 1, 2].map(|n| (format!("l[{n}].m"), left.clone()));
@@ -398,7 +398,7 @@ fn reported_attempts_belong_to_first_asking_key() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
     call(&mut play, &[("v", 2)], &[]);
-    let attempts = &play.run.flow.as_ref().unwrap().attempts;
+    let attempts = &play.run.program.steps().unwrap().attempts;
     let told: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
     assert_eq!(told, ["l[0].v:2", "l[1].v:1", "l[2].v:1"]);
 }
@@ -419,7 +419,7 @@ fn no_iteration_starts_after_a_failure() {
         fails(&mut play, &agent);
     }
     assert_eq!(begun, 6, "two of each three");
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
     assert_eq!(play.run.agents.len(), 1, "no strand is left behind");
 }
 
@@ -441,7 +441,7 @@ fn inner_failure_starts_no_outer_iteration() {
         leaves(&mut play, &agent, &json!({ "ok": true }));
     }
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
-    let results = &play.run.flow.as_ref().unwrap().results;
+    let results = &play.run.program.steps().unwrap().results;
     let firsts = results.keys().filter(|key| key.step.as_str() == "first").count();
     assert_eq!(firsts, 2, "{:?}", results.keys().map(ToString::to_string).collect::<Vec<_>>());
 }
@@ -454,7 +454,7 @@ fn resume_repeats_an_agent_step() {
     play.fails("main", TurnFailure::Task { why: "no".into() });
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
     play.resume();
-    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    play.says_so("main", "1", |finished| finished.reply.verdict = Some(Verdict::Valid));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
@@ -492,7 +492,11 @@ fn collected_failures_let_the_loop_continue() {
     leaves(&mut play, &agents[0], &json!({ "ok": true }));
     leaves(&mut play, &agents[1], &json!({ "ok": true }));
     fails(&mut play, &agents[2]);
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "y", "the last item's counts");
+    assert_eq!(
+        play.run.agents[&"main".into()].visit.location.to_string(),
+        "y",
+        "the last item's counts"
+    );
 }
 
 #[test]
@@ -511,7 +515,7 @@ fn started_iterations_end_after_a_failure() {
     while let Some(agent) = running(&play).first().cloned().filter(|agent| agent != "main") {
         leaves(&mut play, &agent, &json!({ "ok": true }));
     }
-    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    assert_eq!(play.run.agents[&"main".into()].visit.location.to_string(), "z");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn stop_interrupts_turns_and_resume_continues() {
     let mut play = forked();
     assert_eq!(play.stop(StopMode::Now), "stop Now by k1");
     assert_eq!(cancelled(&play), ["main.2.1", "main_w1.1.1"]);
-    let cut = play.cut_off(Interruption::Stop, false);
+    let cut = play.interruptions(Interruption::Stop, false);
     assert_snapshot!(play.feed(cut), @"
     cut off main.2.1 #1 $0.10 by Stop, 0 crashes
     cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
@@ -97,7 +97,7 @@ fn repeated_stop_request_changes_nothing() {
     let request = Input::Stop { mode: StopMode::Now, key: "key".into() };
     assert_eq!(play.feed(vec![request.clone()]), "stop Now by key");
     assert_eq!(play.feed(vec![request.clone()]), "");
-    let cut = play.cut_off(Interruption::Stop, false);
+    let cut = play.interruptions(Interruption::Stop, false);
     play.feed(cut);
     play.resume();
     assert_eq!(play.feed(vec![request]), "");
@@ -147,7 +147,7 @@ fn a_cancelled_run_is_over_for_good() {
     let mut play = forked();
     play.stop(StopMode::Cancel);
     assert_eq!(cancelled(&play).len(), 2);
-    let cut = play.cut_off(Interruption::Stop, false);
+    let cut = play.interruptions(Interruption::Stop, false);
     assert!(play.feed(cut).ends_with("ended: Cancelled"));
     assert_eq!(play.resume(), "refused: the run has already ended");
     assert_eq!(play.stop(StopMode::Cancel), "refused: the run has already ended");

@@ -44,7 +44,7 @@ fn malformed(tag: TagName, why: &str) -> Malformed {
 #[test]
 fn no_tag() {
     assert_snapshot!(reminder(&Fault::NoTag, &anything()), @r#"
-    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+    Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
 
@@ -55,12 +55,12 @@ fn no_tag() {
     <fork next="NEXT">STATE</fork>
     <result>YOUR RESULT</result>
 
-    Several <fork> tags may stand together if all have the same next.
+    Several <fork> tags are allowed together if all have the same next.
 
     STATE, RETURN, NEXT: one of START.md, REVIEW.md, publish.sh
     "#);
     assert_snapshot!(reminder(&Fault::NoTag, &strict()), @r#"
-    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+    Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
 
@@ -72,7 +72,7 @@ fn no_tag() {
     RETURN: one of REVIEW.md, RESEARCH.md, SUMMARY.md, ASK.md
     "#);
     assert_snapshot!(reminder(&Fault::NoTag, &single()), @r#"
-    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+    Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     Do not repeat finished work. End your next message with this tag, written as plain text, not in code:
 
@@ -85,7 +85,7 @@ fn several_tags() {
     let fault =
         Fault::SeveralTags { tags: vec![TagName::Goto, TagName::Goto, TagName::Result], count: 3 };
     assert_snapshot!(reminder(&fault, &strict()), @r#"
-    Your message holds 3 transition tags (goto, goto, result), and only one can be followed. Where you mean a tag itself, describe it, do not write it.
+    Your message contains 3 transition tags (goto, goto, result), and only one can be followed. Where you mean a tag itself, describe it, do not write it.
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
 
@@ -119,7 +119,7 @@ fn a_result_that_was_mentioned() {
     let why = crate::protocol::scan::TagProblem::OpenedTwice.to_string();
     let fault = Fault::Malformed(vec![malformed(TagName::Result, &why)]);
     assert_snapshot!(reminder(&fault, &strict()), @r#"
-    The <result> tag of your message cannot be read: `<result` stands twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.
+    The <result> tag of your message cannot be read: `<result` appears twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.
 
     Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
 
@@ -151,7 +151,7 @@ fn a_target_that_does_not_resolve() {
 #[test]
 fn forks_with_different_next_states() {
     let states = strings(&["MERGE.md", "REVIEW.md"]);
-    assert_snapshot!(complaint(&Fault::NextDiffers { states }), @"All fork tags of one message, and the goto tag beside them, must go on at the same state; yours name MERGE.md and REVIEW.md.");
+    assert_snapshot!(complaint(&Fault::NextDiffers { states }), @"All fork tags of one message, and the goto tag beside them, must continue at the same state; yours name MERGE.md and REVIEW.md.");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn denied_tools() {
 fn a_policy_that_allows_nothing() {
     let nothing = Allowance { choices: Vec::new(), states: strings(&["A.md"]) };
     assert_snapshot!(reminder(&Fault::NoTag, &nothing), @r#"
-    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+    Your message contains no transition tag, so the workflow cannot continue. (In code, a tag counts only if it is alone on its lines.)
 
     The policy of this state allows no tag: say so, and stop.
     "#);

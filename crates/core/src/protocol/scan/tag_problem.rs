@@ -68,9 +68,9 @@ impl fmt::Display for TagProblem<'_> {
             Self::NoEndQuote(name) => {
                 write!(f, "the value of `{}` has no closing quote", excerpt(name, SHOWN))
             }
-            Self::StrayQuote => f.write_str("there is a stray quote in its opening"),
+            Self::StrayQuote => f.write_str("there is a misplaced quote in its opening"),
             Self::SelfClosing => f.write_str("it ends with `/>` and names nothing"),
-            Self::Slash => f.write_str("there is a stray `/` in its opening"),
+            Self::Slash => f.write_str("there is a misplaced `/` in its opening"),
             Self::BadName("") => f.write_str("there is a value without an attribute name"),
             Self::BadName(name) => {
                 write!(f, "`{}` is not an attribute name", excerpt(name, SHOWN))
@@ -105,11 +105,11 @@ impl fmt::Display for TagProblem<'_> {
                 write!(f, "there is no `</{name}>` right after the name of a state")
             }
             Self::OpenedTwice => f.write_str(
-                "`<result` stands twice before `</result>`, so the payload is uncertain; \
+                "`<result` appears twice before `</result>`, so the payload is uncertain; \
                  where you mean the tag itself, describe it, do not write it",
             ),
             Self::ClosedTwice => f.write_str(
-                "`</result>` stands twice, so the payload is uncertain; \
+                "`</result>` appears twice, so the payload is uncertain; \
                  where you mean the tag itself, describe it, do not write it",
             ),
         }

@@ -180,9 +180,9 @@ fn mistakes_in_attributes_make_a_tag_malformed() {
     check(r#"<goto 1a="1">A</goto>"#, "!goto: `1a` is not an attribute name");
     check(r#"<goto ä="1">A</goto>"#, "!goto: `ä` is not an attribute name");
     check(r#"<goto ="1">A</goto>"#, "!goto: there is a value without an attribute name");
-    check("<goto / >A</goto>", "!goto: there is a stray `/` in its opening");
-    check(r#"<goto "x">A</goto>"#, "!goto: there is a stray quote in its opening");
-    check(r#"<goto input="x"">A</goto>"#, "!goto: there is a stray quote in its opening");
+    check("<goto / >A</goto>", "!goto: there is a misplaced `/` in its opening");
+    check(r#"<goto "x">A</goto>"#, "!goto: there is a misplaced quote in its opening");
+    check(r#"<goto input="x"">A</goto>"#, "!goto: there is a misplaced quote in its opening");
     check(r#"<goto input="x" />A</goto>"#, "!goto: it ends with `/>` and names nothing");
 }
 
@@ -375,9 +375,9 @@ fn a_payload_is_raw() {
     check("<result>a</ result></result>", r#"result "a</ result>""#);
 }
 
-const TWICE_OPENED: &str = "!result: `<result` stands twice before `</result>`, so the payload is \
+const TWICE_OPENED: &str = "!result: `<result` appears twice before `</result>`, so the payload is \
                             uncertain; where you mean the tag itself, describe it, do not write it";
-const TWICE_CLOSED: &str = "!result: `</result>` stands twice, so the payload is uncertain; where \
+const TWICE_CLOSED: &str = "!result: `</result>` appears twice, so the payload is uncertain; where \
                             you mean the tag itself, describe it, do not write it";
 
 #[test]
@@ -435,7 +435,7 @@ fn malformed_result_is_skipped_with_its_close() {
     );
     check(
         "<result \"><goto>A</goto></result><reset>B</reset>",
-        "!result: there is a stray quote in its opening\nreset B",
+        "!result: there is a misplaced quote in its opening\nreset B",
     );
     check(
         "<result/><goto>A</goto></result><reset>B</reset>",

@@ -111,10 +111,10 @@ fn mistake(
         ),
         EntryPart::Next => (
             format!("the `next` of `{tag}`, {name},"),
-            format!("go on at a state that {own} answers"),
+            format!("continue at a state that {own} answers"),
         ),
     };
     let message =
-        format!("{what} would go on in a conversation of {own}, and {other} answers {name}");
+        format!("{what} would continue a conversation of {own}, but {other} answers {name}");
     Diagnostic::error("other-backend", message).hint(hint)
 }

@@ -37,18 +37,23 @@ impl<'a> PromptsByBackend<'a> {
     /// Adds the states of `backend` to a finding. If other backends have states too, a hint says to
     /// write `key` into their frontmatter instead.
     #[must_use]
-    pub fn told(&self, told: Diagnostic, backend: &BackendName, key: Option<&str>) -> Diagnostic {
+    pub fn with_states(
+        &self,
+        finding: Diagnostic,
+        backend: &BackendName,
+        key: Option<&str>,
+    ) -> Diagnostic {
         let states = self.0.get(backend).map_or(&[] as &[_], Vec::as_slice);
-        let message = format!("{} ({backend} answers {})", told.message, listed(states));
+        let message = format!("{} ({backend} answers {})", finding.message, listed(states));
         let others = self.iter().filter(|(other, _)| *other != backend);
         let others: Vec<&State> = others.flat_map(|(_, states)| states).copied().collect();
         let own = key.filter(|_| !others.is_empty()).map(|key| {
             let others = listed(&others);
             format!("write `{key}` into the frontmatter of {others} instead of asking it of all")
         });
-        let hints: Vec<String> = told.hint.into_iter().chain(own).collect();
+        let hints: Vec<String> = finding.hint.into_iter().chain(own).collect();
         let hint = Some(hints.join("; or ")).filter(|hint| !hint.is_empty());
-        Diagnostic { message, hint, ..told }
+        Diagnostic { message, hint, ..finding }
     }
 }
 

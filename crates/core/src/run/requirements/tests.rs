@@ -51,7 +51,7 @@ fn check_policy(policy: &str, expected: &[&str]) {
 
 #[test]
 fn policy_moving_a_conversation_is_an_error() {
-    let goto = "A.md:2:26: error: `goto` to X.md would go on in a conversation of claude, and codex \
+    let goto = "A.md:2:26: error: `goto` to X.md would continue a conversation of claude, but codex \
                 answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin \
                 a conversation";
     check_policy("allowed_targets: {goto: [X]}\n", &[goto]);
@@ -60,21 +60,21 @@ fn policy_moving_a_conversation_is_an_error() {
     check_policy("allowed_targets: {reset: [X], goto: [B]}\n", &[]);
     check_policy(
         "allowed_targets: {call: [{child: X, return: B}]}\n",
-        &["A.md:2:34: error: `call` to X.md would go on in a conversation of claude, and codex \
+        &["A.md:2:34: error: `call` to X.md would continue a conversation of claude, but codex \
            answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin a \
            conversation"],
     );
     check_policy(
         "allowed_transitions: [{tag: function, target: X, return: X.md}]\n",
-        &["A.md:2:58: error: the `return` of `function` to X.md would go on in a conversation of \
-           claude, and codex answers X.md [other-backend]; return to a state that claude answers"],
+        &["A.md:2:58: error: the `return` of `function` to X.md would continue a conversation of \
+           claude, but codex answers X.md [other-backend]; return to a state that claude answers"],
     );
     check_policy("allowed_transitions: [{tag: function, target: X, return: B}]\n", &[]);
     check_policy(
         "allowed_targets: {fork: [{child: B, next: X}]}\n",
         &[
-            "A.md:2:43: error: the `next` of `fork`, X.md, would go on in a conversation of claude, \
-           and codex answers X.md [other-backend]; go on at a state that claude answers",
+            "A.md:2:43: error: the `next` of `fork`, X.md, would continue a conversation of claude, \
+           but codex answers X.md [other-backend]; continue at a state that claude answers",
         ],
     );
     check_policy("allowed_targets: {fork: [{child: X, next: B}]}\n", &[]);
@@ -123,7 +123,7 @@ fn unreachable_states_only_warn() {
         ("X.md", CODEX),
     ];
     let expected = [
-        "B.md:2:26: warning: `goto` to X.md would go on in a conversation of claude, and codex \
+        "B.md:2:26: warning: `goto` to X.md would continue a conversation of claude, but codex \
          answers X.md (nothing leads here) [other-backend]; reach X.md by `reset`, `function` or \
          `fork`: they begin a conversation",
         "C.md:2:1: warning: there is no backend \"codx\" (nothing leads here) [unknown-backend]; did \
@@ -177,14 +177,12 @@ fn unsupported_state_requirements_are_errors() {
     );
     check(
         "effort: high",
-        &[
-            "A.md:3:1: error: linear cannot be told an effort: `effort` asks for it [backend-lacks]; \
-           leave it out, or let another backend answer this state",
-        ],
+        &["A.md:3:1: error: linear has no effort setting: `effort` asks for it [backend-lacks]; \
+           leave it out, or let another backend answer this state"],
     );
     let lists = |line: u32, key: &str| {
         format!(
-            "A.md:{line}:1: error: linear keeps no lists of allowed and denied tools: `{key}` asks \
+            "A.md:{line}:1: error: linear has no lists of allowed and denied tools: `{key}` asks \
              for it [backend-lacks]; leave it out and set `permission_mode`, or let another backend \
              answer this state"
         )
@@ -208,7 +206,7 @@ fn run_requirements_are_reported_once_per_backend() {
     check(
         &|s| s.budget = Some(crate::budget::Micros(2_000_000)),
         &[&format!(
-            "error: linear cannot stop at a cap, and the run has one of $2.00 {answers}; run it with \
+            "error: linear cannot stop at a cap, but the run has one of $2.00 {answers}; run it with \
              `--budget none`, or let another backend answer; or {}",
             instead("budget")
         )],
@@ -216,7 +214,7 @@ fn run_requirements_are_reported_once_per_backend() {
     check(
         &|s| s.effort = Some("high".into()),
         &[&format!(
-            "error: linear cannot be told an effort, and the run asks for \"high\" {answers}; leave \
+            "error: linear has no effort setting, but the run asks for \"high\" {answers}; leave \
              out `effort`, or let another backend answer; or {}",
             instead("effort")
         )],
@@ -228,14 +226,14 @@ fn run_requirements_are_reported_once_per_backend() {
         },
         &[
             &format!(
-                "error: linear keeps no lists of allowed and denied tools, and the run denies \
+                "error: linear has no lists of allowed and denied tools, but the run denies \
                  Bash(rm:*) {answers}; leave out `deny` and set `permission_mode`, or let another \
                  backend answer; or {}",
                 instead("deny")
             ),
             &format!(
-                "warning: linear keeps no lists of allowed and denied tools: it is not told that the \
-                 run allows Edit {answers}; {}",
+                "warning: linear has no lists of allowed and denied tools: it ignores that the run \
+                 allows Edit {answers}; {}",
                 instead("allow")
             ),
         ],
@@ -247,7 +245,7 @@ fn own_effort_of_a_state_overrides_the_runs() {
     let files = [("A.md", "backend: linear\neffort: low\n"), ("B.md", "")];
     let found = findings(&files, |settings| settings.effort = Some("high".into()));
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("A.md:3:1: error: linear cannot be told an effort"), "{found:?}");
+    assert!(found[0].starts_with("A.md:3:1: error: linear has no effort setting"), "{found:?}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(super) fn check_run(
     }
     if let Some(cap) = settings.budget.filter(|_| lacks(Capability::Cap)) {
         let cannot = cannot(Capability::Cap);
-        let message = format!("{backend} {cannot}, and the run has one of {cap}");
+        let message = format!("{backend} {cannot}, but the run has one of {cap}");
         let hint = "run it with `--budget none`, or let another backend answer";
         found.push((Some("budget"), lack(message).hint(hint)));
     }
@@ -84,14 +84,14 @@ pub(super) fn check_run(
     let unsaid = states.any(|(_, states)| states.iter().any(|s| s.front.effort.is_none()));
     if let Some(effort) = settings.effort.as_ref().filter(|_| unsaid && lacks(Capability::Effort)) {
         let cannot = cannot(Capability::Effort);
-        let message = format!("{backend} {cannot}, and the run asks for {effort:?}");
+        let message = format!("{backend} {cannot}, but the run asks for {effort:?}");
         let hint = "leave out `effort`, or let another backend answer";
         found.push((Some("effort"), lack(message).hint(hint)));
     }
     if lacks(Capability::Permissions) {
         found.extend(permissions(settings, backend));
     }
-    found.into_iter().map(|(key, each)| answered.told(each, backend, key)).collect()
+    found.into_iter().map(|(key, each)| answered.with_states(each, backend, key)).collect()
 }
 
 /// Reports permission lists that the backend ignores: denying is an error, because it protects;
@@ -104,12 +104,12 @@ fn permissions(
     let cannot = cannot(Capability::Permissions);
     let mut found = Vec::new();
     if let [first, ..] = lists.deny.as_slice() {
-        let message = format!("{backend} {cannot}, and the run denies {first}");
+        let message = format!("{backend} {cannot}, but the run denies {first}");
         let hint = "leave out `deny` and set `permission_mode`, or let another backend answer";
         found.push((Some("deny"), lack(message).hint(hint)));
     }
     if let [first, ..] = lists.allow.as_slice() {
-        let message = format!("{backend} {cannot}: it is not told that the run allows {first}");
+        let message = format!("{backend} {cannot}: it ignores that the run allows {first}");
         found.push((Some("allow"), Diagnostic::warning("backend-lacks", message)));
     }
     found
@@ -122,14 +122,14 @@ fn lack(message: String) -> Diagnostic {
 const fn cannot(what: Capability) -> &'static str {
     match what {
         Capability::Fresh => "cannot open a conversation",
-        Capability::Resume => "cannot go on in a conversation",
+        Capability::Resume => "cannot continue a conversation",
         Capability::Branch => "cannot branch a conversation",
         Capability::ChosenIds => "cannot take an id that was chosen in advance",
         Capability::Schema => "cannot answer by a schema",
-        Capability::Cost => "does not say what a turn cost",
+        Capability::Cost => "does not report the cost of a turn",
         Capability::Cap => "cannot stop at a cap",
-        Capability::Effort => "cannot be told an effort",
-        Capability::Permissions => "keeps no lists of allowed and denied tools",
+        Capability::Effort => "has no effort setting",
+        Capability::Permissions => "has no lists of allowed and denied tools",
     }
 }
 

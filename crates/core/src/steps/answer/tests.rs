@@ -13,8 +13,8 @@ use crate::run::stop::StopMode;
 fn replied(play: &Play, id: Option<&str>) -> Json {
     let (id, schema) = (id.map(RunId::from), json!({ "type": "number" }));
     let schemas = |_: StepIndex| Some(&schema);
-    let work = play.definition.work.as_deref().unwrap();
-    answer(play.run.clone(), work, &schemas, id.as_ref()).into_json()
+    let steps = play.definition.steps.as_deref().unwrap();
+    answer(play.run.clone(), steps, &schemas, id.as_ref()).into_json()
 }
 
 fn asks(id: &str) -> Json {

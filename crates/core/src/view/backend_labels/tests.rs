@@ -50,23 +50,23 @@ fn check_why(play: &Play, owner: Owner, expected: &str) {
 #[test]
 fn sentences_name_backends_if_there_are_several() {
     check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
-    check_why(&alone(), Owner::Gone, "its process is gone with 1 turn in flight");
+    check_why(&alone(), Owner::Gone, "its process died with 1 turn in flight");
     check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
-    check_why(&stage(), Owner::Gone, "its process is gone with 1 turn in flight (claude)");
+    check_why(&stage(), Owner::Gone, "its process died with 1 turn in flight (claude)");
     let mut play = stage();
     play.says("main", "<reset>X</reset>");
     check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
-    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight (codex)");
+    check_why(&play, Owner::Gone, "its process died with 1 turn in flight (codex)");
     play.stumbles("main");
     let retry = "main tries its failed turn (codex) again at 1970-01-01T00:00:02.074Z";
     check_why(&play, Owner::Alive, retry);
     play.after(Span::minutes(5));
     play.says("main", "<goto>S</goto>");
     check_why(&play, Owner::Alive, "main is in turn 1 of S.sh");
-    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight");
+    check_why(&play, Owner::Gone, "its process died with 1 turn in flight");
     let play = forked();
     check_why(&play, Owner::Alive, "main is in turn 1 of A.md (claude) and 1 more");
-    check_why(&play, Owner::Gone, "its process is gone with 2 turns in flight (claude, codex)");
+    check_why(&play, Owner::Gone, "its process died with 2 turns in flight (claude, codex)");
 }
 
 #[test]
@@ -229,15 +229,15 @@ fn turns_name_backends_without_known_model() {
     assert_snapshot!(titles.join("\n"), @"
     A.md · turn 1 · claude · $0.10 · finished after 0ms
     A.md #2 · turn 1 · claude · opus · $0.10 · finished after 0ms
-    S.sh · turn 1 · cut off when its owner died
-    X.md · turn 1 · codex · $0.10 · cut off when its owner died
+    S.sh · turn 1 · interrupted when its owner died
+    X.md · turn 1 · codex · $0.10 · interrupted when its owner died
     S.sh · turn 1, attempt 2 · in flight
     X.md · turn 1, attempt 2 · codex · in flight
     ");
 }
 
 #[test]
-fn a_plan_names_whose_turns_go_on() {
+fn plan_names_backends_of_continued_turns() {
     let told = |play: &Play| Plan::of(&play.run, &ledger(play), &play.settings);
     assert_eq!(told(&alone()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
     let mut play = forked();
@@ -258,7 +258,7 @@ fn a_plan_names_whose_turns_go_on() {
     let line = "main_x1          X.md (codex): adopting its client, which still runs";
     assert_eq!(found.lines()[1], line);
     assert_eq!(found.backends(), [&claude, &codex].into());
-    let cut = play.cut_off(Interruption::Crash, true);
+    let cut = play.interruptions(Interruption::Crash, true);
     assert_eq!(plan.clone().knowing(&play.run, &cut).open, plan.open);
     assert_eq!(plan.knowing(&play.run, &cut[..1]).open, found.open);
     play.says("main", r#"<fork next="A">X</fork>"#);

@@ -9,11 +9,10 @@ use super::{ledger, lines_of, shown};
 use crate::crayfish::call::Output;
 use crate::crayfish::stored::{Read, Stored};
 use crate::crayfish::verdict::Verdict;
-use crate::crayfish::{Call, Document, Problem, StepsProgram};
+use crate::crayfish::{Call, Document, Problem, StepsDefinition};
 use crate::decide::tests::play::{Play, prompts};
 use crate::failure::TurnFailure;
 use crate::run::program::Answers;
-use crate::run::start_flags::StartFlags;
 use crate::run::stop::StopMode;
 use crate::run::{Input, Program};
 use crate::time::{Span, Timestamp};
@@ -27,9 +26,8 @@ fn steps(answers: Answers, steps: &Json) -> Play {
     let vars = document.vars.clone();
     let mut definition = prompts(&["NONE.md"]);
     definition.states.clear();
-    definition.work = Some(Box::new(StepsProgram { document, vars }));
-    let mut play = Play::new(definition);
-    play.settings.program = Program::Crayfish { answers };
+    definition.steps = Some(Box::new(StepsDefinition { document, vars }));
+    let mut play = Play::new(definition).running(Program::steps_of(answers));
     play.settings.vars = [("list:", "[1]"), ("name", "a b")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -53,13 +51,13 @@ fn each(on_error: &str, body: &Json) -> Json {
 fn done(play: &mut Play, agent: &str) {
     let result = json!({ "ok": true });
     let read = Read(Some(Arc::new(result.clone())));
-    play.says_so(agent, &result.to_string(), |finished| finished.read = read);
+    play.says_so(agent, &result.to_string(), |finished| finished.reply.read = read);
 }
 
 fn invalid(play: &mut Play, agent: &str) {
     let errors =
         vec![Problem::of_value("/a", "it is missing"), Problem::of_value("", "it is short")];
-    play.says_so(agent, "{}", |finished| finished.verdict = Some(Verdict::Invalid(errors)));
+    play.says_so(agent, "{}", |finished| finished.reply.verdict = Some(Verdict::Invalid(errors)));
 }
 
 fn fails(play: &mut Play, agent: &str) {
@@ -97,7 +95,7 @@ fn a_story_of_steps_reads_well() {
       main       ended
       -          completed
     "#);
-    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done: raymond show play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done: Show");
 }
 
 #[test]
@@ -124,35 +122,22 @@ fn collected_failures_are_shown() {
       main       ended
       -          completed
     "#);
-    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done; 2 failures were collected: raymond show play");
-}
-
-#[test]
-fn flags_of_the_start_are_repeated() {
-    let mut play = steps(Answers::Backend, &json!([asks("a")]));
-    play.run.settings.start_flags = StartFlags {
-        workspace: Some("/w s".to_owned()),
-        schema_paths: vec!["schemas".to_owned(), "more".to_owned()],
-        backend: Some("codex".into()),
-    };
-    invalid(&mut play, "main");
-    invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more --backend codex --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done; 2 failures were collected: Show");
 }
 
 #[test]
 fn ended_call_run_needs_another_run() {
     let mut play = steps(Answers::Caller, &json!([asks("a")]));
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond crayfish < request.json # with another runId");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Call(OtherRun)");
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): Call(SameRun)");
     let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Caller, &json!([stays]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: raymond crayfish < request.json # with another runId");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Call(OtherRun)");
 }
 
 #[test]
@@ -161,7 +146,7 @@ fn final_failure_needs_new_run_with_results() {
     let wrong = || Verdict::Invalid(vec![Problem::of_value("/a", "it is missing")]);
     call(&mut play, "a:1", wrong());
     call(&mut play, "a:2", wrong());
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing: raymond crayfish < request.json # with another runId, and the results");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing: Call(OtherRunWithResults)");
 }
 
 #[test]
@@ -178,7 +163,7 @@ fn nothing_is_final_while_running() {
 fn stopping_user_of_a_call_is_named() {
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it: Call(SameRun)");
 }
 
 #[test]
@@ -196,12 +181,12 @@ fn repeated_step_is_one_path_entry() {
     x main       b: failed: exec_failed: exit status 1
       -          failed
       -          resumed
-      main       b: goes on after its failure
+      main       b: continues after its failure
     . main       b: turn 1
       main       ended
       -          completed
     "#);
-    assert_eq!(ledger(&play).path.told(|_| true), "a → b");
+    assert_eq!(ledger(&play).path.fitted(|_| true), "a → b");
 }
 
 #[test]
@@ -219,7 +204,7 @@ fn answer_problems_are_shown_once() {
     x main       a: failed: the client reports failure: it is down
       -          failed
       -          resumed
-      main       a: goes on after its failure
+      main       a: continues after its failure
     . main       a: turn 1
       main       ended · $0.30
       -          completed
@@ -245,7 +230,7 @@ fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (a variable is given with --var NAME=VALUE): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (a variable is given with --var NAME=VALUE): Start");
 }
 
 #[test]
@@ -253,17 +238,17 @@ fn list_variable_is_requested_as_a_list() {
     let mut words = each("fail", &json!([exec("try", 1)]));
     words["listPath"] = "$.vars.word".into();
     let play = steps(Answers::Backend, &json!([words]));
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): raymond run /flow --var 'list:=[1]' --var 'name=a b'"#);
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): Start"#);
     // A caller sets variables in its request, not by flag.
     let play = steps(Answers::Caller, &json!([words]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: raymond crayfish < request.json # with another runId, and the results");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: Call(OtherRunWithResults)");
 }
 
 #[test]
 fn a_program_that_failed_can_be_tried_again() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): Resume([])");
     assert!(!is_final(&play.run));
 }
 
@@ -272,7 +257,7 @@ fn repeatable_failure_needs_a_new_run() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (its output: raymond logs play --state a): Start");
     assert!(is_final(&play.run));
 }
 
@@ -282,7 +267,7 @@ fn loop_is_where_its_branch_is() {
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Backend, &json!([stays]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: Start");
     let play = steps(Answers::Backend, &json!([each("fail", &json!([exec("try", 1)]))]));
     let at = |agent: &str| place(&play.run, &play.run.agents[&agent.into()]);
     assert_eq!((at("main"), at("main_each2")), ("each".to_owned(), "each[1].try".to_owned()));
@@ -291,9 +276,9 @@ fn loop_is_where_its_branch_is() {
 #[test]
 fn only_the_caller_continues_a_tool_run() {
     let play = steps(Answers::Caller, &json!([asks("a")]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:a:1`: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): the caller has to answer `play:a:1`: Call(SameRun)");
     let play = steps(Answers::Caller, &json!([each("fail", &json!([asks("judge")]))]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:each[0].judge:1`, and 1 more: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): the caller has to answer `play:each[0].judge:1`, and 1 more: Call(SameRun)");
 }
 
 #[test]

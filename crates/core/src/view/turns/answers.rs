@@ -11,7 +11,7 @@ use crate::crayfish::key::RequestId;
 use crate::crayfish::state::StepEvent;
 use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Key, Problem};
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::ids::{AgentId, TurnId};
 use crate::run::Event;
 use crate::scheduler::Lane;
 use crate::time::Timestamp;
@@ -110,7 +110,6 @@ impl Answers {
 fn attempt(at: Timestamp, (turn, key, number): Question, answer: Answer) -> Attempt {
     let charge = Charge { amount: Micros::ZERO, basis: Basis::Free };
     let end = Some(End { at, charge, model: None, how: How::Answered(answer) });
-    let state = StateName::new(key.to_string());
     let (lane, sent) = (Lane::Script, Sent::Body);
-    Attempt { turn, number, state, visit: 1, lane, sent, started: at, end }
+    Attempt { turn, number, location: key.into(), visit: 1, lane, sent, started: at, end }
 }

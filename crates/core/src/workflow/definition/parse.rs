@@ -65,7 +65,7 @@ impl Definition {
         }
         // The entry is filled in below: finding it needs the states, and nothing reads it before.
         let mut definition =
-            Self { entry: StateName::new(""), states, platform, work: None, asking: Vec::new() };
+            Self { entry: StateName::new(""), states, platform, steps: None, asking: Vec::new() };
         match definition.entry(start) {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),

@@ -30,7 +30,8 @@ fn warning(key: &Key) -> Diagnostic {
             (format!("`{name}` means nothing to ralph"), "use --max-iterations".to_owned())
         }
         "on_denied" => {
-            let message = format!("`{name}: remind` means nothing to ralph, which reminds nobody");
+            let message =
+                format!("`{name}: remind` has no effect in ralph, which sends no reminders");
             (message, "it is read as `warn`; `fail` ends the iteration".to_owned())
         }
         _ => {

@@ -36,7 +36,7 @@ impl<'a> Reachability<'a> {
     }
 
     /// Examines a definition from the states at which a run continues.
-    pub fn going_on<'s>(
+    pub fn from_states<'s>(
         definition: &'a Definition,
         at: impl IntoIterator<Item = &'s StateName>,
     ) -> Self {
@@ -73,7 +73,7 @@ impl<'a> Reachability<'a> {
     /// Returns whether a run can reach a state.
     pub fn is_reached(&self, state: &StateName) -> bool {
         // In a document of steps only the run itself knows which steps are left.
-        self.reached.contains(state) || self.definition.work.is_some()
+        self.reached.contains(state) || self.definition.steps.is_some()
     }
 
     #[must_use]

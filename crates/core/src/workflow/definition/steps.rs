@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::crayfish::reading::{self, Holds};
-use crate::crayfish::{self, Document, Problem, StepsProgram};
+use crate::crayfish::{self, Document, Problem, StepsDefinition};
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -36,8 +36,8 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
     let vars = pinned["vars"].as_object().cloned().unwrap_or_default();
     let entry = StateName::new(FILE);
     let asking = asking(&document);
-    let work = Some(Box::new(StepsProgram { document, vars }));
-    let definition = Definition { entry, states: BTreeMap::new(), platform, work, asking };
+    let steps = Some(Box::new(StepsDefinition { document, vars }));
+    let definition = Definition { entry, states: BTreeMap::new(), platform, steps, asking };
     Ok(Parsed { definition, warnings: Vec::new() })
 }
 
@@ -74,9 +74,9 @@ mod tests {
             executable: false,
         };
         let parsed = Definition::parse(vec![file], &Start::Steps, Platform::Unix).unwrap();
-        let Definition { work, asking, .. } = parsed.definition;
-        let work = work.unwrap();
-        assert_eq!((work.document.steps().len(), work.vars), (2, vars));
+        let Definition { steps, asking, .. } = parsed.definition;
+        let steps = steps.unwrap();
+        assert_eq!((steps.document.steps().len(), steps.vars), (2, vars));
         let asking: Vec<&str> = asking.iter().map(|state| state.name.as_str()).collect();
         assert_eq!(asking, ["v"]);
     }

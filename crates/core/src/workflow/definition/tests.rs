@@ -250,7 +250,7 @@ fn resumed_run_reaches_from_its_states() {
     let definition = parse(scope).unwrap().definition;
     let check = |at: &[&str], expected: &[&str]| {
         let at: Vec<StateName> = at.iter().map(|name| (*name).into()).collect();
-        let reachability = Reachability::going_on(&definition, &at);
+        let reachability = Reachability::from_states(&definition, &at);
         let reached = definition.states.keys().filter(|name| reachability.is_reached(name));
         assert_eq!(reached.map(StateName::as_str).collect::<Vec<_>>(), expected, "{at:?}");
     };
@@ -319,7 +319,7 @@ text";
       hint: use --max-iterations
     PROMPT.md:6:1: warning: `then` means nothing to ralph: only <result> counts [not-for-ralph]
       hint: a workflow of several states is run by `raymond run`
-    PROMPT.md:7:1: warning: `on_denied: remind` means nothing to ralph, which reminds nobody [not-for-ralph]
+    PROMPT.md:7:1: warning: `on_denied: remind` has no effect in ralph, which sends no reminders [not-for-ralph]
       hint: it is read as `warn`; `fail` ends the iteration
     ");
     let front = &parsed.definition.states[&"PROMPT.md".into()].front;

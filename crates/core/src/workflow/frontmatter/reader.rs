@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
     fn duplicate(&mut self, name: &str, span: &Range<usize>, first: &Range<usize>) {
         let line = self.places.of(first.clone()).line;
         let message = format!("`{name}` is given twice");
-        let hint = format!("it stands in line {line} already");
+        let hint = format!("it is already in line {line}");
         self.error_with_hint(span, "duplicate-key", message, Some(hint));
     }
 

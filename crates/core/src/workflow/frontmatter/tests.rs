@@ -334,10 +334,10 @@ fn unknown_and_repeated_keys_are_noticed() {
     insta::assert_snapshot!(mistakes("model: a\neffort: b\nmodel: c\nmodel: d"), @r#"
     X:4:1: error: `model` is given twice
         4:1 "model" [duplicate-key]
-        hint: it stands in line 2 already
+        hint: it is already in line 2
     X:5:1: error: `model` is given twice
         5:1 "model" [duplicate-key]
-        hint: it stands in line 2 already
+        hint: it is already in line 2
     "#);
     insta::assert_snapshot!(mistakes("1: a\n[x]: b\n~: c"), @r#"
     X:2:1: error: a key of the frontmatter must be a text, found a number
@@ -413,7 +413,7 @@ allowed_targets:
         hint: known keys: child, next
     X:10:3: error: `fork` is given twice
         10:3 "fork" [duplicate-key]
-        hint: it stands in line 9 already
+        hint: it is already in line 9
     "#);
 }
 

@@ -112,7 +112,7 @@ impl Composer<'_> {
                 // Sharing the node and not copying it keeps nested aliases ("billion laughs")
                 // small.
                 Some(node) => self.attach(node),
-                None => Err(Problem::new(span, "the alias refers to what it stands in")),
+                None => Err(Problem::new(span, "the alias refers to a value that contains it")),
             },
             _ => Ok(()),
         }
@@ -309,7 +309,7 @@ mod tests {
         };
         insta::assert_snapshot!(shown("a: [b"), @"3..4 unclosed bracket '['");
         insta::assert_snapshot!(shown("a: *b"), @"3..4 while parsing node, found unknown anchor");
-        insta::assert_snapshot!(shown("a: &x [*x]"), @"7..9 the alias refers to what it stands in");
+        insta::assert_snapshot!(shown("a: &x [*x]"), @"7..9 the alias refers to a value that contains it");
         insta::assert_snapshot!(shown("a: 1\n...\nb: 2\n"), @"9..13 there is a second YAML document");
         insta::assert_snapshot!(shown("a: !secret 1"), @"11..12 the YAML tag !secret means nothing here");
         insta::assert_snapshot!(shown("%YAML 1.1\n---\na: 1"), @"0..1 YAML directives are disallowed");

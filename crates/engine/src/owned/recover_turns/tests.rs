@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use raymond_backends::contract::{
-    AnswerFuture, AttachResult as Found, Backend, Reply, Request, TurnObserver,
+    AnswerFuture, AttachResult as Found, Backend, Request, TurnObserver,
 };
 use raymond_core::capability::Capability;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::BackendName;
+use raymond_core::run::outcome::{Finished, Outcome, Reply};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Program, Settings};
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -18,8 +19,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::*;
 use crate::driver::{Driver, RecordOnly};
-use crate::launch::{Launch, Prepared};
+use crate::launch::Launch;
 use crate::pin::PLATFORM;
+use crate::prepare::Prepared;
 use crate::scope::{LoadedScope, Origin};
 
 /// A client that had said this when its owner died.
@@ -39,7 +41,7 @@ impl Backend for Said {
     }
 
     fn attach(&self, _: &StartedTurn) -> Found {
-        Found::Finished(Answer::Replied(Box::new(Reply::new(self.0, Cost::Free))))
+        Found::Ended(Answer::Finished(Box::new(Finished::new(Reply::new(self.0), Cost::Free))))
     }
 }
 
@@ -56,17 +58,14 @@ fn asked() -> OwnedRun {
     let prepared = Prepared { loaded, definition, warnings: Vec::new() };
     let project =
         Project { disk: Arc::new(Memory::new(0)), root: Root::in_directory(Path::new("/")) };
-    let settings = Settings {
-        backend: BackendName::new("said"),
-        program: Program::Crayfish { answers: Answers::Backend },
-        ..Settings::default()
-    };
+    let settings = Settings { backend: BackendName::new("said"), ..Settings::default() };
     let launch = Launch {
         run: "r".into(),
         nonce: "0123456789abcdef".into(),
         workflow: "/flow.json".to_owned(),
         cwd: "/".to_owned(),
         input: None,
+        program: Program::steps_of(Answers::Backend),
         settings,
     };
     let (owned, start) = OwnedRun::create(&project, prepared, launch).unwrap();
@@ -84,9 +83,9 @@ async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
     let Some(Input::Settled { outcome: Outcome::Finished(finished), .. }) = inputs.pop() else {
         panic!("its turn is over");
     };
-    let json = finished.read.0.as_deref().cloned();
-    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.text);
-    (json.unwrap(), finished.verdict)
+    let json = finished.reply.read.0.as_deref().cloned();
+    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.reply.text);
+    (json.unwrap(), finished.reply.verdict)
 }
 
 #[tokio::test]

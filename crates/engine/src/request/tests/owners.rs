@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use raymond_store::disk::{Disk, Handle, Memory, Metadata, Open};
-use raymond_store::lock::{Claim, Host as _, Process};
+use raymond_store::host::{Host as _, Process};
+use raymond_store::lock::Claim;
 
 use super::*;
 

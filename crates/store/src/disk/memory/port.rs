@@ -9,7 +9,7 @@ use super::fault::{Fault, Operation};
 use super::handle::OpenFile;
 use super::tree::Entry;
 use crate::disk::{Disk, Handle, Metadata, Open};
-use crate::lock::{Host, Life, Process};
+use crate::host::{Host, Life, Process};
 
 impl Disk for Memory {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {

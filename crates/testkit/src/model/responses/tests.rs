@@ -1,17 +1,17 @@
 use super::super::script;
 use super::*;
 
-fn stamp() -> Stamp {
-    Stamp { id: "0123".to_owned(), model: "gpt-5.5".to_owned() }
+fn reply_id() -> ReplyId {
+    ReplyId { id: "0123".to_owned(), model: "gpt-5.5".to_owned() }
 }
 
-fn message(blocks: Vec<Block>, stop: Stop) -> Message {
+fn message(blocks: Vec<Block>, stop: StopReason) -> Message {
     let usage = Usage { input: 10, output: 5, cache_write: 3, cache_read: 2 };
     Message { blocks, stop, usage, cut: None }
 }
 
 #[test]
-fn a_conversation_is_what_people_models_and_tools_said() {
+fn conversation_has_users_models_and_tools() {
     let text = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
     let body = json!({
         "model": "gpt-5.5",
@@ -30,40 +30,40 @@ fn a_conversation_is_what_people_models_and_tools_said() {
             text("assistant", "output_text", "done"),
         ],
     });
-    let expected = Asked {
+    let expected = ParsedRequest {
         model: "gpt-5.5".to_owned(),
         system: "be kind".to_owned(),
         conversation: vec![
-            Said::new(Role::User, "go"),
-            Said::new(Role::Call, "exec_command {\"cmd\":\"ls\"}"),
-            Said::new(Role::Outcome, "a.txt\n"),
-            Said::new(Role::Call, "apply_patch *** Begin"),
-            Said::new(Role::Outcome, "aborted"),
-            Said::new(Role::Assistant, "done"),
+            ConversationItem::new(Role::User, "go"),
+            ConversationItem::new(Role::Call, "exec_command {\"cmd\":\"ls\"}"),
+            ConversationItem::new(Role::Outcome, "a.txt\n"),
+            ConversationItem::new(Role::Call, "apply_patch *** Begin"),
+            ConversationItem::new(Role::Outcome, "aborted"),
+            ConversationItem::new(Role::Assistant, "done"),
         ],
         tools: vec!["exec_command".to_owned()],
         form: Form::Stream,
     };
     assert_eq!(read(&body), expected);
-    assert_eq!(read(&Value::Null), Asked::default());
+    assert_eq!(read(&Value::Null), ParsedRequest::default());
 }
 
 #[test]
-fn a_script_goes_on_after_what_the_client_adds() {
+fn script_continues_after_client_additions() {
     let user = |text: &str| json!({ "role": "user", "content": [{ "text": text }] });
     let call = json!({ "type": "function_call", "name": "t", "arguments": "{}" });
     let done = json!({ "type": "function_call_output", "output": "x" });
     let script = "model: tool t {}\nmodel: say end";
     let body = json!({ "input": [user(script), call, done, user("<turn_aborted>")] });
     let reply = script::reply(&read(&body).conversation).unwrap();
-    let super::super::reply::Act::Speak(message) = reply.act else { panic!("it speaks") };
+    let super::super::reply::Action::Send(message) = reply.action else { panic!("it speaks") };
     assert_eq!(message.blocks, [Block::Text("end".to_owned())]);
 }
 
 #[test]
 fn a_response_is_written_item_by_item() {
     let blocks = vec![Block::Thinking("hm".to_owned()), Block::Text("hi".to_owned())];
-    let events = events(&message(blocks, Stop::Ended), &stamp());
+    let events = events(&message(blocks, StopReason::Ended), &reply_id());
     let names: Vec<&str> = events.iter().map(|event| event.name).collect();
     let item = ["response.output_item.added", "response.output_item.done"];
     let (added, done) = (item[0], item[1]);
@@ -84,10 +84,10 @@ fn a_response_is_written_item_by_item() {
 }
 
 #[test]
-fn a_call_names_its_tool_and_its_group() {
+fn call_names_tool_and_group() {
     let check = |name: &str, group: Value, tool: &str| {
         let block = Block::Tool { name: name.to_owned(), input: json!({ "a": 1 }) };
-        let whole = whole(&message(vec![block], Stop::Tool), &stamp());
+        let whole = whole(&message(vec![block], StopReason::Tool), &reply_id());
         let call = &whole["output"][0];
         assert_eq!((&call["namespace"], &call["name"]), (&group, &json!(tool)));
         assert_eq!(
@@ -100,22 +100,22 @@ fn a_call_names_its_tool_and_its_group() {
 }
 
 #[test]
-fn a_refusal_is_a_response_that_is_not_whole() {
-    let events = events(&message(Vec::new(), Stop::Refused), &stamp());
+fn refusal_is_an_incomplete_response() {
+    let events = events(&message(Vec::new(), StopReason::Refused), &reply_id());
     let last = events.last().unwrap();
     assert_eq!(last.name, "response.incomplete");
     assert_eq!(last.data["response"]["incomplete_details"]["reason"], "content_filter");
 }
 
 #[test]
-fn an_error_has_a_type_a_code_and_a_message() {
+fn error_has_type_code_and_message() {
     let check = |failure: Failure, kind: &str| {
         let expected = json!({ "error": { "type": kind, "code": kind, "message": "no" } });
-        assert_eq!(error(&failure.saying("no")), expected);
+        assert_eq!(error(&failure.with_message("no")), expected);
     };
     check(Failure::new(401), "invalid_api_key");
     check(Failure::new(429), "rate_limit_exceeded");
-    check(Failure::new(429).of_kind("usage_limit_reached"), "usage_limit_reached");
+    check(Failure::new(429).with_kind("usage_limit_reached"), "usage_limit_reached");
     check(Failure::new(500), "server_error");
     check(Failure::new(400), "invalid_request_error");
 }

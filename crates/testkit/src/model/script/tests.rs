@@ -5,29 +5,29 @@ use serde_json::json;
 use super::*;
 use crate::model::reply::Failure;
 
-fn user(text: &str) -> Said {
-    Said::new(Role::User, text)
+fn user(text: &str) -> ConversationItem {
+    ConversationItem::new(Role::User, text)
 }
 
-fn assistant(text: &str) -> Said {
-    Said::new(Role::Assistant, text)
+fn assistant(text: &str) -> ConversationItem {
+    ConversationItem::new(Role::Assistant, text)
 }
 
-fn call() -> Said {
-    Said::new(Role::Call, "Bash {}")
+fn call() -> ConversationItem {
+    ConversationItem::new(Role::Call, "Bash {}")
 }
 
-fn outcome() -> Said {
-    Said::new(Role::Outcome, "done")
+fn outcome() -> ConversationItem {
+    ConversationItem::new(Role::Outcome, "done")
 }
 
-fn speaks(blocks: Vec<Block>, stop: Stop, usage: Usage) -> Reply {
+fn speaks(blocks: Vec<Block>, stop: StopReason, usage: Usage) -> Reply {
     let message = Message { blocks, stop, usage, cut: None };
-    Reply { pauses: Vec::new(), act: Act::Speak(message) }
+    Reply { pauses: Vec::new(), action: Action::Send(message) }
 }
 
 fn says(text: &str) -> Reply {
-    speaks(vec![Block::Text(text.to_owned())], Stop::Ended, USUAL)
+    speaks(vec![Block::Text(text.to_owned())], StopReason::Ended, DEFAULT_USAGE)
 }
 
 fn tool() -> Block {
@@ -35,34 +35,34 @@ fn tool() -> Block {
 }
 
 #[track_caller]
-fn check(conversation: &[Said], expected: Reply) {
+fn check(conversation: &[ConversationItem], expected: Reply) {
     assert_eq!(reply(conversation), Ok(expected), "{conversation:?}");
 }
 
 #[test]
-fn a_message_is_told_by_the_lines_of_its_prompt() {
-    let fails = |failure| Reply { pauses: Vec::new(), act: Act::Fail(failure) };
+fn prompt_lines_define_the_message() {
+    let fails = |failure| Reply { pauses: Vec::new(), action: Action::Fail(failure) };
     check(&[], says("ok"));
     check(&[user("do it")], says("ok"));
     check(&[user("do it\nmodel: say <goto>A</goto>")], says("<goto>A</goto>"));
     check(&[user("  model:   say a\\nb  \nmodel: say c")], says("a\nb"));
     check(
         &[user("model: tool Bash {\"command\": \"ls\"}")],
-        speaks(vec![tool()], Stop::Tool, USUAL),
+        speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE),
     );
     check(
         &[user("model: think hm\nmodel: text so\nmodel: tool Bash {\"command\":\"ls\"}")],
         speaks(
             vec![Block::Thinking("hm".to_owned()), Block::Text("so".to_owned()), tool()],
-            Stop::Tool,
-            USUAL,
+            StopReason::Tool,
+            DEFAULT_USAGE,
         ),
     );
     check(
         &[user("model: usage input=1 output=2 cache_read=3 cache_write=4\nmodel: refuse")],
         speaks(
             Vec::new(),
-            Stop::Refused,
+            StopReason::Refused,
             Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
         ),
     );
@@ -71,15 +71,15 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
         &[user("model: error 429 type=t retry-after=3 header:x-y=z message=no more = no")],
         fails(
             Failure::new(429)
-                .of_kind("t")
-                .with("retry-after", "3")
-                .with("x-y", "z")
-                .saying("no more = no"),
+                .with_kind("t")
+                .with_header("retry-after", "3")
+                .with_header("x-y", "z")
+                .with_message("no more = no"),
         ),
     );
-    let act = |act| Reply { pauses: Vec::new(), act };
-    check(&[user("model: drop")], act(Act::Drop));
-    check(&[user("model: hang")], act(Act::Hang));
+    let action = |action| Reply { pauses: Vec::new(), action };
+    check(&[user("model: drop")], action(Action::Drop));
+    check(&[user("model: hang")], action(Action::Hang));
     let pauses = vec![
         Pause::Latency(Duration::from_millis(300)),
         Pause::Latency(Duration::from_secs(2)),
@@ -87,9 +87,9 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
     ];
     check(
         &[user("model: latency 300ms\nmodel: latency 2s\nmodel: wait gate\nmodel: hang")],
-        Reply { pauses, act: Act::Hang },
+        Reply { pauses, action: Action::Hang },
     );
-    let Ok(Reply { act: Act::Speak(cut), .. }) = reply(&[user("model: cut 3\nmodel: say a")])
+    let Ok(Reply { action: Action::Send(cut), .. }) = reply(&[user("model: cut 3\nmodel: say a")])
     else {
         panic!("a cut message is a message");
     };
@@ -97,33 +97,44 @@ fn a_message_is_told_by_the_lines_of_its_prompt() {
 }
 
 #[test]
-fn the_message_that_is_due_is_told_by_how_often_the_model_has_spoken() {
+fn number_of_replies_selects_the_next_message() {
     let script = user(
         "model: tool Bash {\"command\":\"ls\"}
         model: usage input=7
         model: say a",
     );
-    let a = speaks(vec![Block::Text("a".to_owned())], Stop::Ended, Usage { input: 7, ..USUAL });
-    let ok = speaks(vec![Block::Text("ok".to_owned())], Stop::Ended, Usage { input: 7, ..USUAL });
-    check(std::slice::from_ref(&script), speaks(vec![tool()], Stop::Tool, USUAL));
+    let a = speaks(
+        vec![Block::Text("a".to_owned())],
+        StopReason::Ended,
+        Usage { input: 7, ..DEFAULT_USAGE },
+    );
+    let ok = speaks(
+        vec![Block::Text("ok".to_owned())],
+        StopReason::Ended,
+        Usage { input: 7, ..DEFAULT_USAGE },
+    );
+    check(std::slice::from_ref(&script), speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
     check(&[script.clone(), call(), outcome()], a.clone());
     check(&[script.clone(), assistant("so"), call(), call(), outcome(), outcome()], a);
     check(&[script.clone(), call(), outcome(), assistant("x"), call(), outcome()], ok);
     let earlier =
         [user("model: say early"), assistant("early"), user("no script"), assistant("ok")];
     let again = [earlier.as_slice(), std::slice::from_ref(&script)].concat();
-    check(&again, speaks(vec![tool()], Stop::Tool, USUAL));
-    check(&[script.clone(), call(), outcome(), script], speaks(vec![tool()], Stop::Tool, USUAL));
+    check(&again, speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
+    check(
+        &[script.clone(), call(), outcome(), script],
+        speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE),
+    );
 }
 
 #[test]
-fn what_stands_after_then_answers_prompts_without_a_script() {
+fn then_answers_prompts_without_a_script() {
     let script = user(
         "model: say a\nmodel: then\nmodel: tool Bash {\"command\":\"ls\"}\nmodel: say b\nmodel: then\nmodel: say c",
     );
     let reminded = [script.clone(), assistant("a"), user("a tag is missing")];
     check(std::slice::from_ref(&script), says("a"));
-    check(&reminded, speaks(vec![tool()], Stop::Tool, USUAL));
+    check(&reminded, speaks(vec![tool()], StopReason::Tool, DEFAULT_USAGE));
     check(&[reminded.as_slice(), &[call(), outcome()]].concat(), says("b"));
     let twice = [reminded.as_slice(), &[assistant("b"), user("still missing")]].concat();
     check(&twice, says("c"));
@@ -132,12 +143,12 @@ fn what_stands_after_then_answers_prompts_without_a_script() {
 }
 
 #[test]
-fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
+fn again_answers_a_repeated_script() {
     let lines =
         "model: say a\nmodel: again\nmodel: usage input=7\nmodel: say b\nmodel: then\nmodel: say c";
     let (first, again) = (user(lines), user(&format!("go on\n\n{lines}")));
-    let cheap = Usage { input: 7, ..USUAL };
-    let cheaply = |text: &str| speaks(vec![Block::Text(text.to_owned())], Stop::Ended, cheap);
+    let cheap = Usage { input: 7, ..DEFAULT_USAGE };
+    let cheaply = |text: &str| speaks(vec![Block::Text(text.to_owned())], StopReason::Ended, cheap);
     check(std::slice::from_ref(&first), says("a"));
     check(&[first.clone(), again.clone()], cheaply("b"));
     check(
@@ -149,18 +160,18 @@ fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_named() {
+fn error_names_the_unreadable_line() {
     let check = |text: &str, why: &str| assert_eq!(reply(&[user(text)]), Err(why.to_owned()));
-    check("model: sing a", "model: sing a: there is no such directive");
+    check("model: sing a", "model: sing a: unknown directive");
     check("model: say", "model: say: a text is missing");
-    check("model: drop it", "model: drop it: nothing follows it, not \"it\"");
+    check("model: drop it", "model: drop it: unexpected text after it: \"it\"");
     check("model: tool", "model: tool: the name of a tool is missing");
     check("model: tool Bash [1]", "model: tool Bash [1]: its input is not an object");
-    check("model: cut it", "model: cut it: a number of events follows");
-    check("model: error 200", "model: error 200: a status from 400 to 599 follows");
+    check("model: cut it", "model: cut it: expected a number of events");
+    check("model: error 200", "model: error 200: expected a status from 400 to 599");
     check("model: error 500 often", "model: error 500 often: \"often\" has no =");
-    check("model: error 500 a=b", "model: error 500 a=b: there is no \"a\" of an error");
-    check("model: latency soon", "model: latency soon: a time such as 300ms or 2s follows");
+    check("model: error 500 a=b", "model: error 500 a=b: unknown field \"a\" of an error");
+    check("model: latency soon", "model: latency soon: expected a time such as 300ms or 2s");
     check(
         "model: usage input=all",
         "model: usage input=all: \"input=all\" is not a number of input, output, cache_read or \

@@ -1,9 +1,10 @@
-//! Which bytes of a message stand in code: fenced blocks first, then backtick spans between them.
+//! Finds the bytes of a message that are code: first fenced blocks, then backtick spans between
+//! them.
 //!
-//! As in `CommonMark`, except that a fence may stand at any indentation: the info string of a
-//! backtick fence holds no backtick, a fence is closed by one of its kind that is at least as long,
-//! and a span is closed by a run of backticks that is exactly as long. A run that no other one
-//! closes before a blank line is text.
+//! The rules are those of `CommonMark`, except that a fence may have any indentation. The info
+//! string of a backtick fence contains no backtick. A fence is closed by a fence of its kind that
+//! is at least as long, a span by a run of backticks with exactly the same length. A run without
+//! such a partner before a blank line is text.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ struct Fence {
     length: usize,
 }
 
-/// One flag per byte of the text.
+/// Returns one flag per byte of the text.
 pub(super) fn code(text: &str) -> Vec<bool> {
     let mut code = vec![false; text.len()];
     let mut fence: Option<Fence> = None;
@@ -70,7 +71,7 @@ fn mark_spans(text: &str, paragraph: Range<usize>, code: &mut [bool]) {
     }
 }
 
-/// Where backticks stand, as long as they stand together.
+/// Returns the ranges of consecutive backticks.
 fn runs(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'`') {

@@ -1,13 +1,13 @@
-//! The opening of a tag: where one stands, what it says, and where it ends.
+//! The opening of a tag: its position, its attributes, and its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::protocol::{Source, TagName};
 
 /// The longest target, `return`, `next`, `cd` or `model`, in bytes.
-pub(super) const LONGEST_NAME: usize = 4096;
+pub(super) const MAX_NAME_BYTES: usize = 4096;
 
-/// What a `fork` may not use as a template variable.
+/// Attributes that a `fork` may not use as template variables.
 const RESERVED: [&str; 10] = [
     "wait",
     "wait_timeout",
@@ -21,8 +21,8 @@ const RESERVED: [&str; 10] = [
     "name",
 ];
 
-/// The tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`. An iteration
-/// has but one.
+/// Returns the tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`. An
+/// iteration knows only one tag.
 pub(super) fn name_at(text: &str, at: usize, source: Source) -> Option<TagName> {
     let rest = text.as_bytes().get(at..)?.strip_prefix(b"<")?;
     let names = match source {
@@ -39,13 +39,12 @@ pub(super) fn name_at(text: &str, at: usize, source: Source) -> Option<TagName> 
 /// Attributes as written, in order, with their entities decoded.
 pub(super) type Written = Vec<(String, String)>;
 
-/// An opening that is not well formed.
 pub(super) struct Broken {
-    /// Right after its `>`; none when it cannot end.
+    /// Right after its `>`; `None` if the opening has no end.
     pub(super) end: Option<usize>,
 }
 
-/// Reads from right after the name to right after the `>`.
+/// Parses from right after the name to right after the `>`.
 pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usize), Broken> {
     let mut written = Vec::new();
     let mut at = after_name;
@@ -63,9 +62,11 @@ pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usiz
     }
 }
 
-/// Where an opening ends that may hold anything: at the first `>` that no value holds, and a value is
-/// what stands in quotes after a `=`. A `<`, a quote that no `=` precedes, and a value without an end
-/// mean that it does not end.
+/// Returns the end of a malformed opening: the first `>` outside a value, where a value is a quoted
+/// text after `=`.
+///
+/// A `<`, a quote without a `=` before it, or a value without an end mean that the opening has no
+/// end.
 fn end_of_broken(text: &str, after_name: usize) -> Option<usize> {
     let mut at = after_name;
     let mut previous = ' ';
@@ -126,14 +127,14 @@ fn decode(value: &str) -> String {
     decoded
 }
 
-/// The attributes that mean something on a tag, and the names of the others.
+/// The known attributes of a tag, and the names of the others.
 pub(super) struct Meaning {
     pub(super) known: BTreeMap<String, String>,
     pub(super) unknown: Vec<String>,
 }
 
-/// What the attributes mean on this tag; none when they make it malformed. A missing `next` is no
-/// matter of one tag: see [`super::Reading::settled`].
+/// Interprets the attributes of a tag; `None` if they make it malformed. A missing `next` depends
+/// on the other tags: see [`super::Reading::settled`].
 pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let names: BTreeSet<&String> = written.iter().map(|(name, _)| name).collect();
     let repeated = names.len() < written.len();
@@ -167,7 +168,8 @@ fn needs_return(name: TagName) -> bool {
     matches!(name, TagName::Call | TagName::Function)
 }
 
-/// Names of states, directories and models: trimmed, as targets are.
+/// Returns whether the attribute is a state, directory or model, whose value is trimmed like a
+/// target.
 fn is_word(name: TagName, attribute: &str) -> bool {
     match name {
         TagName::Goto | TagName::Result => false,
@@ -178,7 +180,7 @@ fn is_word(name: TagName, attribute: &str) -> bool {
 }
 
 fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
-    let unusable = value.is_empty() || value.len() > LONGEST_NAME;
+    let unusable = value.is_empty() || value.len() > MAX_NAME_BYTES;
     (is_word(name, attribute) && unusable)
         || (name == TagName::Reset && attribute == "stack" && value != "clear")
         || (name == TagName::Fork && RESERVED.contains(&attribute))

@@ -1,4 +1,4 @@
-//! Core's tags in plain strings, to compare them with those of the naive reader.
+//! Converts core's tags to plain strings, to compare them with the naive reader's.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use raymond_core::value::Value;
 use super::Tag;
 
 impl Tag {
-    /// The same tag as core holds it, in plain strings; none when a value of it is a blob.
+    /// Converts a tag of core; `None` if one of its values is a blob.
     pub fn plain(tag: &CoreTag) -> Option<Self> {
         let mut attributes: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut put = |key: &str, value: Option<Option<String>>| {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_of_core_is_the_tag_that_is_read() {
+    fn core_tag_equals_the_read_tag() {
         let check = |text: &str, tag: CoreTag| {
             let read = read(text, Source::Script).tags;
             assert_eq!(vec![Tag::plain(&tag).unwrap()], read, "{text}");

@@ -1,43 +1,43 @@
-//! Walking over a text from tag to tag.
+//! Walks over a text from tag to tag.
 
 use raymond_core::protocol::{Source, TagName};
 
 use super::Tag;
-use super::opening::{self, Broken, LONGEST_NAME, Meaning};
+use super::opening::{self, Broken, MAX_NAME_BYTES, Meaning};
 
-/// A tag in the text: where it ends, and where reading goes on.
+/// A tag in the text, its end, and the position where reading continues.
 pub(super) struct Found {
     end: usize,
-    /// Where its opening ends.
+    /// The end of the opening.
     open: usize,
-    go_on: usize,
-    /// The tag with its unknown attributes; none when it is malformed.
+    resume_at: usize,
+    /// The tag with its unknown attributes; `None` if it is malformed.
     pub(super) tag: Option<(Tag, Vec<String>)>,
 }
 
 impl Found {
-    /// A malformed tag that names a state: reading goes on right after its opening.
+    /// A malformed tag with a target: reading continues right after its opening.
     fn malformed(open: usize, end: usize) -> Self {
-        Self { end, open, go_on: open, tag: None }
+        Self { end, open, resume_at: open, tag: None }
     }
 
-    /// A malformed result takes everything up to its end.
+    /// A malformed result: it covers everything up to its end.
     fn uncertain(open: usize, end: usize) -> Self {
-        Self { end, open, go_on: end, tag: None }
+        Self { end, open, resume_at: end, tag: None }
     }
 
-    /// Whether its last line holds nothing else but backticks.
+    /// Returns whether its last line contains nothing else but backticks.
     fn ends_its_line(&self, text: &str) -> bool {
         text[self.end..].split('\n').next().is_none_or(is_margin)
     }
 }
 
-/// Whether only backticks and white space stand here.
+/// Returns whether a text has only backticks and white space.
 fn is_margin(rest: &str) -> bool {
     rest.bytes().all(|byte| byte == b'`' || byte.is_ascii_whitespace())
 }
 
-/// All tags whose opening is not in code, and whether an opening in code was passed.
+/// Returns all tags whose opening is not in code, and whether an opening in code was skipped.
 pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Found>, bool) {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -52,16 +52,19 @@ pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Fo
             at += 1;
             continue;
         }
-        let tag = tag_at(text, at, name, (source, code));
-        at = tag.go_on;
+        let tag = tag_at(text, at, name, source, code);
+        at = tag.resume_at;
         found.push(tag);
     }
     (found, in_code)
 }
 
-/// All tags whose first and last line hold nothing else but backticks, and whether there are
-/// others. Those are text: reading goes on right after what makes them so.
-pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
+/// Returns all tags whose first and last line contain nothing else but backticks, and whether there
+/// are others.
+///
+/// The others are text. Reading continues after the opening if only the last line is wrong,
+/// otherwise one byte further.
+pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<Found>, bool) {
     let code = vec![false; text.len()];
     let mut found = Vec::new();
     let mut others = false;
@@ -72,9 +75,9 @@ pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
             continue;
         };
         let begins_its_line = text[..at].rsplit('\n').next().is_none_or(is_margin);
-        let tag = tag_at(text, at, name, (source, &code));
+        let tag = tag_at(text, at, name, source, &code);
         if begins_its_line && tag.ends_its_line(text) {
-            at = tag.go_on;
+            at = tag.resume_at;
             found.push(tag);
         } else {
             others = true;
@@ -84,17 +87,17 @@ pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
     (found, others)
 }
 
-fn tag_at(text: &str, start: usize, name: TagName, around: (Source, &[bool])) -> Found {
+fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
     match name {
-        TagName::Result => result_at(text, start, around),
+        TagName::Result => result_at(text, start, source, code),
         TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
             targeted_at(text, start, name)
         }
     }
 }
 
-/// A tag with a target. Malformed, it only takes its opening: reading goes on right after that. An
-/// opening that cannot end is nothing but its name.
+/// Reads a tag with a target. A malformed tag covers only its opening; an opening without an end
+/// covers only its name.
 fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     let after_name = start + 1 + name.as_str().len();
     let (written, open) = match opening::attributes(text, after_name) {
@@ -110,20 +113,22 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
         return malformed();
     };
     let target = text[open..close].trim();
-    if target.is_empty() || target.contains(['<', '\n']) || target.len() > LONGEST_NAME {
+    if target.is_empty() || target.contains(['<', '\n']) || target.len() > MAX_NAME_BYTES {
         return malformed();
     }
     let Some(Meaning { known, unknown }) = opening::meaning(name, written) else {
         return malformed();
     };
     let tag = Tag { name, body: target.to_owned(), attributes: known };
-    Found { end, open, go_on: end, tag: Some((tag, unknown)) }
+    Found { end, open, resume_at: end, tag: Some((tag, unknown)) }
 }
 
-/// A result. Its payload is raw; a second opening in it, or a second close after it, makes
-/// everything up to that close malformed. After a close outside code, whatever stands in code is
-/// text; a close in code may have been quoted, so that any further one casts doubt on it.
-fn result_at(text: &str, start: usize, (source, code): (Source, &[bool])) -> Found {
+/// Reads a result, whose payload is raw text.
+///
+/// A second opening in the payload, or a second closing after it, makes everything up to that
+/// closing malformed. If the first closing is outside code, later closings in code are text. A
+/// first closing in code may be a quotation, so any later closing makes the result malformed.
+fn result_at(text: &str, start: usize, source: Source, code: &[bool]) -> Found {
     let name = TagName::Result;
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
@@ -151,10 +156,10 @@ fn result_at(text: &str, start: usize, (source, code): (Source, &[bool])) -> Fou
         let tag = Tag { name, body: text[open..close].to_owned(), attributes: known };
         (tag, unknown)
     });
-    Found { end, open, go_on: end, tag }
+    Found { end, open, resume_at: end, tag }
 }
 
-/// The first `</name>` from here on, with optional whitespace before its `>`: where it starts and ends.
+/// Returns start and end of the next `</name>`, with optional whitespace before its `>`.
 fn closing_after(text: &str, from: usize, name: TagName) -> Option<(usize, usize)> {
     let head = format!("</{name}");
     text[from..].match_indices(&head).find_map(|(at, _)| {
@@ -165,7 +170,7 @@ fn closing_after(text: &str, from: usize, name: TagName) -> Option<(usize, usize
     })
 }
 
-/// Where a malformed tag ends whose opening was closed.
+/// Returns the end of a malformed tag if it has a closing.
 fn closed_end(text: &str, from: usize, name: TagName) -> Option<usize> {
     let (close, end) = closing_after(text, from, name)?;
     let target = text[from..close].trim();

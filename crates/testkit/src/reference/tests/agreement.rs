@@ -1,4 +1,4 @@
-//! Core's scanner and the naive reader see the same tags, whatever the text.
+//! Core's scanner and the naive reader find the same tags in any text.
 
 use std::convert::Infallible;
 
@@ -76,11 +76,11 @@ const PIECES: [&str; 64] = [
     "\0",
 ];
 
-fn nasty() -> impl Strategy<Value = String> {
+fn random_text() -> impl Strategy<Value = String> {
     prop::collection::vec(select(&PIECES[..]), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// What core reads, in the words of the reference.
+/// Reads a text with core, and converts the result to the reference's types.
 fn core(text: &str, source: Source) -> Reading {
     let mut store = |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
     let Ok(reading) = CoreReading::of(text, source, &mut store);
@@ -94,7 +94,7 @@ fn core(text: &str, source: Source) -> Reading {
     }
 }
 
-/// What the reference reads, as far as core keeps it.
+/// Reads a text with the reference, without the details that core drops.
 fn naive(text: &str, source: Source) -> Reading {
     let mut reading = read(text, source).settled();
     reading.malformed = reading.malformed.min(CoreReading::MOST_MALFORMED);
@@ -104,7 +104,7 @@ fn naive(text: &str, source: Source) -> Reading {
             named.push(unknown);
         }
     }
-    // In which order they are told is nobody's promise.
+    // The order of unknown attributes is not specified.
     named.sort();
     Reading { unknown_attributes: named, ..reading }
 }
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_read_the_same_tags(text in nasty()) {
+    fn both_read_the_same_tags(text in random_text()) {
         for source in [Source::Message, Source::Script, Source::Iteration] {
             prop_assert_eq!(core(&text, source), naive(&text, source), "{:?}", source);
         }

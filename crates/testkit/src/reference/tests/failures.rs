@@ -2,12 +2,12 @@
 
 use raymond_core::ids::AgentId;
 
-use super::super::{Answer, Endless, Trouble};
-use super::stage::{Stage, cents, stage};
+use super::super::{Answer, AttemptLimit, FailureKind};
+use super::fixture::{Fixture, cents, fixture};
 
 #[test]
 fn after_three_reminders_the_agent_fails() {
-    stage(&["A.md"])
+    fixture(&["A.md"])
         .says("main START.md", "<goto>A</goto>")
         .says("main A.md", "no tag")
         .says("main A.md", "<goto>NONE</goto>")
@@ -32,8 +32,8 @@ fn after_three_reminders_the_agent_fails() {
 }
 
 #[test]
-fn a_reminder_goes_into_the_branch_and_not_into_the_caller() {
-    stage(&["A.md"])
+fn reminder_goes_into_the_branch() {
+    fixture(&["A.md"])
         .says("main START.md", "<call return=\"START\">A</call>")
         .says("main A.md", "no tag")
         .says("main A.md", "<result>a</result>")
@@ -57,9 +57,9 @@ fn a_reminder_goes_into_the_branch_and_not_into_the_caller() {
 
 #[test]
 fn scripts_are_neither_reminded_nor_retried() {
-    let starts = || stage(&["S.sh"]).says("main START.md", "<goto>S</goto>");
-    let ends = |stage: Stage, failed: &str, failure: &str| {
-        stage.check(&format!(
+    let starts = || fixture(&["S.sh"]).says("main START.md", "<goto>S</goto>");
+    let ends = |fixture: Fixture, failed: &str, failure: &str| {
+        fixture.check(&format!(
             "
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
             turn main#1.1 plan=fresh
@@ -73,27 +73,27 @@ fn scripts_are_neither_reminded_nor_retried() {
     };
     ends(starts().says("main S.sh", "no tag"), "", "protocol no_tag");
     ends(starts().says("main S.sh", "<goto>NONE</goto>"), "", "protocol unresolved");
-    for (trouble, kind) in [(Trouble::Script, "script"), (Trouble::Timeout, "timeout")] {
-        let stage = starts().fails("main S.sh", trouble);
-        ends(stage, &format!("failed main#2.1 attempt=1 {kind}"), kind);
+    for (kind, name) in [(FailureKind::Script, "script"), (FailureKind::Timeout, "timeout")] {
+        let fixture = starts().fails("main S.sh", kind);
+        ends(fixture, &format!("failed main#2.1 attempt=1 {name}"), name);
     }
 }
 
 #[test]
 fn transient_failures_are_retried_five_times_per_visit() {
-    let mut stage = stage(&["A.md"]);
+    let mut fixture = fixture(&["A.md"]);
     for state in ["main START.md", "main A.md"] {
         for _ in 0..4 {
-            stage = stage.fails(state, Trouble::Transient);
+            fixture = fixture.fails(state, FailureKind::Transient);
         }
-        stage = stage.fails(state, Trouble::Timeout);
-        stage = stage.says(state, "<goto>A</goto>");
+        fixture = fixture.fails(state, FailureKind::Timeout);
+        fixture = fixture.says(state, "<goto>A</goto>");
     }
-    stage = stage.says("main A.md", "no tag");
+    fixture = fixture.says("main A.md", "no tag");
     for _ in 0..5 {
-        stage = stage.fails("main A.md", Trouble::Transient);
+        fixture = fixture.fails("main A.md", FailureKind::Transient);
     }
-    stage.fails("main A.md", Trouble::Timeout).check(
+    fixture.fails("main A.md", FailureKind::Timeout).check(
         r"
         enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
         turn main#1.1 plan=fresh
@@ -127,13 +127,13 @@ fn transient_failures_are_retried_five_times_per_visit() {
 }
 
 #[test]
-fn retries_are_counted_over_all_turns_of_a_visit() {
-    let mut stage = stage(&[])
-        .fails("main START.md", Trouble::Transient)
+fn retries_count_over_the_whole_visit() {
+    let mut fixture = fixture(&[])
+        .fails("main START.md", FailureKind::Transient)
         .says("main START.md", "no tag")
-        .fails("main START.md", Trouble::Transient);
-    stage.settings.retries = 1;
-    stage.check(
+        .fails("main START.md", FailureKind::Transient);
+    fixture.settings.retries = 1;
+    fixture.check(
         r"
         enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
         turn main#1.1 plan=fresh
@@ -147,12 +147,12 @@ fn retries_are_counted_over_all_turns_of_a_visit() {
 }
 
 #[test]
-fn a_quota_burns_no_retry() {
-    let mut stage = stage(&[]);
-    stage.settings.retries = 0;
-    stage
-        .fails("main START.md", Trouble::Quota)
-        .fails("main START.md", Trouble::Quota)
+fn quota_failures_use_no_retry() {
+    let mut fixture = fixture(&[]);
+    fixture.settings.retries = 0;
+    fixture
+        .fails("main START.md", FailureKind::Quota)
+        .fails("main START.md", FailureKind::Quota)
         .says("main START.md", "<result>x</result>")
         .check(
             r#"
@@ -166,28 +166,28 @@ fn a_quota_burns_no_retry() {
 }
 
 #[test]
-fn task_and_lost_session_fail_at_once_and_what_a_person_ends_waits() {
-    let check = |trouble, kind: &str, last: &str| {
-        stage(&[]).fails("main START.md", trouble).check(&format!(
+fn task_failures_end_and_login_failures_wait() {
+    let check = |kind, name: &str, last: &str| {
+        fixture(&[]).fails("main START.md", kind).check(&format!(
             "
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
             turn main#1.1 plan=fresh
-            failed main#1.1 attempt=1 {kind}
+            failed main#1.1 attempt=1 {name}
             {last}
             "
         ));
     };
-    check(Trouble::Task, "task", "fail main task");
-    check(Trouble::LostSession, "lost_session", "fail main lost_session");
-    check(Trouble::Auth, "auth", "wait main auth");
-    check(Trouble::Environment, "environment", "wait main environment");
+    check(FailureKind::Task, "task", "fail main task");
+    check(FailureKind::LostSession, "lost_session", "fail main lost_session");
+    check(FailureKind::Auth, "auth", "wait main auth");
+    check(FailureKind::Environment, "environment", "wait main environment");
 }
 
 #[test]
-fn one_agents_failure_ends_that_agent_only() {
-    stage(&["W.md"])
+fn failure_ends_only_its_own_agent() {
+    fixture(&["W.md"])
         .says("main START.md", "<fork next=\"START\">W</fork>")
-        .fails("main START.md", Trouble::Task)
+        .fails("main START.md", FailureKind::Task)
         .says("main_w1 W.md", "<result>w</result>")
         .check(
             r#"
@@ -207,15 +207,15 @@ fn one_agents_failure_ends_that_agent_only() {
 }
 
 #[test]
-fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed() {
-    // The first answer costs nothing and is reminded.
+fn spent_visit_budget_fails_the_next_turn() {
+    // The first answer costs nothing, and leads to a reminder.
     let with = || {
-        let stage = stage(&[]).says("main START.md", "");
-        stage.with("START.md", |prompt| prompt.budget = Some(cents(50)))
+        let fixture = fixture(&[]).says("main START.md", "");
+        fixture.with("START.md", |prompt| prompt.budget = Some(cents(50)))
     };
     with()
-        .answers("main START.md", Answer::text("no tag").costing(cents(49)))
-        .answers("main START.md", Answer::failure(Trouble::Transient).costing(cents(1)))
+        .answers("main START.md", Answer::text("no tag").with_cost(cents(49)))
+        .answers("main START.md", Answer::failure(FailureKind::Transient).with_cost(cents(1)))
         .check(
             r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -228,7 +228,7 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             fail main visit_budget
             ",
         );
-    with().answers("main START.md", Answer::text("no tag").costing(cents(50))).check(
+    with().answers("main START.md", Answer::text("no tag").with_cost(cents(50))).check(
         r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
             turn main#1.1 plan=fresh
@@ -237,8 +237,8 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             fail main visit_budget
             ",
     );
-    // A login gives no new money.
-    with().answers("main START.md", Answer::failure(Trouble::Auth).costing(cents(50))).check(
+    // A login does not raise the budget.
+    with().answers("main START.md", Answer::failure(FailureKind::Auth).with_cost(cents(50))).check(
         r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
             turn main#1.1 plan=fresh
@@ -249,8 +249,8 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             ",
     );
     with()
-        .answers("main START.md", Answer::text("<goto>START</goto>").costing(cents(60)))
-        .answers("main START.md", Answer::text("<result>x</result>").costing(cents(60)))
+        .answers("main START.md", Answer::text("<goto>START</goto>").with_cost(cents(60)))
+        .answers("main START.md", Answer::text("<result>x</result>").with_cost(cents(60)))
         .check(
             r#"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -266,9 +266,9 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
 }
 
 #[test]
-fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
-    let ends = |stage: Stage| {
-        stage.says("main START.md", "<fork next=\"START\">A</fork>").check(
+fn max_visits_without_then_fails_the_agent() {
+    let ends = |fixture: Fixture| {
+        fixture.says("main START.md", "<fork next=\"START\">A</fork>").check(
             r"
                 enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
                 turn main#1.1 plan=fresh
@@ -278,7 +278,7 @@ fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
     };
     let once = |then: Option<&str>| {
         let then = then.map(str::to_owned);
-        stage(&["A.md"]).with("START.md", |prompt| {
+        fixture(&["A.md"]).with("START.md", |prompt| {
             prompt.max_visits = Some(1);
             prompt.then = then;
         })
@@ -288,8 +288,8 @@ fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
 }
 
 #[test]
-fn an_exhausted_then_is_no_way_on() {
-    stage(&["A.md"])
+fn exhausted_then_fails_the_agent() {
+    fixture(&["A.md"])
         .with("START.md", |prompt| {
             prompt.max_visits = Some(1);
             prompt.then = Some("A".into());
@@ -313,20 +313,20 @@ fn an_exhausted_then_is_no_way_on() {
 }
 
 #[test]
-fn a_worker_whose_name_would_be_too_long_fails_its_parent() {
-    let mut stage = stage(&[]);
+fn too_long_worker_name_fails_the_parent() {
+    let mut fixture = fixture(&[]);
     let mut name = "main".to_owned();
     let mut parents = 0;
     while name.len() <= AgentId::MAX {
         let place = format!("{name} START.md");
-        stage = stage.says(&place, "<fork next=\"START\">START</fork>");
+        fixture = fixture.says(&place, "<fork next=\"START\">START</fork>");
         name.push_str("_start1");
         parents += 1;
         if name.len() <= AgentId::MAX {
-            stage = stage.says(&place, "<result></result>");
+            fixture = fixture.says(&place, "<result></result>");
         }
     }
-    let history = stage.run().expect("it ends");
+    let history = fixture.run().expect("it ends");
     assert_eq!(history.matches("\nfail ").count(), 1);
     assert_eq!(history.matches(" too_deep\n").count(), 1);
     assert_eq!(history.matches("\nend ").count(), parents - 1);
@@ -334,10 +334,10 @@ fn a_worker_whose_name_would_be_too_long_fails_its_parent() {
 
 #[test]
 fn a_workflow_without_an_end_is_reported() {
-    let mut stage = stage(&[]);
+    let mut fixture = fixture(&[]);
     for _ in 0..10 {
-        stage = stage.says("main START.md", "<goto>START</goto>");
+        fixture = fixture.says("main START.md", "<goto>START</goto>");
     }
-    stage.settings.most_attempts = 10;
-    assert_eq!(stage.run(), Err(Endless(10)));
+    fixture.settings.max_attempts = 10;
+    assert_eq!(fixture.run(), Err(AttemptLimit(10)));
 }

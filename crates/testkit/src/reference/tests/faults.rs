@@ -1,20 +1,20 @@
-//! Which messages are refused, and why.
+//! Messages that are refused, and the reasons.
 
 use raymond_core::protocol::TagName::{self, Call, Fork, Function, Goto, Result as Return};
 
-use super::super::{Policy, Prompt, Trouble};
-use super::stage::{Stage, allowed, stage, transitions};
+use super::super::{FailureKind, Policy, Prompt};
+use super::fixture::{Fixture, allowed, fixture, transitions};
 
-/// A stage whose first state answers this, with everything that tags may name.
-fn first_answer(text: &str) -> Stage {
-    stage(&["A.md", "B.md", "TWO.md", "TWO.sh", "WINDOWS.bat", "a.b.md", "..md", "...md", "S.sh"])
+/// A workflow whose first state answers this, with every state that the tags name.
+fn first_answer(text: &str) -> Fixture {
+    fixture(&["A.md", "B.md", "TWO.md", "TWO.sh", "WINDOWS.bat", "a.b.md", "..md", "...md", "S.sh"])
         .says("main START.md", text)
 }
 
-/// The text is refused for this reason: one reminder, in the same session.
+/// Checks that the text is refused for this reason: one reminder, in the same session.
 #[track_caller]
-fn refused(stage: Stage, fault: &str) {
-    stage.says("main START.md", "<result>ok</result>").check(&format!(
+fn refused(fixture: Fixture, fault: &str) {
+    fixture.says("main START.md", "<result>ok</result>").check(&format!(
         r#"
         enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
         turn main#1.1 plan=fresh
@@ -25,22 +25,22 @@ fn refused(stage: Stage, fault: &str) {
     ));
 }
 
-/// The text is taken as this move, to `A.md` in the end.
+/// Checks that the text is taken as this move, and leads to `A.md`.
 #[track_caller]
-fn taken(stage: Stage, expected: &str) {
-    let stage = stage.fails("main A.md", Trouble::Task);
-    assert_eq!(after_first_turn(stage), expected);
+fn taken(fixture: Fixture, expected: &str) {
+    let fixture = fixture.fails("main A.md", FailureKind::Task);
+    assert_eq!(after_first_turn(fixture), expected);
 }
 
-/// The line that follows the first turn.
-fn after_first_turn(mut stage: Stage) -> String {
-    let history = stage.run().expect("it ends");
+/// Returns the line after the first turn.
+fn after_first_turn(mut fixture: Fixture) -> String {
+    let history = fixture.run().expect("it ends");
     let line = history.lines().nth(2).expect("the first turn has an end");
     line.to_owned()
 }
 
-fn last_line(mut stage: Stage) -> String {
-    let history = stage.run().expect("it ends");
+fn last_line(mut fixture: Fixture) -> String {
+    let history = fixture.run().expect("it ends");
     history.lines().last().expect("something happens").to_owned()
 }
 
@@ -90,14 +90,14 @@ fn targets_resolve_inside_the_scope_only() {
 }
 
 #[test]
-fn forks_and_their_goto_name_the_same_next_state() {
+fn forks_and_goto_share_one_next_state() {
     refused(first_answer("<fork next=\"A\">A</fork><fork next=\"B\">A</fork>"), "next_differs");
     refused(first_answer("<fork next=\"A\">A</fork><goto>B</goto>"), "next_differs");
     let same = "<fork next=\"A.md\">B</fork><fork>B</fork><goto>A</goto>";
-    let stage = first_answer(same)
-        .fails("main_b1 B.md", Trouble::Task)
-        .fails("main_b2 B.md", Trouble::Task);
-    taken(stage, "move main#1 fork A.md");
+    let fixture = first_answer(same)
+        .fails("main_b1 B.md", FailureKind::Task)
+        .fails("main_b2 B.md", FailureKind::Task);
+    taken(fixture, "move main#1 fork A.md");
 }
 
 // proves: S23
@@ -129,7 +129,7 @@ fn a_conversation_stays_with_its_backend() {
     taken(back, "move main#1 function B.md");
     let script = with("<goto>S</goto>").says("main S.sh", "<goto>B</goto>");
     assert_eq!(last_line(script), "fail main protocol other_backend");
-    // A limit changes the destination, and the destination decides; nobody is told of that.
+    // `max_visits` changes the destination. The agent cannot know that, so there is no reminder.
     let limited = |prompt: &mut Prompt| {
         (prompt.max_visits, prompt.then) = (Some(1), Some("B".to_owned()));
     };
@@ -141,7 +141,7 @@ fn a_conversation_stays_with_its_backend() {
 }
 
 #[test]
-fn several_faults_are_named_in_the_order_of_the_list() {
+fn first_fault_of_the_list_is_reported() {
     let forbidding = |text: &str| {
         first_answer(text).with("START.md", |prompt| prompt.policy.tags = Some(vec![Return]))
     };
@@ -151,7 +151,7 @@ fn several_faults_are_named_in_the_order_of_the_list() {
     refused(forbidding("<reset>A</reset>"), "forbidden");
 }
 
-/// A policy by its three forms.
+/// Builds a policy from its three forms.
 fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)]) -> Policy {
     let mut policy = Policy::default();
     if !tags.is_empty() {
@@ -169,7 +169,7 @@ fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)
 
 // proves: S22
 #[test]
-fn a_tag_must_pass_every_form_of_the_policy() {
+fn tag_must_pass_every_form_of_policy() {
     let with = |text: &str, policy: Policy| {
         first_answer(text).with("START.md", |prompt| prompt.policy = policy)
     };
@@ -211,7 +211,7 @@ fn a_tag_must_pass_every_form_of_the_policy() {
 }
 
 #[test]
-fn every_tag_of_many_forks_must_pass_the_policy() {
+fn every_fork_must_pass_the_policy() {
     let text = "<fork>B</fork><goto>A</goto>";
     let with = |list: &[(TagName, &str)]| {
         let mut list = list.to_vec();
@@ -220,21 +220,21 @@ fn every_tag_of_many_forks_must_pass_the_policy() {
     };
     refused(with(&[(Fork, "B > A")]), "forbidden");
     refused(with(&[(Fork, "B > B"), (Goto, "A")]), "forbidden");
-    let allowed = with(&[(Fork, "B > A"), (Goto, "A")]).fails("main_b1 B.md", Trouble::Task);
+    let allowed = with(&[(Fork, "B > A"), (Goto, "A")]).fails("main_b1 B.md", FailureKind::Task);
     taken(allowed, "move main#1 fork A.md");
 }
 
 #[test]
-fn only_a_message_without_any_tag_is_an_implicit_transition() {
+fn only_untagged_messages_take_implicit_transitions() {
     let with = |text: &str, list: &[(TagName, &str)]| {
         first_answer(text).with("START.md", |prompt| {
             prompt.policy = transitions(list);
         })
     };
-    let fails = |mut stage: Stage, fault: &str| {
-        stage.settings.reminders = 0;
+    let fails = |mut fixture: Fixture, fault: &str| {
+        fixture.settings.reminders = 0;
         let expected = format!("fail main protocol {fault}");
-        assert_eq!(after_first_turn(stage), expected);
+        assert_eq!(after_first_turn(fixture), expected);
     };
     taken(with("done", &[(Goto, "A")]), "move main#1 goto A.md");
     fails(with("done", &[(Goto, "*")]), "no_tag");
@@ -249,23 +249,24 @@ fn only_a_message_without_any_tag_is_an_implicit_transition() {
 
 #[test]
 fn then_is_not_checked_against_the_policy() {
-    let stage = first_answer("<goto>START</goto>").with("START.md", |prompt| {
+    let fixture = first_answer("<goto>START</goto>").with("START.md", |prompt| {
         prompt.max_visits = Some(1);
         prompt.then = Some("A".into());
         prompt.policy.targets.insert(Goto, vec![allowed("START")]);
     });
-    taken(stage, "move main#1 goto A.md instead-of START.md");
+    taken(fixture, "move main#1 goto A.md instead-of START.md");
 }
 
 // proves: S24
 #[test]
-fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
+fn too_many_workers_fail_the_agent() {
     let two = "<fork>A</fork><fork>A</fork><goto>A</goto>";
-    let mut stage = first_answer(two);
-    stage.settings.max_agents = 1;
-    assert_eq!(after_first_turn(stage), "fail main too_many_agents");
-    let mut stage =
-        first_answer(two).fails("main_a1 A.md", Trouble::Task).fails("main_a2 A.md", Trouble::Task);
-    stage.settings.max_agents = 2;
-    taken(stage, "move main#1 fork A.md");
+    let mut fixture = first_answer(two);
+    fixture.settings.max_agents = 1;
+    assert_eq!(after_first_turn(fixture), "fail main too_many_agents");
+    let mut fixture = first_answer(two)
+        .fails("main_a1 A.md", FailureKind::Task)
+        .fails("main_a2 A.md", FailureKind::Task);
+    fixture.settings.max_agents = 2;
+    taken(fixture, "move main#1 fork A.md");
 }

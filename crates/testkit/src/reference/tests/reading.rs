@@ -2,7 +2,7 @@
 
 use super::super::{Reading, Source, Tag, read};
 
-/// One line: the tags, then what else is known.
+/// Writes a reading in one line: the tags, then the rest.
 pub(super) fn show(reading: &Reading) -> String {
     let mut parts: Vec<String> = reading.tags.iter().map(show_tag).collect();
     if reading.malformed > 0 {
@@ -42,7 +42,7 @@ fn check_settled(text: &str, expected: &str) {
 }
 
 #[test]
-fn a_tag_stands_anywhere_in_the_text() {
+fn tag_may_be_anywhere_in_the_text() {
     check("", "");
     check("no tag", "");
     check("<goto>A</goto>", r#"goto "A""#);
@@ -74,7 +74,7 @@ fn attributes_are_quoted_and_decoded_once() {
 }
 
 #[test]
-fn attributes_that_cannot_be_read_make_the_tag_malformed() {
+fn unreadable_attributes_make_the_tag_malformed() {
     for text in [
         r#"<goto input="a" input="b">A</goto>"#,
         "<goto input>A</goto>",
@@ -140,7 +140,7 @@ fn reserved_attributes_are_refused_on_forks_only() {
 }
 
 #[test]
-fn a_fork_without_next_needs_one_goto_beside_forks() {
+fn fork_without_next_needs_one_goto() {
     check_settled("<fork>A</fork>", "malformed=1");
     check_settled("<fork>A</fork><goto>N</goto>", r#"fork "A"; goto "N""#);
     check_settled("<fork>A</fork><fork>B</fork><goto>N</goto>", r#"fork "A"; fork "B"; goto "N""#);
@@ -190,7 +190,7 @@ fn targets_are_trimmed_and_stay_on_one_line() {
 }
 
 #[test]
-fn reading_goes_on_after_a_malformed_opening() {
+fn reading_continues_after_a_malformed_opening() {
     check("Use <goto> like so: <goto>A</goto>", r#"goto "A"; malformed=1"#);
     check("<goto bare><reset>A</reset>", r#"reset "A"; malformed=1"#);
     check("<goto <reset>A</reset>", r#"reset "A"; malformed=1"#);
@@ -223,19 +223,19 @@ fn a_mentioned_result_never_delivers_a_wrong_payload() {
 }
 
 #[test]
-fn tags_in_code_are_text_when_a_tag_stands_outside() {
+fn tags_in_code_are_text_beside_others() {
     check("`<goto>A</goto>` <reset>B</reset>", r#"reset "B"; in_code"#);
     check("```\n<goto>A</goto>\n```\n<reset>B</reset>", r#"reset "B"; in_code"#);
     check("```\n<goto>A</goto>\n```\n<reset/>", "malformed=1; in_code");
     check("I end with `<result>`: <result>x</result>", r#"result "x"; in_code"#);
-    // A payload that mentions its own tag is uncertain, wherever the mention stands.
+    // A payload that mentions its own tag is malformed, wherever the mention is.
     check("<result>the `<result>` tag</result>", "malformed=1");
     check("<result>`<goto>A</goto>`</result>", r#"result "`<goto>A</goto>`""#);
     check("<result>a</result>`<goto>`</result>", "malformed=1");
 }
 
 #[test]
-fn a_tag_in_code_counts_when_it_stands_alone() {
+fn lone_tag_in_code_counts() {
     check("`<goto>A</goto>`", r#"goto "A""#);
     check("Done.\n```\n<goto>A</goto>\n```\n", r#"goto "A""#);
     check("```<goto>A</goto>```", r#"goto "A""#);
@@ -250,7 +250,7 @@ fn a_tag_in_code_counts_when_it_stands_alone() {
 }
 
 #[test]
-fn fences_stand_at_any_indentation_and_run_to_the_end() {
+fn fences_have_any_indentation_and_may_stay_open() {
     let outside = "\n<goto>A</goto>";
     check(&format!("```{outside} x"), "in_code");
     check(&format!("        ~~~~ text{outside} x\n~~~{outside} x"), "in_code");
@@ -263,7 +263,7 @@ fn fences_stand_at_any_indentation_and_run_to_the_end() {
 }
 
 #[test]
-fn spans_close_with_as_many_backticks_and_never_cross_a_blank_line() {
+fn spans_need_equal_backticks_in_one_paragraph() {
     check("a ``<goto>A</goto>`` b", "in_code");
     check("a `` ` <goto>A</goto> `` b", "in_code");
     check("a ``<goto>A</goto>` b", r#"goto "A""#);

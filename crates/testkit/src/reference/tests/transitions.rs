@@ -1,13 +1,13 @@
-//! What the six tags do to sessions, stacks, directories, models and inputs.
+//! The effect of the six tags on sessions, stacks, directories, models and inputs.
 
 use raymond_core::protocol::TagName;
 
-use super::super::Trouble;
-use super::stage::{stage, transitions};
+use super::super::FailureKind;
+use super::fixture::{fixture, transitions};
 
 #[test]
-fn goto_resumes_the_session_and_hands_over_its_input() {
-    stage(&["A.md"])
+fn goto_resumes_the_session_with_its_input() {
+    fixture(&["A.md"])
         .says("main START.md", "<goto>A</goto>")
         .says("main A.md", r#"<goto input="again">A.md</goto>"#)
         .says("main A.md", "<result> done\n</result>")
@@ -27,10 +27,10 @@ fn goto_resumes_the_session_and_hands_over_its_input() {
 }
 
 #[test]
-fn the_first_state_gets_the_input_of_the_run() {
-    let mut stage = stage(&[]).says("main START.md", "<result></result>");
-    stage.workflow.input = Some("go".into());
-    stage.check(
+fn first_state_gets_the_run_input() {
+    let mut fixture = fixture(&[]).says("main START.md", "<result></result>");
+    fixture.workflow.input = Some("go".into());
+    fixture.check(
         r#"
         enter main#1 START.md count=1 input="go" cwd=/w model=- depth=0
         turn main#1.1 plan=fresh
@@ -41,7 +41,7 @@ fn the_first_state_gets_the_input_of_the_run() {
 
 #[test]
 fn reset_starts_fresh_and_keeps_the_stack() {
-    stage(&["A.md", "B.md", "R.md"])
+    fixture(&["A.md", "B.md", "R.md"])
         .says("main START.md", r#"<call return="R">A</call>"#)
         .says("main A.md", r#"<reset input="i" cd="sub">B</reset>"#)
         .says("main B.md", r#"<reset cd="/other/../w/sub/deep/..">B</reset>"#)
@@ -70,12 +70,12 @@ fn reset_starts_fresh_and_keeps_the_stack() {
 
 #[test]
 fn a_cleared_stack_drops_returns_and_inherited_models() {
-    let mut stage = stage(&["A.md", "B.md"])
+    let mut fixture = fixture(&["A.md", "B.md"])
         .says("main START.md", r#"<function return="B" model="opus">A</function>"#)
         .says("main A.md", r#"<reset stack="clear">B</reset>"#)
         .says("main B.md", "<result>end</result>");
-    stage.settings.model = Some("haiku".into());
-    stage.check(
+    fixture.settings.model = Some("haiku".into());
+    fixture.check(
         r#"
         enter main#1 START.md count=1 input=- cwd=/w model=haiku depth=0
         turn main#1.1 plan=fresh
@@ -92,8 +92,8 @@ fn a_cleared_stack_drops_returns_and_inherited_models() {
 
 // proves: P3
 #[test]
-fn call_branches_and_a_callee_never_writes_into_its_caller() {
-    stage(&["A.md", "B.md", "R.md", "S.md"])
+fn callee_never_writes_into_its_caller() {
+    fixture(&["A.md", "B.md", "R.md", "S.md"])
         .says("main START.md", r#"<call return="R" input="i">A</call>"#)
         .says("main A.md", r#"<call return="S">B</call>"#)
         .says("main B.md", "<goto>B</goto>")
@@ -134,7 +134,7 @@ fn call_branches_and_a_callee_never_writes_into_its_caller() {
 
 #[test]
 fn scripts_carry_the_session_unchanged() {
-    stage(&["S.sh", "T.sh", "A.md", "R.md"])
+    fixture(&["S.sh", "T.sh", "A.md", "R.md"])
         .says("main START.md", r#"<call return="R">S</call>"#)
         .says("main S.sh", r#"<call return="A">T</call>"#)
         .says("main T.sh", "<result>t</result>")
@@ -170,14 +170,14 @@ fn scripts_carry_the_session_unchanged() {
 }
 
 #[test]
-fn without_a_session_goto_call_and_return_start_fresh() {
-    let mut stage = stage(&["S.sh", "T.sh", "A.md", "R.md"])
+fn transitions_without_a_session_start_fresh() {
+    let mut fixture = fixture(&["S.sh", "T.sh", "A.md", "R.md"])
         .says("main S.sh", "<goto>T</goto>")
         .says("main T.sh", r#"<call return="R">A</call>"#)
         .says("main A.md", "<result>a</result>")
         .says("main R.md", "<result>r</result>");
-    stage.workflow.start = "S.sh".into();
-    stage.check(
+    fixture.workflow.start = "S.sh".into();
+    fixture.check(
         r#"
         enter main#1 S.sh count=1 input=- cwd=/w model=- depth=0
         turn main#1.1 plan=carry
@@ -196,8 +196,8 @@ fn without_a_session_goto_call_and_return_start_fresh() {
 }
 
 #[test]
-fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
-    let mut stage = stage(&["A.md", "B.md", "OWN.md", "S.sh", "R.md"])
+fn model_comes_from_state_call_or_settings() {
+    let mut fixture = fixture(&["A.md", "B.md", "OWN.md", "S.sh", "R.md"])
         .with("OWN.md", |prompt| prompt.model = Some("own".into()))
         .says("main START.md", r#"<call return="R" model="outer">A</call>"#)
         .says("main A.md", r#"<function return="S">B</function>"#)
@@ -207,8 +207,8 @@ fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
         .says("main B.md", "<result>2</result>")
         .says("main S.sh", "<result>3</result>")
         .says("main R.md", "<result>4</result>");
-    stage.settings.model = Some("set".into());
-    stage.check(
+    fixture.settings.model = Some("set".into());
+    fixture.check(
         r#"
         enter main#1 START.md count=1 input=- cwd=/w model=set depth=0
         turn main#1.1 plan=fresh
@@ -239,8 +239,8 @@ fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
 }
 
 #[test]
-fn a_worker_starts_fresh_with_its_own_stack_model_and_variables() {
-    stage(&["A.md", "WORKER.md", "N.md"])
+fn worker_starts_fresh_with_its_own_variables() {
+    fixture(&["A.md", "WORKER.md", "N.md"])
         .says("main START.md", r#"<function return="N" model="m">A</function>"#)
         .says("main A.md", r#"<fork next="A" input="i" item="3" b="&lt;">WORKER</fork>"#)
         .says("main A.md", "<result>a</result>")
@@ -273,8 +273,8 @@ fn a_worker_starts_fresh_with_its_own_stack_model_and_variables() {
 }
 
 #[test]
-fn workers_are_named_after_parent_target_and_the_parents_own_counter() {
-    stage(&["WORKER.md", "ANALYZE.sh", "1_Über.md"])
+fn worker_names_have_parent_target_and_counter() {
+    fixture(&["WORKER.md", "ANALYZE.sh", "1_Über.md"])
         .says(
             "main START.md",
             "<fork>WORKER</fork><fork>WORKER</fork><goto input=\"g\">START</goto><fork cd=\"sub\">ANALYZE</fork>",
@@ -330,8 +330,8 @@ fn workers_are_named_after_parent_target_and_the_parents_own_counter() {
 }
 
 #[test]
-fn a_message_without_a_tag_takes_the_only_determined_transition() {
-    stage(&["A.md", "B.md"])
+fn untagged_message_takes_the_determined_transition() {
+    fixture(&["A.md", "B.md"])
         .with("START.md", |prompt| {
             prompt.policy = transitions(&[(TagName::Call, "A > B")]);
         })
@@ -347,9 +347,9 @@ fn a_message_without_a_tag_takes_the_only_determined_transition() {
         .says("main A.md", "<reset>B</reset>")
         .says("main B.md", "done")
         .says("main A.md", "<reset cd=\"sub\">B</reset>")
-        .fails("main B.md", Trouble::Task)
-        .fails("main_a1 A.md", Trouble::Task)
-        .fails("main_a2 A.md", Trouble::Task)
+        .fails("main B.md", FailureKind::Task)
+        .fails("main_a1 A.md", FailureKind::Task)
+        .fails("main_a2 A.md", FailureKind::Task)
         .check(
             r#"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -390,7 +390,7 @@ fn a_message_without_a_tag_takes_the_only_determined_transition() {
 
 #[test]
 fn max_visits_only_changes_the_destination() {
-    stage(&["A.md", "LOOP.md", "OUT.md", "R.md"])
+    fixture(&["A.md", "LOOP.md", "OUT.md", "R.md"])
         .with("LOOP.md", |prompt| {
             prompt.max_visits = Some(1);
             prompt.then = Some("OUT".into());

@@ -1,4 +1,4 @@
-//! Books on agents: who lives, where each of them is, and what it may do next.
+//! The auditor's state of agents: which are live, where they are, and what they may do next.
 
 use raymond_core::agent::{Agent, Frame, Session};
 use raymond_core::budget::Micros;
@@ -10,28 +10,27 @@ use raymond_core::run::warning::Warning;
 use super::{Auditor, steps};
 use crate::violation::Violation;
 
-/// Books on one agent.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Books {
+pub(super) struct TrackedAgent {
     pub(super) stack: Vec<Frame>,
     pub(super) session: Session,
     cwd: String,
     pub(super) visit: u32,
-    /// What the turns of the visit were charged.
+    /// The charges of the current visit.
     pub(super) spent: Micros,
     reminders: u32,
     retries: u32,
     forks: u32,
-    /// Whether a settled turn, a kept transition or a failed iteration pays for the next move.
+    /// Whether a settled turn, a kept transition or a failed iteration allows the next move.
     pub(super) may_move: bool,
 }
 
-impl Books {
+impl TrackedAgent {
     pub(super) fn compare(&self, agent: &Agent) -> Result<(), Violation> {
         let id = &agent.id;
-        // Who holds a conversation stands in no event: it shows when a turn asks for it.
-        let told = |frame: &Frame| Frame { holder: None, ..frame.clone() };
-        let stack: Vec<Frame> = agent.stack.iter().map(told).collect();
+        // No event contains the holder of a conversation; a wrong holder shows when a turn uses it.
+        let without_holder = |frame: &Frame| Frame { holder: None, ..frame.clone() };
+        let stack: Vec<Frame> = agent.stack.iter().map(without_holder).collect();
         must!(stack == self.stack, "the stack of {id} differs: {:?}", agent.stack);
         must!(agent.session == self.session, "the session of {id} differs");
         must!(agent.cwd == self.cwd, "{id} works in {} instead of {}", agent.cwd, self.cwd);
@@ -43,44 +42,48 @@ impl Books {
 }
 
 impl Auditor {
-    pub(super) fn machine_event(&mut self, event: &Event) -> Result<(), Violation> {
+    pub(super) fn agent_event(&mut self, event: &Event) -> Result<(), Violation> {
         match event {
             Event::AgentSpawned { agent, cwd, .. } => self.spawned(agent, cwd)?,
             Event::VisitEntered { agent, visit, .. } => {
-                let books = self.books(agent)?;
-                must!(*visit == books.visit + 1, "{agent} enters visit {visit}");
-                must!(books.may_move, "{agent} moves without a settled turn");
-                (books.visit, books.reminders, books.may_move) = (*visit, 0, false);
-                (books.retries, books.spent) = (0, Micros::ZERO);
+                let tracked = self.tracked(agent)?;
+                must!(*visit == tracked.visit + 1, "{agent} enters visit {visit}");
+                must!(tracked.may_move, "{agent} moves without a settled turn");
+                (tracked.visit, tracked.reminders, tracked.may_move) = (*visit, 0, false);
+                (tracked.retries, tracked.spent) = (0, Micros::ZERO);
             }
             Event::Reminded { agent, .. } => {
                 let limit = self.settings.reminders;
-                let books = self.books(agent)?;
-                books.reminders += 1;
-                books.may_move = false;
-                must!(books.reminders <= limit, "{agent} is reminded {} times", books.reminders);
+                let tracked = self.tracked(agent)?;
+                tracked.reminders += 1;
+                tracked.may_move = false;
+                must!(
+                    tracked.reminders <= limit,
+                    "{agent} is reminded {} times",
+                    tracked.reminders
+                );
             }
             Event::Warned { agent: Some(agent), warning } if ends_an_iteration(warning) => {
-                let looped = self.settings.program.ralph().is_some();
-                must!(looped, "{agent} goes on after a failure, and is no loop");
-                self.books(agent)?.may_move = true;
+                let looped = self.is_loop;
+                must!(looped, "{agent} continues after a failure outside a loop");
+                self.tracked(agent)?.may_move = true;
             }
             Event::RetryAt { turn, retry, .. } => {
-                let limit = self.settings.retries.max(steps::MOST_RETRIES);
-                let books = self.books(&turn.agent)?;
-                books.retries += 1;
-                let counted = *retry == books.retries && *retry <= limit;
-                must!(counted, "retry {retry} of {turn} instead of {}", books.retries);
+                let limit = self.settings.retries.max(steps::MAX_RETRIES);
+                let tracked = self.tracked(&turn.agent)?;
+                tracked.retries += 1;
+                let counted = *retry == tracked.retries && *retry <= limit;
+                must!(counted, "retry {retry} of {turn} instead of {}", tracked.retries);
             }
             Event::Moved { agent, stack, session, cwd, forks, .. } => {
-                let books = self.books(agent)?;
-                must!(*forks >= books.forks, "the fork counter of {agent} went down");
-                books.forks = *forks;
-                books.session = session.clone();
+                let tracked = self.tracked(agent)?;
+                must!(*forks >= tracked.forks, "the fork counter of {agent} went down");
+                tracked.forks = *forks;
+                tracked.session = session.clone();
                 if let Some(cwd) = cwd {
-                    books.cwd.clone_from(cwd);
+                    tracked.cwd.clone_from(cwd);
                 }
-                restack(agent, books, stack)?;
+                restack(agent, tracked, stack)?;
             }
             Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
                 self.status(event)?;
@@ -93,8 +96,9 @@ impl Auditor {
 
     fn spawned(&mut self, agent: &AgentId, cwd: &str) -> Result<(), Violation> {
         must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
-        let books = Books { cwd: cwd.to_owned(), may_move: true, ..Books::default() };
-        self.live.insert(agent.clone(), books);
+        let tracked =
+            TrackedAgent { cwd: cwd.to_owned(), may_move: true, ..TrackedAgent::default() };
+        self.live.insert(agent.clone(), tracked);
         let workers = self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
         must!(
             workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
@@ -106,22 +110,23 @@ impl Auditor {
     fn status(&mut self, event: &Event) -> Result<(), Violation> {
         match event {
             Event::AgentEnded { agent, .. } => {
-                let books = self.books(agent)?;
-                must!(books.stack.is_empty(), "{agent} ended with pending returns");
-                must!(books.may_move, "{agent} ended without a settled turn");
+                let tracked = self.tracked(agent)?;
+                must!(tracked.stack.is_empty(), "{agent} ended with pending returns");
+                must!(tracked.may_move, "{agent} ended without a settled turn");
                 self.live.remove(agent);
             }
             Event::AgentFailed { agent, .. } => {
-                let books = self.live.remove(agent);
-                let books = books.ok_or_else(|| Violation(format!("{agent} fails, not live")))?;
+                let tracked = self.live.remove(agent);
+                let tracked =
+                    tracked.ok_or_else(|| Violation(format!("{agent} fails, not live")))?;
                 self.failed.insert(agent.clone());
-                self.parked.insert(agent.clone(), books);
+                self.parked.insert(agent.clone(), tracked);
             }
             Event::AgentRevived { agent } => {
                 must!(self.failed.remove(agent), "{agent} is revived and had not failed");
-                let mut books = self.parked.remove(agent).unwrap_or_default();
-                (books.reminders, books.retries, books.may_move) = (0, 0, true);
-                self.live.insert(agent.clone(), books);
+                let mut tracked = self.parked.remove(agent).unwrap_or_default();
+                (tracked.reminders, tracked.retries, tracked.may_move) = (0, 0, true);
+                self.live.insert(agent.clone(), tracked);
             }
             _ => {}
         }
@@ -129,17 +134,21 @@ impl Auditor {
     }
 }
 
-/// Whether the loop goes on without a settled turn.
+/// Returns whether the loop continues without a settled turn.
 fn ends_an_iteration(warning: &Warning) -> bool {
     matches!(warning, Warning::IterationFailed { .. } | Warning::ResultRefused { .. })
 }
 
-fn restack(agent: &AgentId, books: &mut Books, change: &StackChange) -> Result<(), Violation> {
+fn restack(
+    agent: &AgentId,
+    tracked: &mut TrackedAgent,
+    change: &StackChange,
+) -> Result<(), Violation> {
     match change {
         StackChange::Keep => {}
-        StackChange::Push(frame) => books.stack.push(frame.clone()),
-        StackChange::Pop => must!(books.stack.pop().is_some(), "{agent} pops an empty stack"),
-        StackChange::Clear => books.stack.clear(),
+        StackChange::Push(frame) => tracked.stack.push(frame.clone()),
+        StackChange::Pop => must!(tracked.stack.pop().is_some(), "{agent} pops an empty stack"),
+        StackChange::Clear => tracked.stack.clear(),
     }
     Ok(())
 }

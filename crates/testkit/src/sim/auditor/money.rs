@@ -1,57 +1,57 @@
-//! What was spent: every turn is charged once, by a rule that is written down here a second time.
+//! The auditor's rules about money. Every turn is charged once, by the rule of
+//! [`crate::reference::money`], and the charges cover the true costs.
 
 use std::collections::BTreeMap;
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
 use raymond_core::ids::TurnId;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::warning::Warning;
 use raymond_core::run::{Event, Input, Settings, Step};
 
 use crate::reference::money::{Paid, charge};
-use crate::sim::bill::{REQUEST, WITHOUT_SHARE};
+use crate::sim::client_cost::{MAX_COST_WITHOUT_SHARE, MAX_REQUEST_COST};
 use crate::violation::Violation;
 
-/// The purse.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Money {
     pub(super) spent: Micros,
-    /// The true cost of everything that was charged.
+    /// The true cost of all charged attempts.
     truth: Micros,
-    /// How much of it the charges may leave out: see `covers`.
+    /// The part of the true cost that charges may miss: see `covers`.
     hidden: Micros,
-    /// What everything may really cost by now, apart from what is hidden: the cap that allowed the last
-    /// turn to start, and one request for each turn that ended since. None without a cap.
+    /// The upper limit of the true cost, without the hidden part: the cap under which the last turn
+    /// started, plus one request for each turn that ended since. `None` without a cap.
     ceiling: Option<Micros>,
-    /// What the most expensive turn was charged.
+    /// The highest charge so far.
     most_expensive: Micros,
-    /// The highest threshold that was warned of, by cap.
+    /// The highest threshold that was reported, by cap.
     warned: BTreeMap<Micros, u32>,
 }
 
-/// An attempt that is over, and its charge.
+/// An attempt that has ended, and its charge.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Landed<'a> {
+pub(super) struct EndedAttempt<'a> {
     pub(super) turn: &'a TurnId,
     pub(super) attempt: u32,
-    pub(super) told: Option<Told<'a>>,
+    pub(super) report: Option<Report<'a>>,
     pub(super) share: Option<Micros>,
     pub(super) settings: &'a Settings,
     pub(super) charge: Charge,
-    /// What it really cost; a client that was never started has spent nothing.
+    /// The true cost; zero for a client that was never started.
     pub(super) truth: Micros,
 }
 
-/// What the executor of a turn said about it.
+/// The executor's report about a turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct Report<'a> {
     pub(super) turn: &'a TurnId,
     attempt: u32,
     cost: Cost,
     pub(super) outcome: &'a Outcome,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Report<'a> {
     pub(super) fn of(cause: &'a Input) -> Option<Self> {
         let Input::Settled { turn, attempt, outcome } = cause else { return None };
         Some(Self { turn, attempt: *attempt, cost: outcome.cost(), outcome })
@@ -59,38 +59,40 @@ impl<'a> Told<'a> {
 }
 
 impl Money {
-    /// A turn is charged what its executor said, or what stands for it, and that covers the true cost.
-    pub(super) fn charge(&mut self, landed: &Landed<'_>) -> Result<(), Violation> {
-        let Landed { turn, attempt, share, settings, charge, truth, .. } = *landed;
-        let told = landed.told.filter(|told| told.turn == turn && told.attempt == attempt);
-        let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
-        let expected = self.expected(told, share, settings);
+    /// Checks that the charge follows the rule and covers the true cost.
+    pub(super) fn charge(&mut self, ended: &EndedAttempt<'_>) -> Result<(), Violation> {
+        let EndedAttempt { turn, attempt, share, settings, charge, truth, .. } = *ended;
+        let report = ended.report.filter(|report| report.turn == turn && report.attempt == attempt);
+        let report =
+            report.ok_or_else(|| Violation(format!("{turn} is charged without a report")))?;
+        let expected = self.expected(report, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
-        let is_capped = told.outcome.is_capped();
+        let is_capped = report.outcome.is_capped();
         let charges_share = share.is_some() && (settings.strict_budget || is_capped);
-        let hidden = covers(turn, (told.cost, charge), truth, charges_share)?;
+        let hidden = covers(turn, report.cost, charge, truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
         (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
-        self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(REQUEST));
+        self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(MAX_REQUEST_COST));
         self.most_expensive = self.most_expensive.max(charge.amount);
         Ok(())
     }
 
-    fn expected(&self, told: Told<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
+    fn expected(&self, report: Report<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
         charge(Paid {
-            cost: told.cost,
+            cost: report.cost,
             share,
-            capped: told.outcome.is_capped(),
+            capped: report.outcome.is_capped(),
             strict: settings.strict_budget,
             most_expensive: self.most_expensive,
         })
     }
 
-    /// A share is handed out: together with everything else it stays within the cap.
+    /// Checks that a new share, with everything spent and reserved, fits the cap.
     pub(super) fn reserve(
         &mut self,
         turn: &TurnId,
-        (cap, share): (Micros, Option<Micros>),
+        cap: Micros,
+        share: Option<Micros>,
         reserved: Micros,
     ) -> Result<(), Violation> {
         let Some(share) = share else {
@@ -105,19 +107,19 @@ impl Money {
         Ok(())
     }
 
-    /// A resume may set another cap. What clients of the old one have spent is not undone: they may use
-    /// up their shares until they are ended.
+    /// Applies the cap of a resume. Clients that started under the old cap may use up their shares
+    /// until they are ended.
     pub(super) fn resumed(
         &mut self,
         cap: Option<Micros>,
         shares: impl Iterator<Item = Option<Micros>>,
     ) {
-        let most = |share: Option<Micros>| share.unwrap_or(WITHOUT_SHARE);
-        let taken = shares.map(most).fold(self.spent, Micros::plus);
+        let limit = |share: Option<Micros>| share.unwrap_or(MAX_COST_WITHOUT_SHARE);
+        let taken = shares.map(limit).fold(self.spent, Micros::plus);
         self.ceiling = cap.map(|cap| cap.max(taken));
     }
 
-    /// All charges cover what all requests really cost, and the cap bounds that.
+    /// Checks that all charges cover the true cost, and that the cap limits the true cost.
     pub(super) fn covers_all(&self) -> Result<(), Violation> {
         let Self { spent, truth, hidden, ceiling, .. } = *self;
         must!(truth <= spent.plus(hidden), "really {truth}: {spent} charged, {hidden} hidden");
@@ -126,18 +128,18 @@ impl Money {
         Ok(())
     }
 
-    /// Half, four fifths and nearly all of a cap are said when they are passed, and once.
+    /// Checks that 50 %, 80 % and 95 % of a cap are each reported once, when they are reached.
     pub(super) fn thresholds(
         &mut self,
         step: &Step,
         before: Micros,
         cap: Option<Micros>,
     ) -> Result<(), Violation> {
-        let mut said = step.events.iter().filter_map(|event| match event {
+        let mut reported = step.events.iter().filter_map(|event| match event {
             Event::Warned { warning: Warning::Spent { percent }, .. } => Some(*percent),
             _ => None,
         });
-        let found = (said.next(), said.next());
+        let found = (reported.next(), reported.next());
         let Some(cap) = cap.filter(|cap| *cap > Micros::ZERO) else {
             must!(found.0.is_none(), "a threshold is passed without a cap");
             return Ok(());
@@ -158,11 +160,14 @@ impl Money {
     }
 }
 
-/// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
-/// whole share is charged; anywhere else the charge says that it is a guess. Returns what may be missing.
+/// Checks that a charge covers the true cost, and returns the amount that may be missing.
+///
+/// If a part of the cost is unknown and at least the whole share is charged, one request may be
+/// missing. Otherwise the charge must be marked as a guess.
 fn covers(
     turn: &TurnId,
-    (cost, charge): (Cost, Charge),
+    cost: Cost,
+    charge: Charge,
     truth: Micros,
     charges_share: bool,
 ) -> Result<Micros, Violation> {
@@ -172,7 +177,7 @@ fn covers(
         must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
         return Ok(truth.minus(charge.amount));
     }
-    let hidden = if charges_share { REQUEST } else { Micros::ZERO };
+    let hidden = if charges_share { MAX_REQUEST_COST } else { Micros::ZERO };
     let covered = charge.amount.plus(hidden);
     must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
     Ok(hidden)

@@ -1,4 +1,5 @@
-//! Books on a run of steps: what is done is never done again, and attempts are counted.
+//! The auditor's state of a run of steps: a finished step never runs again, and attempts are
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +13,18 @@ use raymond_core::workflow::Definition;
 use super::Auditor;
 use crate::violation::Violation;
 
-/// The most often that a program is tried again.
-pub(super) const MOST_RETRIES: u32 = 4;
+/// How often a program step is retried at most: the language allows five attempts.
+pub(super) const MAX_RETRIES: u32 = 4;
 
-/// What is known of the steps.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Books {
-    /// Keys whose success is recorded.
+pub(super) struct TrackedSteps {
+    /// Keys with a recorded success.
     done: BTreeSet<Key>,
-    /// Keys whose failure is recorded.
+    /// Keys with a recorded failure.
     failed: BTreeSet<Key>,
-    /// The attempt that was asked for last.
+    /// The number of the last requested attempt.
     attempts: BTreeMap<Key, u32>,
-    /// The conversations that steps share, by label.
+    /// The sessions that steps share, by label.
     sessions: BTreeMap<String, SessionId>,
 }
 
@@ -33,21 +33,22 @@ impl Auditor {
         match fact {
             StepEvent::Done { key, stored } => {
                 must!(!self.steps.done.contains(key), "{key} is done twice");
-                let books = &mut self.steps;
-                (if stored.ok { &mut books.done } else { &mut books.failed }).insert(key.clone());
-                self.books(agent)?.may_move = true;
+                let tracked = &mut self.steps;
+                (if stored.ok { &mut tracked.done } else { &mut tracked.failed })
+                    .insert(key.clone());
+                self.tracked(agent)?.may_move = true;
             }
             StepEvent::Met { key } => {
                 let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
                 must!(known, "{key} is taken as done, and is not");
-                self.books(agent)?.may_move = true;
+                self.tracked(agent)?.may_move = true;
             }
             StepEvent::Fails { key, stored, contained } => {
                 if stored.is_some() {
                     self.steps.failed.insert(key.clone());
                 }
                 if *contained {
-                    self.books(agent)?.may_move = true;
+                    self.tracked(agent)?.may_move = true;
                 }
             }
             StepEvent::Asks { key, attempt, .. } => {
@@ -73,42 +74,43 @@ impl Auditor {
         Ok(())
     }
 
-    /// Nobody does, and nobody pays for, what is done.
+    /// Checks that a finished step neither runs nor costs money again.
     pub(super) fn not_done(&self, key: &Key) -> Result<(), Violation> {
         must!(!self.steps.done.contains(key), "{key} is done, and is done again");
         Ok(())
     }
 
-    /// The first question of a step goes on in the conversation of its label, and in no other.
+    /// Checks that the first question of a step continues the session of its label, and no other
+    /// session.
     pub(super) fn within_label(
         &self,
         definition: &Definition,
         prompt: &PromptEffect,
     ) -> Result<(), Violation> {
-        let (Some(work), Ok(key)) = (&definition.work, prompt.state.as_str().parse::<Key>()) else {
+        let (Some(steps), Some(key)) = (&definition.steps, prompt.location.step()) else {
             return Ok(());
         };
-        self.not_done(&key)?;
-        let Some(asks) = work.agent(&key) else {
-            return Err(Violation(format!("{key} is asked, and is no agent step")));
+        self.not_done(key)?;
+        let Some(asks) = steps.agent(key) else {
+            return Err(Violation(format!("{key} is asked, but is not an agent step")));
         };
         if prompt.turn.turn > 1 || prompt.attempt > 1 {
             return Ok(());
         }
         let kept =
             asks.session.as_ref().filter(|session| session.mode == Some(SessionMode::Sticky));
-        let name = work.document.name.as_deref().unwrap_or("workflow");
+        let name = steps.document.name.as_deref().unwrap_or("workflow");
         let assignee = asks.assignee.as_deref().unwrap_or("main");
         let label =
             kept.map(|kept| kept.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")));
-        let anew = kept.is_some_and(|kept| kept.reset == Some(true));
-        let known = label.filter(|_| !anew).and_then(|label| self.steps.sessions.get(&label));
-        let goes_on = match &prompt.plan {
+        let is_reset = kept.is_some_and(|kept| kept.reset == Some(true));
+        let known = label.filter(|_| !is_reset).and_then(|label| self.steps.sessions.get(&label));
+        let resumed = match &prompt.plan {
             SessionPlan::Resume(session) => Some(session),
             SessionPlan::Fresh(_) => None,
             other => return Err(Violation(format!("{key} begins with {other:?}"))),
         };
-        must!(goes_on == known, "{key} goes on in {goes_on:?} instead of {known:?}");
+        must!(resumed == known, "{key} continues in {resumed:?} instead of {known:?}");
         Ok(())
     }
 }

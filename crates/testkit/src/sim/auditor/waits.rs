@@ -1,49 +1,48 @@
-//! What has to wait, for whom and until when; and requests, which count once.
+//! The auditor's rules about waiting: retries, held backends, and stop requests, which count once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName, TurnId};
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::run::{Event, Input};
 use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 
-use super::money::Told;
+use super::money::Report;
 use crate::violation::Violation;
 
-/// The longest backoff, with all of its jitter.
+/// The longest backoff with its maximal jitter: five minutes and a quarter of it.
 const LONGEST_BACKOFF: Span = Span::seconds(375);
 
-/// No limit lasts longer.
+/// The longest usage limit that Raymond waits for: 31 days.
 const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
 
-/// Everything that waits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
-    /// Where the current turn of each agent queues.
+    /// The queue of each agent's current turn.
     lanes: BTreeMap<AgentId, Lane>,
     holds: BTreeMap<BackendName, Hold>,
     retries: BTreeMap<TurnId, Timestamp>,
-    /// By the clock that nobody sets: when each retry has to be over at the latest.
+    /// When each retry must be over, by the monotonic clock.
     latest_retries: BTreeMap<TurnId, Span>,
-    /// And each usage limit.
+    /// When each usage limit must be over, by the monotonic clock.
     latest_holds: BTreeMap<BackendName, Span>,
     keys: BTreeSet<String>,
 }
 
-/// When a record was written.
+/// The time of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
-    /// By the clock of its owner.
+    /// By the owner's clock.
     pub(super) at: Timestamp,
-    /// By the clock that nobody sets.
+    /// By the monotonic clock.
     pub(super) uptime: Span,
 }
 
 impl Moment {
-    /// When a wait until then is over, if nobody sets a clock.
+    /// Returns the monotonic time at which a wait until `until` ends, if the wall clock is not set.
     fn latest(self, until: Timestamp) -> Span {
         let wait = until.0.saturating_sub(self.at.0);
         Span(self.uptime.0.saturating_add(wait))
@@ -51,7 +50,7 @@ impl Moment {
 }
 
 impl Waits {
-    /// A new owner waits for the rest of what it finds, by its own clock.
+    /// Restarts the remaining waits by the clock of the new owner.
     pub(super) fn resumed(&mut self, moment: Moment, cause: &Input) {
         if !matches!(cause, Input::Resume(_)) {
             return;
@@ -66,7 +65,7 @@ impl Waits {
         }
     }
 
-    /// Checks what an event says about waiting.
+    /// Checks an event against the waits.
     pub(super) fn event(
         &mut self,
         moment: Moment,
@@ -74,12 +73,13 @@ impl Waits {
         event: &Event,
     ) -> Result<(), Violation> {
         let Moment { at, uptime } = moment;
+        // Lateness counts only if the owner's own timer (`Due`) ends the wait.
         let in_time = |latest: Option<Span>| {
             let latest = latest.filter(|_| matches!(cause, Input::Due));
             latest.is_none_or(|latest| uptime <= latest)
         };
         let asked = matches!(cause, Input::Resume(_));
-        // Who resumes does not wait for a time that only a wrong clock can have told.
+        // A resume skips a wait that only a wrong clock can explain.
         let is_over = |until, longest| until <= at || (asked && until > at + longest);
         match event {
             Event::TurnQueued { turn, lane, .. } => {
@@ -97,7 +97,7 @@ impl Waits {
             Event::RetryAt { turn, until, .. } => {
                 must!(is_worth_a_retry(cause), "{turn} is tried again after {cause:?}");
                 let soon = at < *until && *until <= at + LONGEST_BACKOFF;
-                // A program of a step is tried again at once.
+                // A program step is retried at once.
                 let soon =
                     soon || (*until == at && self.lanes.get(&turn.agent) == Some(&Lane::Script));
                 must!(soon, "{turn} is tried again at {until:?}, and now is {at:?}");
@@ -113,7 +113,7 @@ impl Waits {
                     must!(in_time, "{backend} is held longer than planned");
                 }
                 Some(Hold::Auth { .. } | Hold::Environment { .. }) => {
-                    must!(asked, "{backend} is released, and nobody has resumed the run");
+                    must!(asked, "{backend} is released without a resume");
                 }
                 None => return Err(Violation(format!("{backend} is released, not held"))),
             },
@@ -159,9 +159,10 @@ impl Waits {
     }
 }
 
-/// A usage limit, a missing login and a lost session burn no retry.
+/// Returns whether the outcome may count as a retry. A usage limit, a missing login and a lost
+/// session may not.
 fn is_worth_a_retry(cause: &Input) -> bool {
-    match Told::of(cause).map(|told| told.outcome) {
+    match Report::of(cause).map(|report| report.outcome) {
         Some(Outcome::Failed { failure, .. }) => {
             matches!(
                 failure,

@@ -1,4 +1,4 @@
-//! The rows of the table: what an event stands for.
+//! The rows of the coverage table, and the row of each event.
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::protocol::{Fault, TagName};
@@ -7,28 +7,27 @@ use raymond_core::run::warning::Warning;
 use raymond_core::run::{Ending, Event};
 use raymond_core::scheduler::Hold;
 
-/// A row that must be met.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    /// Whether it follows from a text, which may be large enough to become a blob.
-    pub(super) of_text: bool,
+    /// Whether it follows from a text, which may be large enough for a blob.
+    pub(super) follows_text: bool,
     /// Whether its record can have effects.
-    pub(super) acts: bool,
+    pub(super) has_effects: bool,
 }
 
 const fn text(name: &'static str) -> Row {
-    Row { name, of_text: true, acts: true }
+    Row { name, follows_text: true, has_effects: true }
 }
 
 const fn other(name: &'static str) -> Row {
-    Row { name, of_text: false, acts: true }
+    Row { name, follows_text: false, has_effects: true }
 }
 
 const fn silent(name: &'static str) -> Row {
-    Row { name, of_text: false, acts: false }
+    Row { name, follows_text: false, has_effects: false }
 }
 
-/// All of them, in the order of the table.
+/// All rows in the order of the table.
 pub(super) const ROWS: &[Row] = &[
     text("goto"),
     text("reset"),
@@ -86,7 +85,7 @@ pub(super) const ROWS: &[Row] = &[
     other("completed"),
 ];
 
-/// The row of an event, where it has one.
+/// Returns the row of an event, if it has one.
 pub(super) fn row(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::RunStarted(_) => "start",

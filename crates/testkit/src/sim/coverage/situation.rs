@@ -1,19 +1,18 @@
-//! Situations that no single event shows: who races with whom, what waits meanwhile, what is found
-//! afterwards.
+//! Situations that a single event does not show: races, waits, and the clients that a recovery
+//! finds.
 
 use std::fmt;
 
-/// Names the variants once, for the enum, the list of all and the table.
+/// Defines the variants once, for the enum, the list of all and the table.
 macro_rules! situations {
     ($($(#[doc = $doc:literal])* $name:ident = $title:literal,)*) => {
-        /// A situation that a simulation must meet.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Situation {
             $($(#[doc = $doc])* $name,)*
         }
 
         impl Situation {
-            /// All of them, in the order of the table.
+            /// All situations in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
@@ -28,106 +27,93 @@ macro_rules! situations {
 }
 
 situations! {
-    /// A turn starts with less than the least share: it is all that is left.
+    /// A turn starts with less than the minimal share, because nothing more is left.
     LastCents = "the last cents",
     /// A turn waits for money although a slot is free.
     WaitsForMoney = "a turn waits for money",
-    /// Two turns in flight hold all the money, and a third one wants some.
+    /// Two turns in flight have reserved all the money, and a third one needs some.
     Race = "two race, a third waits",
     /// A turn used up its share while others are in flight.
     CappedInRace = "capped in a race",
-    /// A turn used up its share, and that was all.
+    /// A turn used up its share, and the budget is empty.
     CappedForGood = "capped, nothing left",
-    /// More was spent than the cap.
     Overshoot = "overshoot",
-    /// The money is gone inside a call.
-    PoorInCall = "over budget in a call",
-    /// More money, and what was kept starts at once.
+    /// The budget is used up inside a call.
+    OverBudgetInCall = "over budget in a call",
+    /// A resume adds money, and waiting turns start at once.
     MoreMoney = "resumed with money",
-    /// More money that is spent already.
+    /// A resume adds money, but not more than is already spent.
     TooLittle = "resumed with too little",
-    /// An agent ends although nothing is left.
+    /// An agent ends although no money is left.
     EndsWithoutMoney = "ends without money",
-    /// A script runs although nothing is left.
+    /// A script runs although no money is left.
     ScriptWithoutMoney = "script without money",
-    /// The budget of a visit is spent.
     VisitSpent = "visit budget spent",
-    /// A turn is charged like the most expensive one.
     Guessed = "charged like the most expensive",
-    /// Nothing is known of the price of a turn.
+    /// The price of a turn is unknown.
     Unpriced = "unpriced",
-    /// The whole share is charged.
     Strict = "charged its whole share",
 
-    /// The share of an adopted client does not fit the new cap.
+    /// The share of an adopted client exceeds the new cap.
     Recalled = "recalled by a lower cap",
-    /// Such a client finished before it could be ended.
+    /// Such a client finished before it was ended.
     RecalledTooLate = "recalled, but finished",
 
     /// A usage limit while three or more turns of the backend wait.
-    LimitInStorm = "limit in a storm",
-    /// The backend says when its limit is lifted.
+    LimitInQueue = "limit, others waiting",
+    /// The backend reports when its limit ends.
     LimitUntil = "limit with a time",
-    /// It does not.
+    /// The backend does not report when its limit ends.
     LimitProbed = "limit without a time",
-    /// A turn that was in flight meets the limit, too.
+    /// A turn that was already in flight reaches the limit, too.
     LimitAgain = "limit met again",
     /// A missing login while other turns of the backend wait.
-    LoginInStorm = "login in a storm",
-    /// One backend has a limit, another one no login.
+    LoginInQueue = "login, others waiting",
+    /// One backend has a limit, another one lacks a login.
     LimitAndLogin = "limit and login",
-    /// A turn of another backend starts meanwhile.
-    OtherBackend = "other backend goes on",
-    /// A script starts meanwhile.
+    /// A turn of another backend starts during a hold.
+    OtherBackend = "other backend continues",
     ScriptInHold = "script during a hold",
-    /// Another owner waits on.
+    /// A new owner continues the wait.
     RestartInHold = "restart during a hold",
-    /// Time is up.
     LiftedInTime = "hold lifted by time",
-    /// Somebody resumed.
     LiftedByResume = "hold lifted by resume",
-    /// The run ends instead of waiting.
     NoWait = "ended: no quota",
-    /// The run ends until somebody logs in.
+    /// The run ends until the user logs in.
     NeedsLogin = "ended: login",
-    /// The run ends until the machine has room again.
+    /// The run ends until the disk has space.
     NeedsRoom = "ended: environment",
 
-    /// A client whose owner died as it started it is found running.
+    /// An owner died while it started a client; the client is found running.
     AdoptedUnseen = "spawned unseen, adopted",
-    /// A client whose owner died as it started it is found, and is over.
+    /// An owner died while it started a client; the client is found finished.
     FinishedUnseen = "spawned unseen, over",
-    /// The owner died before it started the client.
     NeverSpawned = "never spawned",
-    /// A client is found running.
     Adopted = "adopted",
-    /// And found again by the next owner.
+    /// An adopted client is found running by another owner.
     AdoptedAgain = "adopted again",
-    /// It ends with a text.
+    /// An adopted client ends with a text.
     AdoptedSays = "adopted, says",
-    /// It fails.
     AdoptedFails = "adopted, fails",
-    /// It uses up its share.
+    /// An adopted client uses up its share.
     AdoptedCapped = "adopted, capped",
-    /// It meets a usage limit.
+    /// An adopted client reaches a usage limit.
     AdoptedLimited = "adopted, limited",
-    /// It hangs until somebody stops the run.
+    /// An adopted client hangs until the run is stopped.
     AdoptedStopped = "adopted, stopped",
-    /// It hangs until its owner has had enough.
+    /// An adopted client hangs until its idle time limit.
     AdoptedTimesOut = "adopted, times out",
-    /// A client had ended with a text.
+    /// A client is found finished with a text.
     Finished = "found finished",
-    /// A client had failed.
     FoundFailed = "found failed",
-    /// A client had used up its share.
+    /// A client is found finished, with its share used up.
     FoundCapped = "found capped",
-    /// A client is gone, and had said something.
+    /// A client was interrupted after some output.
     GoneWithProgress = "gone with progress",
-    /// A client is gone, and had said nothing.
+    /// A client was interrupted before any output.
     GoneWithout = "gone without",
-    /// A client is gone, and its cost is an estimate.
+    /// A client was interrupted, and its cost is an estimate.
     GoneEstimated = "gone, cost estimated",
-    /// Too many crashes without progress.
     Crashes = "crashed too often",
 
     /// The machine slept while a retry waited.
@@ -145,18 +131,17 @@ situations! {
     AskedAfterTurn = "asked: after turn",
     /// A request to stop.
     AskedNow = "asked: now",
-    /// A request to end for good.
+    /// A request to cancel.
     AskedCancel = "asked: cancel",
-    /// A request that was recorded already.
+    /// A request whose key is already recorded.
     AskedAgain = "asked again, same key",
-    /// A request that asks for more than the one before.
+    /// A request with a stronger mode than the one before.
     AskedHarder = "asked harder",
     /// A request while an adopted client runs.
     AskedAdopted = "asked while adopted",
     /// A request while a backend is held.
     AskedInHold = "asked during a hold",
-    /// A request to a run that nobody drives.
-    AskedNobody = "asked without an owner",
-    /// A run that had ended is cancelled.
+    /// A request to a run without an owner.
+    AskedWithoutOwner = "asked without an owner",
     CancelledAfterwards = "cancelled afterwards",
 }

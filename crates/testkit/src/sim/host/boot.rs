@@ -1,4 +1,4 @@
-//! A machine boots: it takes the lock, opens or creates the journal, and goes on.
+//! The boot of a machine: it takes the lock, opens or creates the journal, and continues the run.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
 use raymond_core::ids::{RunId, StateName};
+use raymond_core::run::effect::in_flight;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::start::Start;
 use raymond_core::run::{Ending, Header, Input, Phase, Run};
@@ -17,26 +18,26 @@ use raymond_engine::recovery;
 use raymond_store::disk::{Disk, DiskErrorKind};
 use raymond_store::{Journal, journal, lock};
 
-use super::super::author::HOME;
-use super::super::reality::Window;
-use super::leftovers::{Found, Survivors};
-use super::{Host, Patience, Pen, claim};
+use super::super::random_workflow::HOME;
+use super::super::world::WorldPort;
+use super::leftovers::{ClientSearch, Survivors};
+use super::{HelpLimits, Host, WatchedLog, claim};
 use crate::violation::Violation;
 
 impl Host {
-    /// Creates the run, or goes on with it.
+    /// Creates or continues the run.
     pub fn boot(&mut self) -> Result<(), Violation> {
-        self.recovering = !self.reality.borrow().acknowledged.is_empty();
+        self.recovering = !self.world.borrow().acknowledged.is_empty();
         let booted = self.take_lock().and_then(|taken| if taken { self.open() } else { Ok(()) });
         self.recovering = false;
         if self.is_up() {
-            self.reality.borrow_mut().unwritten = None;
+            self.world.borrow_mut().unwritten = None;
             self.leave_when_ended();
         }
         booted
     }
 
-    /// The owner of a run that has ended goes away.
+    /// Releases a run that has ended.
     pub(super) fn leave_when_ended(&mut self) {
         if matches!(self.phase(), Phase::Ended(_)) && !self.recovering {
             self.driver = None;
@@ -44,21 +45,21 @@ impl Host {
         }
     }
 
-    /// Gives the lock back, which may go wrong, too.
+    /// Releases the lock, which may fail, too.
     pub(super) fn unlock(&mut self) {
         self.lock = None;
-        let hit = self.plan.fired();
-        if hit.is_some() {
-            self.reality.borrow_mut().hit = hit;
+        let fired = self.faults.take_fired();
+        if fired.is_some() {
+            self.world.borrow_mut().last_fault = fired;
             self.go_down();
         }
     }
 
-    /// Takes the lock; whether the machine is still up.
+    /// Takes the lock, and returns whether the machine is still up.
     pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
-            && matches!(&**error, lock::Error::Disk(gone) if gone.kind() == DiskErrorKind::Missing)
+            && matches!(&**error, lock::Error::Disk(error) if error.kind() == DiskErrorKind::Missing)
             && self.paths.ensure(&self.disk).is_ok()
         {
             taken = claim(&self.disk, &self.paths);
@@ -66,7 +67,9 @@ impl Host {
         match taken.map_err(|error| *error) {
             Ok(lock) => self.lock = Some(lock),
             Err(lock::Error::Disk(_)) => self.go_down(),
-            Err(error) => return Err(Violation(format!("nobody owns the run, and {error}"))),
+            Err(error) => {
+                return Err(Violation(format!("cannot lock a run without an owner: {error}")));
+            }
         }
         Ok(self.lock.is_some())
     }
@@ -85,7 +88,7 @@ impl Host {
     }
 
     fn begin(&mut self, disk: Arc<dyn Disk>) -> Result<(), Violation> {
-        let lost = self.reality.borrow().acknowledged.len();
+        let lost = self.world.borrow().acknowledged.len();
         if lost > 0 {
             return Err(Violation(format!("all {lost} acknowledged records are lost")));
         }
@@ -106,13 +109,13 @@ impl Host {
     }
 
     fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
-        let head = self.plan.aside(|| self.check_recovered(&opened))?;
+        let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
         if head.seq == 0 {
-            // The journal was created, and the start never became durable.
+            // The journal was created, but the start never became durable.
             self.drive(head, opened.journal);
             return self.start();
         }
-        if self.is_over() && self.patience != Patience::ENDLESS {
+        if self.is_over() && self.help_limits != HelpLimits::UNLIMITED {
             self.unlock();
             return Ok(());
         }
@@ -120,7 +123,7 @@ impl Host {
             self.go_down();
             return Ok(());
         }
-        self.forget_requests();
+        self.discard_requests();
         let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
         let mut inputs = recovery::resume_inputs(reports, self.settings.clone());
         let Some(outputs) = self.outputs(&head.run)? else { return Ok(()) };
@@ -130,24 +133,28 @@ impl Host {
         self.handle(inputs).map(drop)
     }
 
-    /// What became of turns in flight; none when the machine went down over it.
+    /// Returns the outcomes of turns in flight; `None` if the machine went down.
     pub(super) fn reports(&mut self, head: &Head, survivors: Survivors) -> Option<Vec<Input>> {
         let (leftovers, power_was_cut) = (self.leftovers, self.power_was_cut);
-        let found = Found { leftovers, power_was_cut, survivors };
+        let found = ClientSearch { leftovers, power_was_cut, survivors };
         let blobs = self.blobs();
-        // What an earlier recovery found and could not record may be gone.
-        self.reality.borrow_mut().found.clear();
-        let reports = recovery::turn_reports(&head.run, |turn| {
+        // Outcomes that an earlier recovery found but did not record may be lost.
+        self.world.borrow_mut().found.clear();
+        let mut reports = Vec::new();
+        for turn in in_flight(&head.run) {
             let attempt = (turn.id.clone(), turn.attempt);
-            let attached = found.attach(&mut self.reality.borrow_mut(), &attempt, &blobs);
-            attached.map_err(|_| attempt)
-        });
-        let attempt = match reports {
-            Ok(reports) => return Some(reports),
-            Err(attempt) => attempt,
-        };
-        self.text_is_lost(&attempt);
-        None
+            let outcome = found.find(&mut self.world.borrow_mut(), &attempt, &blobs);
+            match outcome {
+                Ok(outcome) => {
+                    reports.extend(outcome.map(|outcome| recovery::settled(turn, outcome)));
+                }
+                Err(_) => {
+                    self.lose_text(&attempt);
+                    return None;
+                }
+            }
+        }
+        Some(reports)
     }
 
     fn start(&mut self) -> Result<(), Violation> {
@@ -159,6 +166,7 @@ impl Host {
             manifest: Value::from("as written"),
             cwd: HOME.into(),
             input: None,
+            program: self.program.clone(),
             settings: self.settings.clone(),
             backends: BTreeSet::new(),
         };
@@ -166,34 +174,35 @@ impl Host {
     }
 
     pub(super) fn drive(&mut self, head: Head, journal: Journal) {
-        let reality = Rc::clone(&self.reality);
-        let pen = Pen { journal, reality: Rc::clone(&reality) };
+        let world = Rc::clone(&self.world);
+        let log = WatchedLog { journal, world: Rc::clone(&world) };
         let definition = self.definition(&head.run).clone();
         self.clock = OwnerClock::default();
-        self.driver = Some(Driver::new(head, definition, pen, Window(reality)));
+        self.driver = Some(Driver::new(head, definition, log, WorldPort(world)));
     }
 
-    /// Somebody edits the states while the run is down.
+    /// Edits the states while the run has no owner.
     pub fn edit(&mut self, name: &str, definition: Definition) {
         let manifest = Value::from(name);
         self.definitions.insert(manifest.clone(), definition);
         self.edit = Some(manifest);
     }
 
-    /// Whether an edit gives a state that an agent needs to another backend.
-    fn moves(&self, edited: &Definition) -> bool {
-        let run = &self.reality.borrow().last;
+    /// Returns whether an edit gives a state in use to another backend.
+    fn changes_backend(&self, edited: &Definition) -> bool {
+        let run = &self.world.borrow().last;
         let earlier = self.definition(run);
         let backend = |definition: &Definition, state: &StateName| {
             definition.states.get(state).and_then(|state| state.front.backend.clone())
         };
         let mut needed = run.agents.values().flat_map(|agent| {
-            agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state])
+            agent.stack.iter().map(|frame| &frame.state).chain(agent.visit.location.state())
         });
         needed.any(|state| backend(earlier, state) != backend(edited, state))
     }
 
-    /// Adopts the edit, which is refused only when an agent needs what is gone or given away.
+    /// Adopts the edit. It may be refused only if an agent needs a state that is removed or has
+    /// another backend.
     fn adopt(&mut self) -> Result<(), Violation> {
         let Some(manifest) = self.edit.take() else { return Ok(()) };
         if self.phase() != Phase::Ended(Ending::Failed) {
@@ -202,20 +211,21 @@ impl Host {
         let definition = self.definitions[&manifest].clone();
         let needs = |run: &Run| {
             let states = run.agents.values().flat_map(|agent| {
-                agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state])
+                agent.stack.iter().map(|frame| &frame.state).chain(agent.visit.location.state())
             });
             states.filter(|state| !definition.states.contains_key(*state)).count()
         };
-        let gone = needs(&self.reality.borrow().last);
-        let moved = self.moves(&definition);
+        let removed = needs(&self.world.borrow().last);
+        let is_moved = self.changes_backend(&definition);
         let edited = definition.clone();
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
-        match (verdicts.as_slice(), gone) {
+        match (verdicts.as_slice(), removed) {
             ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
-            // Who may move nevertheless is seen when its turn starts.
-            ([Err(Refusal::OtherBackend { .. })], 0) if moved => Ok(()),
-            (other, gone) => {
-                Err(Violation(format!("an edit that removes {gone} states in use: {other:?}")))
+            // An agent may still accept the new backend; the auditor checks that when its turn
+            // starts.
+            ([Err(Refusal::OtherBackend { .. })], 0) if is_moved => Ok(()),
+            (other, removed) => {
+                Err(Violation(format!("an edit that removes {removed} states in use: {other:?}")))
             }
         }
     }

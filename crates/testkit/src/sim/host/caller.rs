@@ -1,35 +1,34 @@
-//! A caller who answers what a run of steps asks, whenever it is called again.
+//! A simulated caller, which answers the questions of a run of steps with each call.
 
-use raymond_core::agent::Agent;
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
-use raymond_core::run::input::{Finished, Outcome};
+use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::run::{Input, Run};
 use raymond_core::time::Timestamp;
 use serde_json::Value as Json;
 
-use super::super::bill::Bill;
+use super::super::client_cost::ClientCost;
 use super::super::clients::Client;
 use super::super::outcome::outcome;
-use super::super::speech::Place;
+use super::super::reply::TurnRequest;
 use super::{Host, Violation};
 use crate::step_trace::question_of;
 
 impl Host {
-    /// A call with outputs for some of the questions that wait, at least one. Now and then it repeats
-    /// one for an attempt that is over, which changes nothing. None when the machine went down over it.
+    /// Builds a call with outputs for at least one open question. Sometimes it repeats the output
+    /// of an earlier attempt, which must change nothing. `None` if the machine went down.
     pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
         let mut call = Call::default();
         let asks: Vec<TurnId> = run.scheduler.asks.keys().cloned().collect();
-        let certain = self.reality.borrow_mut().dice.index(asks.len().max(1));
+        let certain = self.world.borrow_mut().dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             let Some((key, attempt)) = asked(run, &ask) else { continue };
             let (left_out, stale) = {
-                let dice = &mut self.reality.borrow_mut().dice;
+                let dice = &mut self.world.borrow_mut().dice;
                 (dice.percent(40), dice.percent(30))
             };
             if index != certain && left_out {
@@ -40,7 +39,7 @@ impl Host {
                 call.outputs.insert(key.to_string(), earlier);
                 call.attempts.insert(key.clone(), attempt - 1);
             }
-            self.note_question(run, &ask, (&key, attempt))?;
+            self.note_question(run, &ask, &key, attempt)?;
             let Some(output) = self.output(&ask, &key, attempt) else { return Ok(None) };
             call.outputs.insert(format!("{key}:{attempt}"), output);
         }
@@ -48,59 +47,59 @@ impl Host {
         Ok(Some(if nothing { Vec::new() } else { vec![Input::Call(Box::new(call))] }))
     }
 
-    /// What the caller says; none when it cannot be stored.
+    /// Returns the caller's output; `None` if it cannot be stored.
     fn output(&mut self, ask: &TurnId, key: &Key, attempt: u32) -> Option<Output> {
-        let place = Place {
+        let request = TurnRequest {
             agent: ask.agent.as_str(),
             state: &key.to_string(),
             count: 1,
             turn: attempt,
-            // Whoever calls knows no trouble of clients.
+            // Only first attempts meet failures of a client, and a caller has no client.
             attempt: 2,
-            heard: 0,
+            finished: 0,
             backend: "",
             cap: None,
         };
-        let speech = self.reality.borrow().voice.speech(place, Timestamp(0));
+        let reply = self.world.borrow().replies.reply(request, Timestamp(0));
         let client = Client {
-            speech,
+            reply,
             cwd: String::new(),
             source: Source::Message,
             session: None,
-            bill: Bill::FREE,
+            client_cost: ClientCost::FREE,
             progressed: false,
             cancelled: false,
             adoptions: 0,
         };
         let Ok(Outcome::Finished(finished)) = outcome(&client, &self.blobs()) else {
-            self.text_is_lost(&(ask.clone(), attempt));
+            self.lose_text(&(ask.clone(), attempt));
             return None;
         };
-        let Finished { text: value, read, verdict, .. } = *finished;
+        let ReadReply { text: value, read, verdict, .. } = finished.reply;
         let stored = Stored { value, ok: true, read };
         Some(Output { stored, verdict: verdict.unwrap_or(Verdict::Valid) })
     }
 
-    /// Remembers what was asked.
     fn note_question(
         &self,
         run: &Run,
         ask: &TurnId,
-        (key, attempt): (&Key, u32),
+        key: &Key,
+        attempt: u32,
     ) -> Result<(), Violation> {
-        let work = self.definition(run).work.as_deref().zip(run.flow.as_deref());
+        let work = self.definition(run).steps.as_deref().zip(run.program.steps());
         let message =
             work.and_then(|(work, flow)| work.message(flow, (&ask.agent, key), &Json::Null));
         let message = message.ok_or_else(|| Violation(format!("{ask} asks nothing")))?;
         let question = question_of(&message, attempt)?;
-        self.reality.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
+        self.world.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
         Ok(())
     }
 }
 
-/// The key and the attempt that a question is about.
+/// Returns the key and the attempt of a question.
 fn asked(run: &Run, ask: &TurnId) -> Option<(Key, u32)> {
-    let key = run.agents.get(&ask.agent).and_then(Agent::step_key)?;
-    let attempt = run.flow.as_ref()?.attempts.get(&key).copied()?;
+    let key = run.agents.get(&ask.agent)?.visit.location.step()?.clone();
+    let attempt = run.program.steps()?.attempts.get(&key).copied()?;
     Some((key, attempt))
 }

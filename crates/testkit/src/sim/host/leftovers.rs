@@ -1,96 +1,97 @@
-//! What a new owner finds of turns that were in flight.
+//! The search for clients of turns that were in flight, by a new owner.
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
+use raymond_core::run::stop::Interruption;
 use raymond_core::time::Timestamp;
-use raymond_engine::recovery::{FoundTurn, after_restart};
+use raymond_engine::recovery::{self, ClientTraces};
 use raymond_store::Blobs;
 
+use super::super::client_cost::ClientCost;
 use super::super::clients::{Attempt, Client};
 use super::super::coverage::Situation;
 use super::super::outcome::{IDLE, outcome, truth};
-use super::super::reality::Reality;
-use super::super::speech::Speech;
+use super::super::reply::Reply;
+use super::super::world::SimWorld;
 use super::Leftovers;
 
-/// What a new owner does with clients that still run.
+/// The fate of clients that still run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Survivors {
-    /// They finish their turn.
     Adopted,
-    /// They are ended.
     Ended,
 }
 
-/// What a new owner finds.
-pub(super) struct Found {
+pub(super) struct ClientSearch {
     pub(super) leftovers: Leftovers,
     pub(super) power_was_cut: bool,
     pub(super) survivors: Survivors,
 }
 
-/// What a client has come to while nobody looked.
-enum State {
-    /// It still runs.
+/// The state of a client that had no owner.
+enum ClientState {
     Running,
-    /// It has ended, and left a complete transcript.
-    Over,
-    /// It was cut off.
-    CutOff,
+    /// It has ended with a complete transcript.
+    Finished,
+    /// It ended before its result.
+    Interrupted,
 }
 
-impl Found {
-    /// Looks for a client. A text that cannot be stored takes the machine down.
-    pub(super) fn attach(
+impl ClientSearch {
+    /// Looks for a client, and returns `None` if it still runs. An error means that its text could not be stored, so the machine goes
+    /// down.
+    pub(super) fn find(
         &self,
-        reality: &mut Reality,
+        world: &mut SimWorld,
         attempt: &Attempt,
         blobs: &Blobs,
-    ) -> Result<FoundTurn, String> {
-        let unseen = reality.unseen.remove(attempt);
-        let Some(client) = reality.clients.get(attempt).cloned() else {
-            reality.coverage.meet(Situation::NeverSpawned);
-            return Ok(FoundTurn::Absent {
-                cost: Cost::Unknown,
-                progressed: self.progressed(false),
-                session: None,
-            });
+    ) -> Result<Option<Outcome>, String> {
+        let unseen = world.unseen.remove(attempt);
+        let Some(client) = world.clients.get(attempt).cloned() else {
+            world.coverage.note_situation(Situation::NeverSpawned);
+            return Ok(Some(self.interrupted(Cost::Unknown, self.progressed(false))));
         };
-        match self.state(reality, attempt, &client) {
-            State::Running => {
-                adopt(reality, attempt, unseen);
-                Ok(FoundTurn::Running)
+        match self.state(world, attempt, &client) {
+            ClientState::Running => {
+                adopt(world, attempt, unseen);
+                Ok(None)
             }
-            State::Over => {
-                reality.clients.end(attempt);
-                reality.truth.insert(attempt.clone(), truth(&client));
+            ClientState::Finished => {
+                world.clients.end(attempt);
+                world.truth.insert(attempt.clone(), truth(&client));
                 let outcome = outcome(&client, blobs)?;
-                note_found(reality, &outcome, unseen);
-                reality.found.insert(attempt.clone(), outcome.clone());
-                Ok(FoundTurn::Finished(outcome))
+                note_found(world, &outcome, unseen);
+                world.found.insert(attempt.clone(), outcome.clone());
+                Ok(Some(outcome))
             }
-            State::CutOff => {
-                reality.clients.end(attempt);
-                let (cost, truth) = self.remains(&client);
-                reality.truth.insert(attempt.clone(), truth);
+            ClientState::Interrupted => {
+                world.clients.end(attempt);
+                world.truth.insert(attempt.clone(), self.true_cost(&client));
                 let progressed = self.progressed(client.progressed);
+                let outcome = self.interrupted(client.client_cost.known, progressed);
+                let cost = outcome.cost();
                 if client.source != Source::Script {
-                    note_gone(reality, cost, progressed);
+                    note_gone(world, cost, progressed);
                 }
-                Ok(FoundTurn::Absent { cost, progressed, session: None })
+                Ok(Some(outcome))
             }
         }
     }
 
-    /// What is known of the cost of a client that is gone, and the truth. A power cut may take the end of
-    /// a transcript with it, so what is left of it is only a part.
-    fn remains(&self, client: &Client) -> (Cost, Micros) {
-        let bill = client.bill;
-        if self.power_was_cut {
-            return (after_restart(bill.known), bill.whole.max(bill.interrupted));
-        }
-        (bill.known, bill.interrupted)
+    /// Returns the true cost of an interrupted client. A power failure may destroy the end of a
+    /// transcript, which does not make the client cheaper.
+    fn true_cost(&self, client: &Client) -> Micros {
+        let ClientCost { whole, interrupted, .. } = client.client_cost;
+        if self.power_was_cut { whole.max(interrupted) } else { interrupted }
+    }
+
+    /// Returns the outcome of a client that died with its owner, as the engine would report it.
+    fn interrupted(&self, cost: Cost, progressed: bool) -> Outcome {
+        let by = Interruption::Crash;
+        let traces = ClientTraces { lost_transcript: false, restarted: self.power_was_cut };
+        let outcome = Outcome::Interrupted { by, cost, progressed, session: None };
+        recovery::with_possible_cost(outcome, traces)
     }
 
     fn progressed(&self, progressed: bool) -> bool {
@@ -101,58 +102,59 @@ impl Found {
         }
     }
 
-    /// Scripts end with their owner, and everything ends with the power; a transcript that was
-    /// complete may be lost then, too. Now and then a client dies by itself.
-    fn state(&self, reality: &mut Reality, attempt: &Attempt, client: &Client) -> State {
-        let ends = reality.clients.ends(attempt);
-        let late = |ends: Timestamp| ends <= reality.now;
-        let over = ends.is_none_or(late) && client.speech != Speech::Hangs;
+    /// Decides the state of a client. Scripts end with their owner, and everything ends with the
+    /// power, which may also destroy a complete transcript. Sometimes a client dies by itself.
+    fn state(&self, world: &mut SimWorld, attempt: &Attempt, client: &Client) -> ClientState {
+        let ends = world.clients.ends(attempt);
+        let late = |ends: Timestamp| ends <= world.now;
+        let over = ends.is_none_or(late) && client.reply != Reply::Hangs;
         let lost = if self.power_was_cut { 50 } else { 5 };
-        let luck = !reality.dice.percent(lost);
+        // Drawn before the branches, so that every path uses the same number of throws.
+        let luck = !world.dice.percent(lost);
         if client.source == Source::Script || self.leftovers == Leftovers::Nothing {
-            State::CutOff
+            ClientState::Interrupted
         } else if over {
-            if luck { State::Over } else { State::CutOff }
+            if luck { ClientState::Finished } else { ClientState::Interrupted }
         } else if self.power_was_cut || client.cancelled || self.survivors == Survivors::Ended {
-            State::CutOff
+            ClientState::Interrupted
         } else if luck {
-            State::Running
+            ClientState::Running
         } else {
-            State::CutOff
+            ClientState::Interrupted
         }
     }
 }
 
-/// The next owner follows a client, with an idle clock of its own.
-fn adopt(reality: &mut Reality, attempt: &Attempt, unseen: bool) {
-    let now = reality.now;
-    if reality.clients.ends(attempt).is_none_or(|ends| ends <= now) {
-        reality.clients.reschedule(attempt, now + IDLE);
+/// Lets the new owner follow a client, with a new idle time limit.
+fn adopt(world: &mut SimWorld, attempt: &Attempt, unseen: bool) {
+    let now = world.now;
+    if world.clients.ends(attempt).is_none_or(|ends| ends <= now) {
+        world.clients.reschedule(attempt, now + IDLE);
     }
-    let Some(client) = reality.clients.get_mut(attempt) else { return };
+    let Some(client) = world.clients.get_mut(attempt) else { return };
     client.adoptions += 1;
     let again = client.adoptions > 1;
-    reality.coverage.meet(if again { Situation::AdoptedAgain } else { Situation::Adopted });
+    world.coverage.note_situation(if again { Situation::AdoptedAgain } else { Situation::Adopted });
     if unseen {
-        reality.coverage.meet(Situation::AdoptedUnseen);
+        world.coverage.note_situation(Situation::AdoptedUnseen);
     }
 }
 
-fn note_found(reality: &mut Reality, outcome: &Outcome, unseen: bool) {
-    reality.coverage.meet(match outcome {
+fn note_found(world: &mut SimWorld, outcome: &Outcome, unseen: bool) {
+    world.coverage.note_situation(match outcome {
         Outcome::Finished(_) => Situation::Finished,
         Outcome::Capped { .. } => Situation::FoundCapped,
         Outcome::Failed { .. } | Outcome::Interrupted { .. } => Situation::FoundFailed,
     });
     if unseen {
-        reality.coverage.meet(Situation::FinishedUnseen);
+        world.coverage.note_situation(Situation::FinishedUnseen);
     }
 }
 
-fn note_gone(reality: &mut Reality, cost: Cost, progressed: bool) {
+fn note_gone(world: &mut SimWorld, cost: Cost, progressed: bool) {
     let how = if progressed { Situation::GoneWithProgress } else { Situation::GoneWithout };
-    reality.coverage.meet(how);
+    world.coverage.note_situation(how);
     if let Cost::Estimated(_) = cost {
-        reality.coverage.meet(Situation::GoneEstimated);
+        world.coverage.note_situation(Situation::GoneEstimated);
     }
 }

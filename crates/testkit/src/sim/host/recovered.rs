@@ -1,4 +1,4 @@
-//! What a recovery must find: everything that was acknowledged, and nothing else.
+//! Checks that a recovery finds exactly the acknowledged records.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use raymond_store::{Blobs, journal};
 use super::{Host, Violation};
 
 impl Host {
-    /// Nothing that was acknowledged may be lost, and nothing may be invented.
+    /// Checks that no acknowledged record is lost or changed, and that no effect lacks a record.
     pub(super) fn check_recovered(&self, opened: &journal::Opened) -> Result<Head, Violation> {
         let unreadable = |error: fold::FoldError| Violation(error.to_string());
         fold::header(&opened.header).map_err(unreadable)?;
@@ -24,49 +24,51 @@ impl Host {
                 return Err(Violation(format!("the journal ends at {end}, its file: {other:?}")));
             }
         }
-        let reality = &mut *self.reality.borrow_mut();
-        let (known, found) = (reality.acknowledged.len(), opened.lines.len());
+        let world = &mut *self.world.borrow_mut();
+        let (known, found) = (world.acknowledged.len(), opened.lines.len());
         if found < known {
             return Err(Violation(format!("{known} records were acknowledged, {found} are left")));
         }
         let blobs = self.blobs();
         for (index, line) in opened.lines.iter().enumerate() {
-            if reality.acknowledged.get(index).is_some_and(|known| **known != *line.body) {
+            if world.acknowledged.get(index).is_some_and(|known| **known != *line.body) {
                 return Err(Violation(format!("record {} changed", line.seq)));
             }
-            if line.seq <= reality.read.seq {
-                // These very bytes were read and folded by an earlier recovery.
+            if line.seq <= world.read.seq {
+                // An earlier recovery has read and folded the same bytes.
                 continue;
             }
             let record = fold::record(line.body, line.seq).map_err(unreadable)?;
-            reality.read.fold(&record);
+            world.read.fold(&record);
             for event in record.steps.iter().flat_map(|step| &step.events) {
                 if let Event::TurnStarted { turn, attempt, .. } = event {
-                    reality.started.insert((turn.clone(), *attempt));
+                    world.started.insert((turn.clone(), *attempt));
                 }
             }
+            // Most records name no blob; this test avoids converting them to JSON values.
             if str::from_utf8(line.body).is_ok_and(|text| text.contains("\"blob\":")) {
-                note_blobs(&record, &mut reality.blobs)?;
+                note_blobs(&record, &mut world.blobs)?;
             }
             if index >= known {
-                // It became durable although nobody was told: from now on it counts.
-                reality.acknowledged.push(line.body.into());
-                let run = reality.read.run.clone();
-                reality.accept(&run, &record)?;
+                // It became durable although its writer saw an error or died: from now on it
+                // counts.
+                world.acknowledged.push(line.body.into());
+                let run = world.read.run.clone();
+                world.accept(&run, &record)?;
             }
         }
-        // Only a power cut takes a blob away.
-        let mut suspects = reality.blobs.iter().filter(|_| self.power_was_cut);
+        // Only a power failure destroys blobs.
+        let mut suspects = world.blobs.iter().filter(|_| self.power_was_cut);
         if let Some(lost) = suspects.find(|hash| blobs.get(hash).is_err()) {
             return Err(Violation(format!("a record names the blob {lost}, which is lost")));
         }
-        let Head { run, ledger, seq } = &reality.read;
-        if *run != reality.last {
+        let Head { run, ledger, seq } = &world.read;
+        if *run != world.last {
             return Err(Violation("the recovered run differs from the one that was driven".into()));
         }
         let mut head = Head { run: run.clone(), ledger: ledger.clone(), seq: *seq };
         read_results(&mut head.run, &blobs)?;
-        match reality.released.difference(&reality.started).next() {
+        match world.released.difference(&world.started).next() {
             None => Ok(head),
             Some((turn, attempt)) => {
                 let what = format!("attempt {attempt} of {turn} was run, and no record says so");
@@ -76,9 +78,9 @@ impl Host {
     }
 }
 
-/// What steps left is read before anything is decided.
+/// Reads the results of steps, which decisions need.
 pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation> {
-    let Some(flow) = &mut run.flow else { return Ok(()) };
+    let Some(flow) = run.program.steps_mut() else { return Ok(()) };
     let unread: Vec<(Key, Value)> =
         flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
     for (key, value) in unread {
@@ -94,7 +96,7 @@ pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation
     Ok(())
 }
 
-/// Remembers the blobs that a record names: they were durable before it.
+/// Collects the blobs that a record names: they were durable before it.
 fn note_blobs(record: &Record, blobs: &mut BTreeSet<String>) -> Result<(), Violation> {
     let named = serde_json::to_value(record).map_err(|error| Violation(error.to_string()))?;
     let mut waiting = vec![&named];

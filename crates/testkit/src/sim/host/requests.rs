@@ -1,4 +1,4 @@
-//! Requests to a run: through the inbox of its owner, or without one.
+//! Stop requests: through the owner's inbox, or to a run without an owner.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::{Host, Verdicts};
 use crate::violation::Violation;
 
 impl Host {
-    /// Somebody posts a request; another process does it, and the machine stays up.
+    /// Posts a request from another process, without faults.
     pub fn post(&self, mode: StopMode, key: &str) -> Result<(), Violation> {
         let request = Input::Stop { mode, key: key.to_owned() };
         let json = serde_json::to_vec(&request).map_err(|error| Violation(error.to_string()))?;
         let poster = self.disk.process();
         let inbox = Inbox::new(Arc::new(poster.clone()), self.paths.inbox.clone());
-        let posted = self.plan.aside(|| inbox.post(key, &json));
+        let posted = self.faults.without_faults(|| inbox.post(key, &json));
         poster.kill();
         match posted {
-            // Without room nobody posts anything, nor without power.
+            // A full disk or a power failure prevents the request, which is not a violation.
             Err(inbox::Error::Disk(error)) if error.kind() == DiskErrorKind::Full => Ok(()),
             Err(error) if !self.disk.is_down() => {
                 Err(Violation(format!("a request cannot be posted: {error}")))
@@ -32,13 +32,13 @@ impl Host {
         }
     }
 
-    /// The owner looks into its inbox and at its clock, as it does once a second.
-    pub fn beat(&mut self) -> Result<(), Violation> {
+    /// Reads the inbox and the clock, as an owner does once a second.
+    pub fn poll_inbox(&mut self) -> Result<(), Violation> {
         if !self.is_up() {
             return Ok(());
         }
         let taken = self.inbox().take_all();
-        if self.falls() {
+        if self.went_down() {
             return Ok(());
         }
         let taken = taken.map_err(|error| Violation(error.to_string()))?;
@@ -46,45 +46,45 @@ impl Host {
         for message in &taken.messages {
             let request = serde_json::from_slice(&message.bytes);
             inputs.push(request.map_err(|error| Violation(error.to_string()))?);
-            if self.reality.borrow().last.keys.contains(&message.key) {
-                self.reality.borrow_mut().coverage.meet(Situation::AskedAgain);
+            if self.world.borrow().last.keys.contains(&message.key) {
+                self.world.borrow_mut().coverage.note_situation(Situation::AskedAgain);
             }
         }
         inputs.push(Input::Due);
         let downs = self.downs;
         self.handle(inputs)?;
         if self.downs == downs {
-            // Whatever was answered is taken away, unless the owner died before it could.
+            // Answered requests are removed, unless the owner died before.
             let inbox = self.inbox();
             for message in taken.messages {
                 inbox.remove(&message.key).ok();
             }
-            self.falls();
+            self.went_down();
         }
         Ok(())
     }
 
-    /// Whether something just went wrong; if so, the machine is down now.
-    fn falls(&mut self) -> bool {
-        let hit = self.plan.fired();
-        if hit.is_some() {
-            self.reality.borrow_mut().hit = hit;
+    /// Takes the machine down if a fault has just happened, and returns whether it did.
+    fn went_down(&mut self) -> bool {
+        let fired = self.faults.take_fired();
+        if fired.is_some() {
+            self.world.borrow_mut().last_fault = fired;
             self.go_down();
         }
-        hit.is_some()
+        fired.is_some()
     }
 
-    /// Requests to an owner that is gone are not for this one; taking them away may fail.
-    pub(super) fn forget_requests(&self) {
+    /// Discards requests to an earlier owner; some removals fail.
+    pub(super) fn discard_requests(&self) {
         let inbox = self.inbox();
         for message in inbox.take_all().unwrap_or_default().messages {
-            if self.reality.borrow_mut().dice.percent(50) {
+            if self.world.borrow_mut().dice.percent(50) {
                 inbox.remove(&message.key).ok();
             }
         }
     }
 
-    /// Somebody ends a run that nobody drives: whoever asks owns it for as long as that takes.
+    /// Stops a run without an owner: the requesting process owns the run meanwhile.
     pub fn stop_without_owner(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
         self.recovering = true;
         let stopped = self.own_and_stop(mode, key);
@@ -100,7 +100,7 @@ impl Host {
             self.go_down();
             return Ok(());
         };
-        let head = self.plan.aside(|| self.check_recovered(&opened))?;
+        let head = self.faults.without_faults(|| self.check_recovered(&opened))?;
         let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
         let afresh = format!("afresh-{}", head.seq);
         let inputs = recovery::stop_inputs(&head.run, reports, mode, key, &afresh);
@@ -109,11 +109,11 @@ impl Host {
         if !self.is_up() {
             return Ok(());
         }
-        self.reality.borrow_mut().coverage.meet(Situation::AskedNobody);
+        self.world.borrow_mut().coverage.note_situation(Situation::AskedWithoutOwner);
         self.driver = None;
         self.unlock();
         match (self.phase(), verdicts.last()) {
-            (Phase::Ended(_), Some(_)) => self.reality.borrow().nobody_is_left(),
+            (Phase::Ended(_), Some(_)) => self.world.borrow().check_no_client_runs(),
             (phase, verdict) => {
                 Err(Violation(format!("a run that was stopped is {phase:?}: {verdict:?}")))
             }

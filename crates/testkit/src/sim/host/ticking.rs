@@ -1,124 +1,126 @@
-//! Time passes on a machine: turns end, waits are over, and the clock jumps.
+//! The passing of time on a machine: turns end, waits end, and the clock jumps.
 
 use raymond_core::clock::Reading;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::outcome::Outcome;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::INLINE_MAX;
 
 use super::super::clients::Attempt;
 use super::super::coverage::Column;
-use super::super::reality::Jump;
-use super::super::speech::Speech;
+use super::super::reply::Reply;
+use super::super::world::Jump;
 use super::Host;
-use crate::step_trace::Ran;
+use crate::step_trace::ProgramResult;
 
-/// What happened in a tick.
+/// The event of a tick.
 #[derive(Debug)]
 pub enum Ticked {
-    /// Nothing can happen by itself any more.
+    /// Nothing more can happen by itself.
     Nothing,
-    /// A durable wait is over.
     Due,
-    /// A turn ended.
     Settled(Attempt, Box<Outcome>),
-    /// The machine went down.
     Down,
 }
 
 impl Host {
-    /// Lets the next thing happen: a turn ends, or a durable wait does.
+    /// Advances to the next event: the end of a turn or of a durable wait.
     pub fn tick(&mut self) -> Ticked {
-        let next = self.reality.borrow().clients.next().map(|(at, _)| at);
+        let next = self.world.borrow().clients.next().map(|(at, _)| at);
         let due = self.until_due();
         match (next, due) {
             (Some(at), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
             (_, Some(due)) => {
-                self.reality.borrow_mut().pass_until(due);
+                self.world.borrow_mut().pass_until(due);
                 Ticked::Due
             }
             (_, None) => Ticked::Nothing,
         }
     }
 
-    /// What the wall clock will show when the owner's next wait is over, if nobody sets it meanwhile.
+    /// Returns the wall clock time at which the owner's next wait ends, if the clock is not set
+    /// meanwhile.
     fn until_due(&mut self) -> Option<Timestamp> {
         let due = self.driver.as_ref()?.run().next_due()?;
         let wait = due.0.saturating_sub(self.owner_time().0);
-        Some(self.reality.borrow().now + Span(wait))
+        Some(self.world.borrow().now + Span(wait))
     }
 
-    /// The time as the owner of the run tells it.
+    /// Returns the time of the owner's clock.
     pub(super) fn owner_time(&mut self) -> Timestamp {
-        let reality = self.reality.borrow();
+        let world = self.world.borrow();
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
-        self.clock.now(Reading { wall: reality.now, uptime: reality.uptime }, due)
+        self.clock.now(Reading { wall: world.now, uptime: world.uptime }, due)
     }
 
-    /// Whether the next turn that ends has a text that does not fit into a record.
+    /// Returns whether the text of the next turn to end needs a blob.
     pub fn next_is_large(&self) -> bool {
-        let reality = self.reality.borrow();
-        let next = reality.clients.next().and_then(|(_, next)| reality.clients.get(next));
-        next.is_some_and(|client| match &client.speech {
-            Speech::Says(text, _) | Speech::SaysCapped(text, _) | Speech::Denied(text, _) => {
+        let world = self.world.borrow();
+        let next = world.clients.next().and_then(|(_, next)| world.clients.get(next));
+        next.is_some_and(|client| match &client.reply {
+            Reply::Says(text, _) | Reply::SaysCapped(text, _) | Reply::Denied(text, _) => {
                 text.len() > INLINE_MAX
             }
-            Speech::Ran(Ran::Well(left) | Ran::Badly(left) | Ran::NotAtAll(left))
-            | Speech::Answers(left, ..) => left.to_string().len() > INLINE_MAX,
-            Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,
+            Reply::Ran(
+                ProgramResult::Succeeded(left)
+                | ProgramResult::Failed(left)
+                | ProgramResult::NotRun(left),
+            )
+            | Reply::Answers(left, ..) => left.to_string().len() > INLINE_MAX,
+            Reply::Capped(_) | Reply::Fails(..) | Reply::Hangs => false,
         })
     }
 
     fn settle_next(&mut self) -> Ticked {
         let (attempt, outcome) = {
-            let reality = &mut *self.reality.borrow_mut();
-            let Some((at, attempt)) = reality.clients.pop() else { return Ticked::Nothing };
-            reality.pass_until(at);
-            let outcome = reality.outcome(&attempt, &self.blobs());
+            let world = &mut *self.world.borrow_mut();
+            let Some((at, attempt)) = world.clients.pop() else { return Ticked::Nothing };
+            world.pass_until(at);
+            let outcome = world.outcome(&attempt, &self.blobs());
             (attempt, outcome)
         };
         match outcome {
             Ok(outcome) => Ticked::Settled(attempt, Box::new(outcome)),
             Err(_) => {
-                self.text_is_lost(&attempt);
+                self.lose_text(&attempt);
                 Ticked::Down
             }
         }
     }
 
-    /// A text could not be stored: its owner cannot go on.
-    pub(super) fn text_is_lost(&mut self, attempt: &Attempt) {
+    /// Takes the machine down because a text could not be stored.
+    pub(super) fn lose_text(&mut self, attempt: &Attempt) {
         {
-            let reality = &mut *self.reality.borrow_mut();
-            reality.hit = self.plan.fired();
-            if let Some(column) = reality.hit.and_then(|(_, point)| Column::of_blob(point)) {
-                reality.unstored.insert(attempt.0.clone(), column);
+            let world = &mut *self.world.borrow_mut();
+            world.last_fault = self.faults.take_fired();
+            if let Some(column) = world.last_fault.and_then(|(_, point)| Column::for_blob(point)) {
+                world.unstored.insert(attempt.0.clone(), column);
             }
         }
         self.go_down();
     }
 
-    /// Time passes; clients that run go on meanwhile.
+    /// Lets time pass; running clients continue.
     pub fn wait(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        reality.pass(span);
-        reality.story.tell(|| format!("{span} pass"));
+        let world = &mut *self.world.borrow_mut();
+        world.pass(span);
+        world.trace.note(|| format!("{span} pass"));
     }
 
-    /// The machine sleeps, and everything on it.
+    /// Suspends the machine with all its clients.
     pub fn sleep(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        let to = reality.now + span;
-        reality.note_jump(Jump::Ahead);
-        reality.jump(to);
-        reality.story.tell(|| format!("the machine sleeps for {span}"));
+        let world = &mut *self.world.borrow_mut();
+        let to = world.now + span;
+        world.note_jump(Jump::Ahead);
+        world.jump(to);
+        world.trace.note(|| format!("the machine sleeps for {span}"));
     }
 
-    /// Somebody sets the clock back.
+    /// Sets the wall clock back.
     pub fn set_back(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        let to = Timestamp(reality.now.0.saturating_sub(span.0));
-        reality.note_jump(Jump::Back);
-        reality.jump(to);
-        reality.story.tell(|| format!("the clock is set back by {span}"));
+        let world = &mut *self.world.borrow_mut();
+        let to = Timestamp(world.now.0.saturating_sub(span.0));
+        world.note_jump(Jump::Back);
+        world.jump(to);
+        world.trace.note(|| format!("the clock is set back by {span}"));
     }
 }

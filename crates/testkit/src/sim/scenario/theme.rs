@@ -1,5 +1,5 @@
-//! What a random run is mostly about. Chance alone would seldom make three agents want the same
-//! five cents.
+//! The theme of a random run. Without themes, races for the last money and similar situations would
+//! be too rare.
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
@@ -8,24 +8,22 @@ use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
 
 use crate::dice::Dice;
 
-use super::super::author::{BACKENDS, Workflow};
-use super::super::cast::{Cast, Repertoire};
 use super::super::host::Leftovers;
-use super::super::weather::Weather;
+use super::super::outages::Outages;
+use super::super::random_agents::{Behavior, RandomAgents};
+use super::super::random_workflow::{BACKENDS, RandomWorkflow};
 
-/// The theme of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Theme {
-    /// A little of everything.
     Anything,
     /// Many agents, and hardly any money.
     LastCents,
-    /// Usage limits and missing logins while many agents want a turn.
+    /// Usage limits and missing logins while many turns wait.
     Limits,
-    /// Owners that die, and clients that do not.
+    /// Owners that die while their clients continue.
     Orphans,
-    /// Owners that die all the time, and nothing is left of their clients.
-    Doom,
+    /// Owners that die all the time, without clients that continue.
+    Crashes,
 }
 
 impl Theme {
@@ -35,24 +33,25 @@ impl Theme {
             21..=26 => Self::LastCents,
             27..=32 => Self::Limits,
             33..=38 => Self::Orphans,
-            _ => Self::Doom,
+            _ => Self::Crashes,
         }
     }
 
-    /// What governs the run.
+    /// Draws the settings of the run.
     pub(super) fn settings(self, dice: &mut Dice) -> Settings {
         let cap = |dice: &mut Dice| match self {
             Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
-            Self::Anything | Self::Limits | Self::Orphans | Self::Doom => {
+            Self::Anything | Self::Limits | Self::Orphans | Self::Crashes => {
                 *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
             }
         };
-        let crowd = self == Self::LastCents || self == Self::Limits;
+        // Races for money and limits need several agents at the same time.
+        let is_crowded = self == Self::LastCents || self == Self::Limits;
         Settings {
             budget: cap(dice),
             strict_budget: dice.percent(20),
-            max_parallel: u32::from(crowd) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-            max_agents: *dice.pick(if crowd {
+            max_parallel: u32::from(is_crowded) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
+            max_agents: *dice.pick(if is_crowded {
                 &[3, 1_000, 1_000, 1_000]
             } else {
                 &[1, 1, 2, 1_000]
@@ -67,55 +66,60 @@ impl Theme {
         }
     }
 
-    /// Who takes part.
-    pub(super) fn cast(self, seed: u64, workflow: &Workflow, dice: &mut Dice) -> Cast {
-        let storm = match self {
+    /// Draws the agents of the run.
+    pub(super) fn random_agents(
+        self,
+        seed: u64,
+        workflow: &RandomWorkflow,
+        dice: &mut Dice,
+    ) -> RandomAgents {
+        let first_forks = match self {
             Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(3),
-            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Doom => 0,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Crashes => 0,
         };
-        Cast {
+        RandomAgents {
             seed,
             states: workflow.names(),
-            trouble: *dice.pick(&[0, 5, 15, 40]),
-            nonsense: *dice.pick(&[0, 10, 30]),
-            repertoire: Repertoire::Full,
-            weather: if self == Self::Limits { Weather::bad(dice) } else { Weather::default() },
-            storm,
+            failures: *dice.pick(&[0, 5, 15, 40]),
+            mistakes: *dice.pick(&[0, 10, 30]),
+            behavior: Behavior::Full,
+            outages: if self == Self::Limits { Outages::random(dice) } else { Outages::default() },
+            first_forks,
         }
     }
 
-    /// What is left of turns that are cut off.
+    /// Returns the state in which crashes leave turns.
     pub(super) const fn leftovers(self) -> Leftovers {
         match self {
             Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
-            Self::Doom => Leftovers::Nothing,
+            Self::Crashes => Leftovers::Nothing,
         }
     }
 
-    /// How long the run has no owner, in milliseconds.
-    pub(super) const fn absences(self) -> &'static [u64] {
+    /// Returns the possible times without an owner, in milliseconds.
+    pub(super) const fn downtimes(self) -> &'static [u64] {
         match self {
             Self::Orphans => &[0, 0, 300, 1_000, 2_000, 3_600_000],
-            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => {
+            Self::Anything | Self::LastCents | Self::Limits | Self::Crashes => {
                 &[0, 0, 1_000, 3_000, 20_000, 3_600_000]
             }
         }
     }
 
-    /// How often something goes wrong with the machine, in percent of all steps.
-    pub(super) const fn hardship(self) -> u64 {
+    /// Returns the chance of a machine fault, in percent of all steps.
+    pub(super) const fn fault_percent(self) -> u64 {
         match self {
-            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => 5,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Crashes => 5,
             Self::Orphans => 12,
         }
     }
 
-    /// How often the owner dies between two things that it does, in percent of all steps.
-    pub(super) const fn sudden_deaths(self) -> u64 {
+    /// Returns the chance that the owner dies between two actions, in percent of all steps.
+    pub(super) const fn kill_percent(self) -> u64 {
         match self {
             Self::Anything | Self::LastCents | Self::Limits => 0,
             Self::Orphans => 12,
-            Self::Doom => 70,
+            Self::Crashes => 70,
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Paths and templates, read once more.
+//! Paths and templates, implemented a second time.
 
 use serde_json::Value as Json;
 
 use super::{Interpreter, Scope};
 
 impl Interpreter<'_> {
-    /// What a path of a condition or a list leads to.
+    /// Returns the value at the path of a condition or a list.
     pub(super) fn path(&self, path: &str, scope: &Scope) -> Option<Json> {
         self.named(path.strip_prefix("$.")?, scope)
     }
 
-    /// What `vars.x[0].y` is.
+    /// Returns the value of `vars.x[0].y`.
     fn named(&self, path: &str, scope: &Scope) -> Option<Json> {
         let (root, rest) = path.split_once('.')?;
         let names = match root {
@@ -23,7 +23,7 @@ impl Interpreter<'_> {
         follow(names.get(&rest[..end])?, &rest[end..]).cloned()
     }
 
-    /// A text with its expressions filled in; nothing when one of them has no value.
+    /// Fills in the expressions of a text; `None` if one of them has no value.
     pub(super) fn fill(&self, text: &str, scope: &Scope) -> Option<String> {
         let (mut filled, mut rest) = (String::new(), text);
         while !rest.is_empty() {
@@ -43,7 +43,7 @@ impl Interpreter<'_> {
         Some(filled)
     }
 
-    /// The same in every string of a value, where a lone expression keeps its type.
+    /// Fills in every string of a value; an expression that is a whole string keeps its type.
     pub(super) fn shape(&self, value: &Json, scope: &Scope) -> Option<Json> {
         Some(match value {
             Json::String(text) => match expression(text) {
@@ -63,7 +63,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// From a value along `.key` and `[n]`.
+/// Follows `.key` and `[n]` from a value.
 pub(super) fn follow<'v>(value: &'v Json, path: &str) -> Option<&'v Json> {
     if path.is_empty() {
         return Some(value);
@@ -80,7 +80,7 @@ pub(super) fn follow<'v>(value: &'v Json, path: &str) -> Option<&'v Json> {
     follow(inside, rest)
 }
 
-/// `{{ path }}` at the beginning of a text, and what follows it.
+/// Splits `{{ path }}` from the start of a text.
 fn expression(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix("{{")?;
     let (inside, after) = inside.split_once("}}")?;

@@ -37,7 +37,7 @@ fn an_empty_directory_has_no_tools() {
 }
 
 #[test]
-fn cargo_tests_the_whole_workspace_and_lints_where_that_is_configured() {
+fn cargo_tests_the_workspace_and_lints_if_configured() {
     let package = "[package]\nname = \"x\"\n";
     check(&[("Cargo.toml", package)], &["Cargo.toml: cargo test, cargo build"]);
     let both = format!("{package}[workspace]\n");
@@ -72,7 +72,7 @@ fn node_runs_the_scripts_that_are_there() {
 }
 
 #[test]
-fn node_asks_the_package_manager_that_locks_the_project() {
+fn node_uses_the_package_manager_of_the_lock() {
     let package = r#"{"scripts": {"test": "x"}}"#;
     let locked = |lock: &str, expected: &str| {
         check(&[("package.json", package), (lock, "")], &[&format!("package.json: {expected}")]);

@@ -5,7 +5,7 @@ use super::*;
 const THERE_ARE: &str = "there are `vars`, `results` and `locals`";
 
 #[test]
-fn a_path_that_cannot_be_right_is_an_error() {
+fn impossible_path_is_an_error() {
     let gate =
         |path: &str| json!({ "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
     let begin = "it must begin with `$.vars`, `$.results` or `$.locals`";
@@ -82,8 +82,8 @@ fn unknown_namespace_is_an_error_in_every_template() {
 #[test]
 fn results_cannot_be_run() {
     let shell =
-        "cannot stand in `shell`, where it would be run: pass it in `env`, or `args` of a `run`";
-    let cmd = "cannot stand in `cmd`, where it would be run: pass it in `args` or `env`";
+        "is not allowed in `shell`, where it would be run: pass it in `env`, or `args` of a `run`";
+    let cmd = "is not allowed in `cmd`, where it would be run: pass it in `args` or `env`";
     check_step(
         json!({ "kind": "exec", "shell": "echo {{results.a.json.x}}", "env": { "X": "{{results.a.json.x}}" } }),
         &[("/shell", &format!("`{{{{results.a.json.x}}}}` {shell}"))],
@@ -104,7 +104,7 @@ fn neither_can_a_local_that_comes_from_results() {
     let run = |local: &str| json!({ "id": local, "kind": "exec", "shell": format!("x {{{{locals.{local}.y}}}}") });
     let message = |local: &str| {
         format!(
-            "`{{{{locals.{local}.y}}}}` comes from a step's output and cannot stand in `shell`, \
+            "`{{{{locals.{local}.y}}}}` comes from a step's output and is not allowed in `shell`, \
              where it would be run: pass it in `env`, or `args` of a `run`"
         )
     };
@@ -206,7 +206,7 @@ fn step_output_is_refused_in_executed_variables() {
             "kind": "exec", "shell": "true", "env": { name: "{{results.a.json}}" },
         })
     };
-    let message = "`{{results.a.json}}` cannot stand in `env`, where it would be run: pass it in \
+    let message = "`{{results.a.json}}` is not allowed in `env`, where it would be run: pass it in \
                    a variable that nothing evaluates";
     for name in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_x%%", "PATH"] {
         check_step(step(name), &[(&format!("/env/{name}"), message)]);

@@ -245,7 +245,7 @@ fn keys_of_parallel_loops_need_a_parallel_loop() {
 }
 
 #[test]
-fn an_agent_step_needs_a_prompt_and_a_schema() {
+fn agent_step_needs_prompt_and_schema() {
     check_step(
         json!({ "kind": "agent" }),
         &[

@@ -6,13 +6,15 @@ use crate::agent::{Frame, PendingTransition, Session, SessionPlan};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::few::Few;
+use crate::ids::StateName;
 use crate::prices::Price;
 use crate::protocol::Notice;
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
 use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, StackChange};
-use crate::run::input::{Finished, Input, Outcome, Resume};
+use crate::run::input::{Input, Resume};
+use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::permissions::{Checks, Permissions};
 use crate::run::program::{Program, Ralph};
 use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinning, Settings};
@@ -141,7 +143,7 @@ fn settings() -> Settings {
     }
 }
 
-fn start(input: Option<Value>, settings: Settings) -> Box<Start> {
+pub(super) fn start(input: Option<Value>, settings: Settings) -> Box<Start> {
     Box::new(Start {
         run: "flow-1".into(),
         nonce: "c0ffee".into(),
@@ -150,6 +152,7 @@ fn start(input: Option<Value>, settings: Settings) -> Box<Start> {
         manifest: blob(),
         cwd: "/home".into(),
         input,
+        program: Program::States,
         settings,
         backends: BTreeSet::new(),
     })
@@ -186,18 +189,20 @@ pub(super) fn inputs() -> Vec<Input> {
 }
 
 fn plain() -> Finished {
-    Finished::new("<result>x</result>".into(), Cost::Free)
+    Finished::new(Value::from("<result>x</result>").into(), Cost::Free)
 }
 
 fn outcomes() -> Vec<Outcome> {
     let plain = plain();
     let full = Finished {
-        text: blob(),
-        directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
+        reply: ReadReply {
+            directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
+            stderr: "oh".into(),
+            ..blob().into()
+        },
         cost: Cost::Reported(Micros(1_500)),
         capped: true,
         session: Some("s1".into()),
-        stderr: "oh".into(),
         denied: vec!["Bash".into()],
         warnings: vec![Warning::InvalidUtf8],
         ..plain.clone()
@@ -341,18 +346,22 @@ pub(super) fn capped() -> (Vec<Input>, Vec<Event>) {
 /// Added with `ralph`.
 pub(super) fn ralph() -> (Input, Vec<Event>) {
     let until = || Some("make check".to_owned());
-    let program = |until| Program::Ralph(Ralph { max_iterations: 50, until });
-    let settings = |until| Settings { program: program(until), ..Settings::default() };
+    let settings = Settings { max_iterations: 3, ..Settings::default() };
+    let started = |until| Start {
+        program: Program::Ralph(Ralph { until }),
+        ..*start(None, Settings::default())
+    };
     let warned = |warning| Event::Warned { agent: Some("main".into()), warning };
     let failure = Failure::Turn(TurnFailure::Task { why: "no".into() });
     let events = vec![
-        Event::RunResumed { settings: Box::new(settings(None)) },
+        Event::RunStarted(Box::new(started(None))),
+        Event::RunResumed { settings: Box::new(settings) },
         warned(Warning::IterationFailed { iteration: 2, failure }),
         warned(Warning::ResultRefused { iteration: 2, why: "exit status 1".into() }),
         warned(Warning::Exhausted { iterations: 50, until: None }),
         warned(Warning::Exhausted { iterations: 50, until: until() }),
     ];
-    (Input::Start(start(None, settings(until()))), events)
+    (Input::Start(Box::new(started(until()))), events)
 }
 
 pub(super) fn events() -> Vec<Event> {
@@ -498,7 +507,7 @@ fn agent_events() -> Vec<Event> {
     };
     let entered = |input| Event::VisitEntered {
         agent: "main".into(),
-        state: "A.md".into(),
+        location: StateName::new("A.md").into(),
         visit: 3,
         count: 2,
         input,

@@ -12,12 +12,15 @@ use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Call, Key, Problem, StepEvent};
 use crate::failure::{Failure, TurnFailure};
 use crate::run::event::Ending;
-use crate::run::input::{Finished, Outcome};
+use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::program::Answers;
+use crate::run::start::Start;
 use crate::run::{Event, Input, Program, Settings};
 use crate::time::Timestamp;
+use crate::value::Value;
 
 use super::super::play::turn;
+use super::samples::start;
 
 fn key(text: &str) -> Key {
     text.parse().unwrap()
@@ -49,8 +52,9 @@ fn call() -> Call {
 pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
     let settled = |outcome| Input::Settled { turn: turn("main.1.1"), attempt: 1, outcome };
     let judged = |verdict| {
-        let finished = Finished::new(r#"{"ok":true,"json":1}"#.into(), Cost::Free);
-        settled(Outcome::Finished(Box::new(Finished { verdict: Some(verdict), ..finished })))
+        let text = Value::from(r#"{"ok":true,"json":1}"#);
+        let reply = ReadReply { verdict: Some(verdict), ..text.into() };
+        settled(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))))
     };
     let failure =
         || TurnFailure::Step { why: "exit status 1".into(), result: stored(false), again: true };
@@ -62,15 +66,22 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
         judged(invalid()),
         settled(failed),
     ];
-    let settings = |answers| {
-        let program = Program::Crayfish { answers };
-        Event::RunResumed { settings: Box::new(Settings { program, ..Settings::default() }) }
+    let started = |answers| {
+        let program = Program::steps_of(answers);
+        Event::RunStarted(Box::new(Start { program, ..*start(None, Settings::default()) }))
     };
     let code = "exec_failed".to_owned();
     let step_failed = Failure::Step { code, message: "exit status 1".into() };
-    let mut events = vec![settings(Answers::Backend), settings(Answers::Caller)];
+    let mut events = vec![started(Answers::Backend), started(Answers::Caller)];
     events.extend(facts().into_iter().map(|fact| Event::Stepped { agent: "main".into(), fact }));
     events.extend([
+        Event::VisitEntered {
+            agent: "main".into(),
+            location: key("l[3].v").into(),
+            visit: 2,
+            count: 1,
+            input: None,
+        },
         Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(7), retry: 1, of: Some(2) },
         Event::AgentFailed { agent: "main".into(), failure: step_failed, kept: None },
         Event::RunEnded { ending: Ending::NeedsCaller },

@@ -1,0 +1,245 @@
+//! The next command for a run: a line that the user can paste.
+//!
+//! `raymond_core::view` decides which command it is. A command that starts a run again repeats the flags
+//! of the start.
+
+use raymond_core::run::start_flags::StartFlags;
+use raymond_core::run::{Permissions, Program, Ralph, Run, Settings};
+use raymond_core::text::quoted;
+use raymond_core::value::Value;
+use raymond_core::view::{CallTarget, Change, Ledger, NextCommand};
+
+use crate::denied::allow_flags;
+
+/// The longest input in bytes that a command repeats; a longer one is shown as an ellipsis.
+const LONGEST_INPUT: usize = 200;
+
+/// Returns the command line for this run.
+pub(crate) fn line(next: &NextCommand, run: &Run, ledger: &Ledger) -> String {
+    let id = &run.id;
+    match next {
+        NextCommand::Wait => format!("raymond wait {id}"),
+        NextCommand::Show => format!("raymond show {id}"),
+        NextCommand::Resume(changes) => {
+            let flags = changes.iter().map(|change| format!(" {}", flag(change)));
+            format!("raymond resume {id}{}", flags.collect::<String>())
+        }
+        NextCommand::ResumeWithBudget { dollars } => {
+            format!("raymond resume {id} --budget {dollars}")
+        }
+        NextCommand::Start => start(run, ledger),
+        NextCommand::Call(target) => call(*target).to_owned(),
+    }
+}
+
+/// Returns the flag that makes a change.
+fn flag(change: &Change) -> String {
+    match change {
+        Change::FreshSessions => "--on-lost-session fresh".to_owned(),
+        Change::Allow(rules) => allow_flags(rules.iter()),
+        Change::MaxAgents(agents) => format!("--max-agents {agents}"),
+        Change::Timeout(time) => format!("--timeout {time}"),
+        Change::IdleTimeout(time) => format!("--idle-timeout {time}"),
+        Change::CurrentStates => "--with-current".to_owned(),
+        Change::PinnedStates => "--pinned".to_owned(),
+    }
+}
+
+/// Returns the call that continues a run of the tool.
+fn call(target: CallTarget) -> &'static str {
+    match target {
+        CallTarget::SameRun => "raymond crayfish < request.json",
+        CallTarget::OtherRun => "raymond crayfish < request.json # with another runId",
+        CallTarget::OtherRunWithResults => {
+            "raymond crayfish < request.json # with another runId, and the results"
+        }
+    }
+}
+
+/// Returns the command that starts a run like this one.
+fn start(run: &Run, ledger: &Ledger) -> String {
+    let Run { workflow, program, settings, .. } = run;
+    let mut words = match program {
+        Program::States | Program::Steps(_) => format!("raymond run {}", quoted(workflow)),
+        Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph, settings)),
+    };
+    let mut flags = given(settings);
+    flags.extend(governing(settings));
+    flags.extend(match &ledger.input {
+        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => Some(("input", text.clone())),
+        Some(_) => Some(("input", "…".to_owned())),
+        None => None,
+    });
+    for (name, value) in flags {
+        // A value that begins with a dash would be read as a flag.
+        let between = if value.starts_with('-') { '=' } else { ' ' };
+        words = format!("{words} --{name}{between}{}", quoted(&value));
+    }
+    if settings.strict_budget {
+        words.push_str(" --strict-budget");
+    }
+    words
+}
+
+/// Returns the flags that select the program of a run.
+fn given(settings: &Settings) -> Vec<(&'static str, String)> {
+    let StartFlags { workspace, schema_paths, backend } = &settings.start_flags;
+    let mut flags = Vec::new();
+    flags.extend(workspace.clone().map(|workspace| ("workspace", workspace)));
+    flags.extend(schema_paths.iter().map(|path| ("schema-path", path.clone())));
+    flags.extend(backend.as_ref().map(|backend| ("backend", backend.to_string())));
+    flags.extend(settings.replies.clone().map(|replies| ("replies", replies)));
+    flags.extend(settings.vars.iter().map(|(name, value)| ("var", format!("{name}={value}"))));
+    flags
+}
+
+/// Returns the flags that limit a run.
+fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
+    let Permissions { mode, allow, deny, .. } = &settings.permissions;
+    let mut flags = Vec::new();
+    if settings.budget != Settings::default().budget {
+        let cap = settings.budget.map(|cap| cap.dollars().to_string());
+        flags.push(("budget", cap.unwrap_or_else(|| "none".to_owned())));
+    }
+    flags.extend(settings.model.clone().map(|model| ("model", model)));
+    flags.extend(settings.effort.clone().map(|effort| ("effort", effort)));
+    flags.extend(mode.clone().map(|mode| ("permission-mode", mode)));
+    flags.extend(allow.iter().map(|tool| ("allow", tool.clone())));
+    flags.extend(deny.iter().map(|tool| ("deny", tool.clone())));
+    flags
+}
+
+/// Returns the arguments that start such a loop again.
+fn repeated(prompt: &str, ralph: &Ralph, settings: &Settings) -> String {
+    let mut words = quoted(prompt);
+    if settings.max_iterations != Settings::USUAL_ITERATIONS {
+        words = format!("{words} --max-iterations {}", settings.max_iterations);
+    }
+    if let Some(until) = &ralph.until {
+        words = format!("{words} --until {}", quoted(until));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::budget::Micros;
+    use raymond_core::time::Span;
+
+    use super::*;
+
+    fn run(settings: Settings) -> Run {
+        Run { id: "r".into(), workflow: "/flow".to_owned(), settings, ..Run::default() }
+    }
+
+    #[test]
+    fn every_command_has_a_line() {
+        let run = run(Settings::default());
+        let check = |next: &NextCommand, expected: &str| {
+            assert_eq!(line(next, &run, &Ledger::default()), format!("raymond {expected}"));
+        };
+        check(&NextCommand::Wait, "wait r");
+        check(&NextCommand::Show, "show r");
+        check(&NextCommand::ResumeWithBudget { dollars: 32 }, "resume r --budget 32");
+        check(&NextCommand::Start, "run /flow");
+        let call = |target| NextCommand::Call(target);
+        check(&call(CallTarget::SameRun), "crayfish < request.json");
+        check(&call(CallTarget::OtherRun), "crayfish < request.json # with another runId");
+        check(
+            &call(CallTarget::OtherRunWithResults),
+            "crayfish < request.json # with another runId, and the results",
+        );
+    }
+
+    #[test]
+    fn resume_has_a_flag_for_every_change() {
+        let run = run(Settings::default());
+        let check = |changes: &[Change], expected: &str| {
+            let next = NextCommand::Resume(changes.to_vec());
+            let line = line(&next, &run, &Ledger::default());
+            assert_eq!(line, format!("raymond resume r{expected}"));
+        };
+        check(&[], "");
+        check(
+            &[Change::FreshSessions, Change::MaxAgents(5)],
+            " --on-lost-session fresh --max-agents 5",
+        );
+        let rules = ["Bash(cargo test:*)", "WebSearch"].map(str::to_owned);
+        check(&[Change::Allow(rules.into())], " --allow 'Bash(cargo test:*)' --allow WebSearch");
+        check(&[Change::Timeout(Span::minutes(20))], " --timeout 20m");
+        check(&[Change::IdleTimeout(Span::minutes(20))], " --idle-timeout 20m");
+        check(&[Change::CurrentStates], " --with-current");
+        check(&[Change::PinnedStates], " --pinned");
+    }
+
+    #[test]
+    fn new_run_command_includes_short_input() {
+        let run = run(Settings::default());
+        let check = |input: &str, expected: &str| {
+            let mut ledger = Ledger::default();
+            ledger.input = Some(Value::from(input));
+            let line = line(&NextCommand::Start, &run, &ledger);
+            assert_eq!(line, format!("raymond run /flow --input{expected}"));
+        };
+        check("two words", " 'two words'");
+        check("- a list", "='- a list'");
+        let longest = "x".repeat(200);
+        check(&longest, &format!(" {longest}"));
+        check(&"x".repeat(201), " '…'");
+    }
+
+    #[test]
+    fn new_run_command_includes_the_settings() {
+        let anew = |settings| line(&NextCommand::Start, &run(settings), &Ledger::default());
+        let settings = Settings {
+            budget: Some(Micros(500_000)),
+            strict_budget: true,
+            model: Some("opus".to_owned()),
+            effort: Some("high".to_owned()),
+            permissions: Permissions {
+                mode: Some("plan".to_owned()),
+                allow: vec!["Bash(cargo test:*)".to_owned()],
+                deny: vec!["WebFetch".to_owned()],
+                ..Permissions::default()
+            },
+            ..Settings::default()
+        };
+        assert_eq!(
+            anew(settings),
+            "raymond run /flow --budget 0.5 --model opus --effort high --permission-mode plan \
+             --allow 'Bash(cargo test:*)' --deny WebFetch --strict-budget"
+        );
+        let unlimited = Settings { budget: None, ..Settings::default() };
+        assert_eq!(anew(unlimited), "raymond run /flow --budget none");
+    }
+
+    #[test]
+    fn new_run_command_includes_the_program() {
+        let anew = |settings| line(&NextCommand::Start, &run(settings), &Ledger::default());
+        let vars = [("list:", "[1]"), ("name", "a b")];
+        let settings = Settings {
+            vars: vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            start_flags: StartFlags {
+                workspace: Some("/w s".to_owned()),
+                schema_paths: vec!["schemas".to_owned(), "more".to_owned()],
+                backend: Some("codex".into()),
+            },
+            ..Settings::default()
+        };
+        assert_eq!(
+            anew(settings),
+            "raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more \
+             --backend codex --var 'list:=[1]' --var 'name=a b'"
+        );
+        let looped = |ralph, max_iterations| {
+            let settings = Settings { max_iterations, ..Settings::default() };
+            let run = Run { program: Program::Ralph(ralph), ..run(settings) };
+            line(&NextCommand::Start, &run, &Ledger::default())
+        };
+        let usual = Settings::USUAL_ITERATIONS;
+        assert_eq!(looped(Ralph::default(), usual), "raymond ralph /flow");
+        let until = Ralph { until: Some("make check".to_owned()) };
+        let expected = "raymond ralph /flow --max-iterations 2 --until 'make check'";
+        assert_eq!(looped(until, 2), expected);
+    }
+}

@@ -1,0 +1,386 @@
+//! `status`, `show`, `why`, `list`, and how a run is named.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::harness::{Project, Running, until};
+
+fn two_runs() -> Project {
+    let project = Project::of(&[
+        ("good/START.sh", "echo '<result>fine</result>'"),
+        ("bad/START.sh", "echo why >&2; exit 1"),
+    ]);
+    project.raymond("run good --run-id one-good").prints("fine\n");
+    project.raymond("run bad --run-id one-bad").mentions(1, &[]);
+    project
+}
+
+#[test]
+fn run_is_found_by_id_prefix_or_last() {
+    let project = two_runs();
+    let check = |words: &str, expected: &str| {
+        let output = project.raymond(words);
+        assert_eq!(output.code(), 0, "{output:?}");
+        assert!(output.stdout.starts_with(expected), "{output:?}");
+    };
+    check("status one-good", "one-good  completed\n");
+    check("status one-g", "one-good  completed\n");
+    check("status @last", "one-bad  failed\n");
+    check("status", "one-bad  failed\n");
+    project.raymond("status one").says(
+        2,
+        "raymond: \"one\" could be 2 runs
+        hint: one of one-bad, one-good",
+    );
+    project.raymond("status one-goood").says(
+        2,
+        "raymond: there is no run \"one-goood\"
+        hint: did you mean one-good?",
+    );
+    project.raymond("resume zebra").says(
+        2,
+        "raymond: there is no run \"zebra\"
+        hint: see `raymond list`",
+    );
+}
+
+#[test]
+fn project_without_runs_is_reported() {
+    let project = Project::of(&[]);
+    let none = "the project /project has no runs; raymond run WORKFLOW starts one";
+    project.raymond("list").says(0, none).prints("");
+    assert_eq!(project.raymond("list --json").json(), json!([]));
+    let nothing = "raymond: the project /project has no runs
+        hint: `raymond run WORKFLOW` starts one; `raymond init` writes a first workflow";
+    project.raymond("status").says(2, nothing);
+    project.raymond("stop @last").says(2, nothing);
+    project.raymond("why x").says(
+        2,
+        "raymond: there is no run \"x\"
+        hint: the project /project has no runs",
+    );
+    project.raymond("resume").says(2, nothing);
+    assert!(!project.path(".raymond").exists(), "looking creates nothing");
+}
+
+// proves: P10
+#[test]
+fn status_shows_agents_and_next_command() {
+    let project = two_runs();
+    project.raymond("status one-bad").says(0, "").prints(
+        "one-bad  failed
+  main failed at START.sh: script: exit status 1: why
+  → raymond resume one-bad
+  spent $0.00 of $10.00 · 1 turn · 1 visit
+  main             START.sh #1  failed: script: exit status 1: why
+",
+    );
+    let object = project.raymond("status one-bad --json").json();
+    assert_eq!(
+        object["agents"],
+        json!([{
+            "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "backend": null, "cwd": "/project",
+            "status": "failed", "failure": "script: exit status 1: why",
+        }])
+    );
+    assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
+    assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
+}
+
+// proves: P10
+#[test]
+fn why_prints_one_sentence_and_next_command() {
+    let project = two_runs();
+    project
+        .raymond("why one-good")
+        .prints("completed: main ended with a result\n→ raymond show one-good\n");
+    assert_eq!(
+        project.raymond("why one-bad --json").json(),
+        json!({
+            "version": 1, "run_id": "one-bad", "status": "failed", "next_command": "raymond resume one-bad",
+            "why": "main failed at START.sh: script: exit status 1: why", "left_running": [], "denied": [],
+        })
+    );
+}
+
+#[test]
+fn show_prints_the_recorded_events() {
+    let project = two_runs();
+    project.raymond("show one-good").prints(
+        "main             starts at START.sh
+main             ended: fine
+·                completed
+",
+    );
+    let verbose = project.raymond("show one-good --verbose");
+    assert!(verbose.stdout.contains("START.sh: turn 1\n"), "{verbose:?}");
+    assert!(verbose.stdout.contains("    | <result>"), "{verbose:?}");
+    let object = project.raymond("show one-good --json").json();
+    assert_eq!(object["results"], json!({ "main": "fine" }));
+    assert_eq!(object["records"].as_array().unwrap().len(), project.records("one-good").len());
+}
+
+#[test]
+fn list_shows_last_run_first_and_names_unreadable() {
+    let project = two_runs();
+    project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
+    let output = project.raymond("list");
+    output.says(0, "broken: unreadable; see `raymond status broken`");
+    let lines: Vec<Vec<&str>> =
+        output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0][0], lines[0][1]), ("one-bad", "failed"));
+    assert_eq!((lines[1][0], lines[1][1]), ("one-good", "completed"));
+    let output = project.raymond("list --json");
+    output.says(0, "broken: unreadable; see `raymond status broken`");
+    let ids: Vec<String> = output
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["run_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, ["one-bad", "one-good"]);
+}
+
+#[test]
+fn list_shows_until_when_a_run_waits() {
+    let project = Project::of(&[
+        ("flow/START.md", "Work."),
+        ("replies.yaml", "START: { fail: { kind: quota, for: 2h } }"),
+    ]);
+    let words = "run flow --run-id r --replies replies.yaml --no-wait";
+    project.raymond(words).mentions(4, &["usage limit"]);
+    let list = project.raymond("list").stdout;
+    let row: Vec<&str> = list.split_whitespace().collect();
+    assert_eq!(row[..2], ["r", "waiting"]);
+    let why = project.raymond("why r").stdout;
+    let until = why.split("until ").nth(1).and_then(|rest| rest.get(..19)).unwrap();
+    assert_eq!(row[3..], ["$0.00", "until", until]);
+}
+
+#[test]
+fn run_that_never_started_cannot_be_resumed() {
+    let project = two_runs();
+    project.raymond("run bad --run-id header").mentions(1, &[]);
+    let journal = project.read(".raymond/runs/header/journal.jsonl");
+    let header = journal.split_inclusive('\n').next().unwrap();
+    fs::remove_dir_all(project.path(".raymond/runs/header")).unwrap();
+    fs::remove_file(project.path(".raymond/state/header.json")).unwrap();
+    project.write(".raymond/runs/header/journal.jsonl", header);
+    // Blobs are stored between the header and the first record.
+    project.write(".raymond/runs/header/blobs/definition", "x");
+    project.write(".raymond/runs/empty/journal.jsonl", "");
+    fs::create_dir(project.path(".raymond/runs/nothing")).unwrap();
+    let names = ["empty", "header", "nothing"];
+    let named = names.map(|name| format!("{name}: never started\n")).concat();
+    for words in ["list", "list --json"] {
+        let output = project.raymond(words);
+        output.says(0, &named);
+        assert!(!names.iter().any(|name| output.stdout.contains(name)), "{output:?}");
+    }
+    for name in names {
+        let refusal = format!(
+            "raymond: {name} never started: it has no records
+            hint: raymond run WORKFLOW --run-id {name}"
+        );
+        for verb in ["status", "why", "show", "wait", "stop", "cancel", "resume", "resume --plan"] {
+            project.raymond(&format!("{verb} {name}")).says(2, &refusal);
+        }
+        project.raymond(&format!("resume {name} --truncate-to 1")).says(2, &refusal);
+    }
+    let last = project.raymond("status @last");
+    assert!(last.stdout.starts_with("one-bad  failed\n"), "{last:?}");
+    project
+        .raymond("resume --plan")
+        .prints("one-bad: reused 0 turns ($0.00), continuing 0, repeating 1\n  main             START.sh: repeating\n");
+    for name in names {
+        project.raymond(&format!("run good --run-id {name}")).prints("fine\n");
+    }
+}
+
+#[test]
+fn status_shows_held_agents_and_unpriced_turns() {
+    let project = Project::of(&[
+        ("wf/START.md", "one"),
+        ("wf/MORE.md", "two"),
+        ("wf/WORKER.sh", "until test -e quick; do sleep 0.01; done; echo '<result>w</result>'"),
+        ("wf/END.sh", "echo '<result>done</result>'"),
+        (
+            "r.yaml",
+            "START: { text: '<fork next=\"MORE\">WORKER</fork>', cost: unknown }
+MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
+",
+        ),
+    ]);
+    let running = project.start("run wf --replies r.yaml --max-agents 1 --run-id r");
+    until("main waits", || !project.events("r", "agent_held").is_empty());
+    let seen = project.raymond("status r");
+    assert!(seen.stdout.contains("  main             MORE.md #1  waiting: agents\n"), "{seen:?}");
+    assert!(seen.stdout.contains("3 visits · 1 turn is unpriced\n"), "{seen:?}");
+    let object = project.raymond("status r --json").json();
+    let standings: Vec<_> = object["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| (agent["id"].as_str().unwrap(), agent["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(standings, [("main", "waiting: agents"), ("main_worker1", "live")]);
+    assert_eq!(object["unpriced_turns"], 1);
+    project.write("quick", "");
+    running.wait().prints("done\n").mentions(0, &["; 1 turn is unpriced"]);
+}
+
+#[test]
+fn mistyped_command_suggests_similar_commands_and_workflows() {
+    let project = Project::of(&[("ruin/START.sh", ""), ("good/START.sh", "")]);
+    let check = |words: &str, hint: &str| {
+        let word = words.split_whitespace().last().unwrap();
+        let missing = format!("raymond: unknown command or workflow `{word}`\n{hint}");
+        project.raymond(words).says(2, &missing);
+    };
+    check("resme", "hint: did you mean `raymond resume`?");
+    check("goood", "hint: did you mean `raymond run good`?");
+    check("rui", "hint: did you mean `raymond run` or `raymond run ruin`?");
+    check("xyzzyplugh", "hint: see `raymond --help`");
+    check("help resme", "hint: did you mean `raymond resume`?");
+    let missing = "raymond: unknown command or workflow `resme`";
+    for words in ["resme r --json", "resme --help", "resme --budgt 3"] {
+        let hint = "hint: did you mean `raymond resume`?";
+        project.raymond(words).says(2, &format!("{missing}\n{hint}"));
+    }
+    let missing = "raymond: there is no ./goood\nhint: did you mean ./good?";
+    project.raymond("./goood").says(2, missing);
+    project.raymond("run ./goood").says(2, missing);
+    project.raymond("run good/STRAT.sh").says(
+        2,
+        "raymond: there is no good/STRAT.sh
+        hint: did you mean good/START.sh?",
+    );
+}
+
+#[test]
+fn next_command_after_an_edit_works() {
+    let project = Project::of(&[("wf/START.sh", "exit 1")]);
+    assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+    let next_command =
+        || project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
+    assert_eq!(next_command(), "raymond resume r");
+    project.write("wf/START.sh", "echo '<result>mended</result>'");
+    for command in ["why r", "status r"] {
+        let said = project.raymond(command).stdout;
+        assert!(said.contains("→ raymond resume r --with-current\n"), "{said}");
+    }
+    let next_command = next_command();
+    project
+        .raymond(next_command.strip_prefix("raymond ").unwrap())
+        .prints("mended\n")
+        .mentions(0, &[]);
+}
+
+#[test]
+fn next_command_with_deleted_states_works() {
+    let check = |remove: &str| {
+        let script = "test -f good && echo '<result>done</result>'";
+        let project = Project::of(&[("wf/START.sh", "echo '<goto>B</goto>'"), ("wf/B.sh", script)]);
+        assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+        project.write("good", "");
+        let gone = project.path(remove);
+        if gone.is_dir() {
+            fs::remove_dir_all(gone).unwrap();
+        } else {
+            fs::remove_file(gone).unwrap();
+        }
+        let next_command = project.raymond("why r --json").json()["next_command"].clone();
+        assert_eq!(next_command, "raymond resume r --pinned");
+        project.raymond("resume r --with-current").mentions(2, &["raymond resume r --pinned"]);
+        project.raymond("resume r --pinned").prints("done\n");
+    };
+    check("wf/B.sh");
+    check("wf");
+}
+
+#[test]
+fn next_command_for_visit_limit_names_the_edit() {
+    let prompt = |visits: u32| format!("---\nmax_visits: {visits}\n---\ngo on");
+    let project = Project::of(&[("r.yaml", "START: [<goto>START</goto>, <result>x</result>]")]);
+    project.write("wf/START.md", prompt(1));
+    assert_eq!(project.raymond("run wf --run-id r --replies r.yaml").code(), 1);
+    let why = project.raymond("why r").stdout;
+    assert!(why.contains("(first raise `max_visits` in START.md, or add `then`)"), "{why}");
+    project.write("wf/START.md", prompt(2));
+    project.raymond("resume r --with-current").prints("x\n").mentions(0, &[]);
+}
+
+#[test]
+fn next_command_of_cancelled_run_repeats_its_arguments() {
+    let project = Project::of(&[("wf/START.md", "{{input}}"), ("r.yaml", "START: { hang: true }")]);
+    let start = ["run", "wf", "--run-id", "r", "--replies", "r.yaml", "--input", "it's new", "-d"];
+    assert_eq!(project.spawn(env!("CARGO_BIN_EXE_raymond"), &start).wait().code(), 0);
+    assert_eq!(project.raymond("cancel r").code(), 0);
+    let next_command =
+        project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
+    let expected = r"raymond run /project/wf --replies /project/r.yaml --input 'it'\''s new'";
+    assert_eq!(next_command, expected);
+}
+
+// proves: P10
+#[test]
+fn next_command_completes_a_run_in_every_status() {
+    let check = |status: &str, bring: fn(&Project) -> Option<Running>| {
+        let project = Project::of(&[
+            ("wf/START.sh", "echo begun >> log; until [ -s go ]; do sleep 0.01; done; cat go"),
+            ("hasty/START.sh", "cat go"),
+            ("asks/START.md", "Work."),
+        ]);
+        let _running = bring(&project);
+        let why = project.raymond("why r --json").json();
+        assert_eq!(why["status"], status, "{why}");
+        let next_command = why["next_command"].as_str().unwrap();
+        project.write("go", "<result>done</result>");
+        let words = next_command.strip_prefix("raymond ").unwrap();
+        let output = project.raymond(&words.replace("/project", project.root().to_str().unwrap()));
+        assert_eq!(output.code(), 0, "{next_command}: {output:?}");
+        let after = project.raymond("status @last --json").json();
+        assert_eq!(after["status"], "completed", "{next_command}: {after}");
+    };
+    check("running", |project| Some(begun(project)));
+    check("stopped", |project| {
+        let running = begun(project);
+        assert_eq!(project.raymond("stop r").code(), 0);
+        Some(running)
+    });
+    check("cancelled", |project| {
+        let running = begun(project);
+        assert_eq!(project.raymond("cancel r").code(), 0);
+        Some(running)
+    });
+    check("interrupted", |project| {
+        let running = begun(project);
+        running.signal(Signal::KILL);
+        running.wait();
+        None
+    });
+    check("failed", |project| {
+        assert_eq!(project.raymond("run hasty --run-id r").code(), 1);
+        None
+    });
+    check("waiting", |project| asks(project, "{ fail: auth }", ""));
+    check("over_budget", |project| asks(project, "{ capped: true, cost: 2 }", "--budget 1"));
+    check("completed", |project| asks(project, "<result>done</result>", ""));
+}
+
+/// A run whose script waits for the file `go`.
+fn begun(project: &Project) -> Running {
+    let running = project.start("run wf --run-id r");
+    until("the script runs", || project.read("log") == "begun\n");
+    running
+}
+
+/// A run whose first reply is this, and whose second one is its result.
+fn asks(project: &Project, first: &str, flags: &str) -> Option<Running> {
+    project.write("r.yaml", format!("START: {{ attempts: [{first}, <result>done</result>] }}"));
+    project.raymond(&format!("run asks --run-id r --replies r.yaml {flags}"));
+    None
+}

@@ -1,0 +1,88 @@
+//! Revives a failed agent at the visit that failed, for a resume.
+
+use crate::agent::{Agent, PendingTransition, Session, SessionPlan};
+use crate::ids::{BackendName, TurnId};
+use crate::protocol::{Fault, Notice};
+use crate::run::decision::Decision;
+use crate::run::event::Event;
+use crate::run::warning::Warning;
+use crate::scheduler::{Lane, Prompt};
+
+use super::blocked::Blocked;
+use super::transition;
+use super::transition_context::TransitionContext;
+
+/// Revives a failed agent at the visit that failed. A kept transition is decided again; otherwise
+/// the body is sent once more, after a notice.
+pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
+    decision.push(Event::AgentRevived { agent: agent.id.clone() });
+    let Some(kept) = kept else {
+        return again(decision, agent, Prompt::Body);
+    };
+    let context = TransitionContext::of(agent, &kept.directories);
+    match transition::take(decision, context, &kept.tags) {
+        Ok(()) => {}
+        Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
+        Err(Blocked::Failed(failure)) => {
+            let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
+            decision.push(Event::AgentFailed { agent, failure, kept });
+        }
+        Err(Blocked::Held) => {
+            let (agent, kept) = (agent.id.clone(), kept.clone());
+            decision.push(Event::AgentHeld { agent, kept });
+        }
+    }
+}
+
+/// Handles a kept transition that the edited workflow forbids: reminds the agent if it can be
+/// reminded, else repeats its visit.
+fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
+    let is_script = decision.lane(&agent.visit.location) == Lane::Script;
+    if is_script || decision.run.settings.reminders == 0 {
+        return again(decision, agent, Prompt::Body);
+    }
+    decision.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
+    again(decision, agent, Prompt::Reminder(fault));
+}
+
+/// Queues another turn of the same visit. A turn that never settled may have left a session behind,
+/// which the new turn then continues.
+pub(crate) fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
+    let turn = TurnId {
+        agent: agent.id.clone(),
+        visit: agent.visit.number,
+        turn: agent.visit.turn.saturating_add(1),
+    };
+    let lane = lane_of(decision, agent);
+    let plan = match (&lane, decision.run.scheduler.turns.get(&agent.id)) {
+        (Lane::Script, _) => SessionPlan::Carry,
+        (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
+            warn_backend_changed(decision, agent, &unsettled.lane, backend);
+            decision.plan(&turn, &lane, &Session::Fresh)
+        }
+        (Lane::Prompt(_), Some(unsettled)) => unsettled.next_plan(),
+        (Lane::Prompt(_), None) => decision.plan(&turn, &lane, &agent.session),
+    };
+    let order = decision.order();
+    let notice = Some(Notice::Revived);
+    decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
+}
+
+/// Returns the lane of the next turn of a visit: the backend that has the conversation, if there is
+/// one already.
+pub(crate) fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
+    let lane = decision.lane(&agent.visit.location);
+    match (decision.run.scheduler.turns.get(&agent.id), &agent.holder) {
+        (Some(turn), _) if !turn.opens() => turn.lane.clone(),
+        (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
+        (Some(_) | None, _) => lane,
+    }
+}
+
+/// Warns that the conversation with the earlier backend is not continued.
+fn warn_backend_changed(decision: &mut Decision<'_>, agent: &Agent, from: &Lane, to: &BackendName) {
+    let Lane::Prompt(from) = from else { return };
+    let state = &agent.visit.location;
+    let message = format!("{state} starts again with {to}, because {from} answered it before");
+    decision.warn(&agent.id, Warning::Other { message });
+}

@@ -1,0 +1,133 @@
+//! Decides what follows when a turn of a state ends with a text: a transition, a reminder or a
+//! failure.
+//!
+//! The charge of the turn is recorded already. The tags are taken in [`super::transition`]; a turn
+//! that failed or was interrupted is decided in [`crate::decide`], for all languages alike.
+
+use crate::agent::{Agent, Session};
+use crate::failure::Failure;
+use crate::ids::StateName;
+use crate::protocol::{Fault, Tag};
+use crate::run::decision::{Decision, EndedTurn};
+use crate::run::event::Event;
+use crate::run::outcome::Finished;
+use crate::scheduler::{Lane, Prompt};
+use crate::workflow::{OnDenied, Policy};
+
+use super::blocked::Blocked;
+use super::transition;
+use super::transition_context::TransitionContext;
+
+pub(crate) fn finished(
+    decision: &mut Decision<'_>,
+    ended: &EndedTurn<'_>,
+    session: &Session,
+    outcome: &Finished,
+) {
+    let EndedTurn { turn, agent, .. } = *ended;
+    let holder = match &turn.lane {
+        Lane::Prompt(backend) => Some(backend),
+        Lane::Script => agent.holder.as_ref(),
+    };
+    let context =
+        TransitionContext { agent, session, holder, directories: &outcome.reply.directories };
+    let read = read(decision, agent, outcome);
+    let tags = match read {
+        Ok(tags) => tags,
+        Err(Stop::Fault(fault)) => {
+            return remind(decision, ended, session, fault, &outcome.reply.stderr);
+        }
+        Err(Stop::Failure(failure)) => return fail(decision, agent, failure),
+    };
+    match transition::take(decision, context, &tags) {
+        Ok(()) => {}
+        Err(Blocked::Fault(fault)) => {
+            remind(decision, ended, session, fault, &outcome.reply.stderr);
+        }
+        Err(Blocked::Failed(failure)) => {
+            let (agent, kept) = (agent.id.clone(), Some(context.keep(&tags)));
+            decision.push(Event::AgentFailed { agent, failure, kept });
+        }
+        Err(Blocked::Held) => {
+            let (agent, kept) = (agent.id.clone(), context.keep(&tags));
+            decision.push(Event::AgentHeld { agent, kept });
+        }
+    }
+}
+
+/// Fails an agent without a transition to keep.
+fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+    decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+}
+
+enum Stop {
+    Fault(Fault),
+    Failure(Failure),
+}
+
+/// Returns the tags of the transition in the text, unless the state treats a denied tool as a
+/// fault.
+fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
+    let Some(state) = decision.visited(agent) else {
+        return transition::transition(&outcome.reply.reading, &Policy::default())
+            .map_err(Stop::Fault);
+    };
+    if !outcome.denied.is_empty() {
+        let tools = outcome.denied.clone();
+        match state.front.on_denied {
+            OnDenied::Warn => {}
+            OnDenied::Remind => return Err(Stop::Fault(Fault::Denied { tools })),
+            OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
+        }
+    }
+    transition::transition(&outcome.reply.reading, &state.front.policy).map_err(Stop::Fault)
+}
+
+/// Queues a reminder that names the fault. Fails the agent if it has no reminders left, if its
+/// visit has no budget left, or if it is a script.
+fn remind(
+    decision: &mut Decision<'_>,
+    ended: &EndedTurn<'_>,
+    session: &Session,
+    fault: Fault,
+    stderr: &str,
+) {
+    let EndedTurn { turn, agent, charge, .. } = *ended;
+    if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
+        let fault = with_states(decision, fault);
+        return fail(decision, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
+    }
+    if let Some(budget) = decision.out_of_visit_budget(agent, charge.amount) {
+        return fail(decision, agent, Failure::VisitBudget { budget });
+    }
+    decision.push(Event::Reminded {
+        agent: agent.id.clone(),
+        fault: fault.clone(),
+        reminder: agent.visit.reminders.saturating_add(1),
+    });
+    // Keeps `order`: the visit has waited for its place already.
+    let id = turn.id.following();
+    let plan = decision.plan(&id, &turn.lane, session);
+    decision.push(Event::TurnQueued {
+        turn: id,
+        lane: turn.lane.clone(),
+        prompt: Prompt::Reminder(fault),
+        plan,
+        order: turn.order,
+        notice: None,
+    });
+}
+
+/// Adds the names of the states to a fault about an unknown state. Only the failure that a user
+/// reads needs this; a reminder lists the allowed states anyway.
+fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
+    // Names; enough for most workflows, and still one paragraph of an error.
+    const MOST: usize = 20;
+    let Fault::Unresolved { tag, target, why } = fault else { return fault };
+    let states = &decision.definition.states;
+    let mut names: Vec<&str> = states.keys().take(MOST).map(StateName::as_str).collect();
+    if states.len() > MOST {
+        names.push("…");
+    }
+    Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
+}

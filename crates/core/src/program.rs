@@ -1,0 +1,100 @@
+//! The decisions that differ between the languages of a run.
+//!
+//! A run asks its program here, and nowhere else: how it begins, what follows from a finished or
+//! failed turn, what it does without any input, and how a failed agent is revived. Each answer is in
+//! the module of its language: [`crate::machine`] for states and loops, [`crate::steps`] for
+//! documents. Queues, slots, budget shares and retries are the same for all of them and are decided
+//! in [`crate::decide`].
+
+use crate::agent::{Agent, PendingTransition, Session};
+use crate::failure::{Failure, TurnFailure};
+use crate::ids::AgentId;
+use crate::machine::{ralph, revival, states};
+use crate::run::decision::{Decision, EndedTurn, Entry};
+use crate::run::event::Event;
+use crate::run::outcome::Finished;
+use crate::run::program::Program;
+use crate::run::state::Run;
+use crate::steps;
+use crate::value::Value;
+
+/// Lets `main` begin.
+pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId, input: Option<Value>) {
+    match &decision.run.program {
+        Program::States | Program::Ralph(_) => decision.enter(Entry {
+            agent: main,
+            state: &decision.definition.entry,
+            visit: 1,
+            count: 1,
+            input,
+            session: &Session::Fresh,
+        }),
+        Program::Steps(_) => steps::decide::begin(decision, main),
+    }
+}
+
+/// Decides what follows from a turn that ended with a text and was charged.
+pub(crate) fn finished(
+    decision: &mut Decision<'_>,
+    ended: &EndedTurn<'_>,
+    session: &Session,
+    outcome: &Finished,
+) {
+    match &decision.run.program {
+        Program::States => states::finished(decision, ended, session, outcome),
+        Program::Ralph(ralph) => ralph::finished(decision, ralph, ended.agent, outcome),
+        Program::Steps(_) => steps::decide::finished(decision, ended.agent, session, outcome),
+    }
+}
+
+/// Decides what follows from a failed script, or from the failed program of a step.
+pub(crate) fn script_failed(
+    decision: &mut Decision<'_>,
+    ended: &EndedTurn<'_>,
+    failure: &TurnFailure,
+) {
+    match &decision.run.program {
+        Program::States | Program::Ralph(_) => {
+            fail(decision, ended.agent, Failure::Turn(failure.clone()));
+        }
+        Program::Steps(_) => steps::decide::failed(decision, ended.agent, ended.turn, failure),
+    }
+}
+
+/// Fails an agent, unless its program continues: a loop with its next iteration, a document behind
+/// a loop that collects failures.
+pub(crate) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+    match &decision.run.program {
+        Program::Ralph(ralph) if ralph::survives(&failure) => {
+            ralph::failed(decision, ralph, agent, failure);
+        }
+        Program::States | Program::Ralph(_) => {
+            decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+        }
+        Program::Steps(_) => steps::decide::break_off(decision, agent, failure),
+    }
+}
+
+/// Decides what the program does next without any input; `None` if it waits.
+pub(crate) fn advance(decision: Decision<'_>) -> Option<Vec<Event>> {
+    match &decision.run.program {
+        Program::States | Program::Ralph(_) => None,
+        Program::Steps(_) => steps::decide::advance(decision),
+    }
+}
+
+/// Returns whether a resume revives an agent with this failure.
+pub(crate) fn is_revived(run: &Run, failure: &Failure) -> bool {
+    match &run.program {
+        Program::States | Program::Ralph(_) => true,
+        Program::Steps(_) => steps::decide::is_revived(failure),
+    }
+}
+
+/// Revives a failed agent at the visit that failed.
+pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
+    match &decision.run.program {
+        Program::States | Program::Ralph(_) => revival::revive(decision, agent, kept),
+        Program::Steps(_) => steps::decide::revive(decision, agent),
+    }
+}

@@ -1,0 +1,44 @@
+//! Recipes: each gives a feature, or an event, that no other golden journal has.
+
+mod ends;
+mod states;
+mod steps;
+
+use super::builder::JournalBuilder;
+
+/// Builds the run to its end.
+pub(super) type Recipe = fn() -> JournalBuilder;
+
+/// All recipes by name.
+pub(super) const RECIPES: &[(&str, Recipe)] = &[
+    ("settings", states::settings),
+    ("priced", states::priced),
+    ("kept-transitions", states::kept_transitions),
+    ("held-fork", states::held_fork),
+    ("adopted", states::adopted),
+    ("client-chosen-sessions", states::client_chosen_sessions),
+    ("warnings", states::warnings),
+    ("faults", states::faults),
+    ("crossing-backends", states::crossing_backends),
+    ("ralph-without-result", states::ralph_without_result),
+    ("failures", ends::failures),
+    ("crashes", ends::crashes),
+    ("interrupted-script", ends::interrupted_script),
+    ("unpriced", ends::unpriced),
+    ("lower-cap", ends::lower_cap),
+    ("capped-answer", ends::capped_answer),
+    ("full-disk", ends::full_disk),
+    ("drained", ends::drained),
+    ("cancelled", ends::cancelled),
+    ("rewound", ends::rewound),
+    ("rewound-workers", ends::rewound_workers),
+    ("rewound-and-governed", ends::governed),
+    ("too-many-agents", ends::too_many_agents),
+    ("too-deep", ends::too_deep),
+    ("nothing-decides-yet", ends::unused_events),
+    ("steps-brought", steps::brought),
+    ("steps-invalid", steps::invalid),
+    ("steps-failed", steps::failed),
+    ("steps-contained", steps::contained),
+    ("steps-answered", steps::answered),
+];

@@ -1,0 +1,133 @@
+//! Runs of steps.
+
+use std::collections::BTreeMap;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::crayfish::call::{Call, Output};
+use raymond_core::crayfish::stored::Stored;
+use raymond_core::crayfish::verdict::Verdict;
+use raymond_core::crayfish::{Key, Problem, ProblemCode};
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::AgentId;
+use raymond_core::run::Input;
+use raymond_core::run::outcome::Outcome;
+use raymond_core::run::program::Answers;
+use raymond_core::value::Value;
+use serde_json::{Value as Json, json};
+
+use super::super::builder::JournalBuilder;
+
+fn step(id: &str) -> Key {
+    id.parse().expect("a key")
+}
+
+fn agent(id: &str) -> Json {
+    json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 })
+}
+
+fn exec(id: &str) -> Json {
+    json!({ "id": id, "kind": "exec", "shell": id })
+}
+
+fn output(json: &Json, verdict: Verdict) -> Output {
+    let stored = Stored::inline(json!({ "ok": true, "json": json }), true);
+    Output { stored, verdict }
+}
+
+fn says(builder: &mut JournalBuilder, call: Call) {
+    let resume = builder.resume_input();
+    builder.feed(vec![resume, Input::Call(Box::new(call))]);
+}
+
+/// A caller that brings results, attempts and outputs, some of them late.
+pub(super) fn brought() -> JournalBuilder {
+    let each = json!({ "id": "each", "kind": "forEach", "listPath": "$.results.first.json.list",
+        "itemVar": "item", "body": [agent("one")] });
+    let document = json!({ "steps": [agent("first"), each, agent("last")] });
+    let mut builder = JournalBuilder::steps(&document, Answers::Caller);
+    let list = Stored::inline(json!({ "ok": true, "json": { "list": ["a"] } }), true);
+    let results = BTreeMap::from([(step("first"), list)]);
+    let attempts = BTreeMap::from([(step("last"), 2)]);
+    let call = Call { results, attempts, alone: true, outputs: BTreeMap::new() };
+    let start = builder.start_input(|_| {});
+    builder.feed(vec![start, Input::Call(Box::new(call))]);
+    let wrong = || Verdict::Invalid(vec![Problem::of_value("/n", "is not a number")]);
+    let outputs = BTreeMap::from([("one".to_owned(), output(&json!("x"), wrong()))]);
+    says(&mut builder, Call { outputs, ..Call::default() });
+    let outputs =
+        BTreeMap::from([("each[0].one".to_owned(), output(&json!("late"), Verdict::Valid))]);
+    says(&mut builder, Call { outputs, ..Call::default() });
+    let outputs = BTreeMap::from([
+        ("each[0].one:2".to_owned(), output(&json!(1), Verdict::Valid)),
+        ("last:2".to_owned(), output(&json!(2), Verdict::Valid)),
+    ]);
+    says(&mut builder, Call { outputs, ..Call::default() });
+    builder
+}
+
+/// An output with every problem, and one attempt too many.
+pub(super) fn invalid() -> JournalBuilder {
+    let mut builder =
+        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Backend).started();
+    let all =
+        ProblemCode::ALL.map(|flaw| Problem::new(format!("/{flaw:?}"), flaw, "as an example"));
+    let text = |problems: Vec<Problem>| Some(Verdict::Invalid(problems));
+    let cost = Cost::Reported(Micros(10_000));
+    let wrong = json!({ "ok": false, "json": 1 });
+    builder.leaves("main", &wrong, cost, |finished| finished.reply.verdict = text(all.to_vec()));
+    let one = Problem::of_value("", "is not a list");
+    builder.leaves("main", &wrong, cost, |finished| finished.reply.verdict = text(vec![one]));
+    builder
+}
+
+/// Steps that fail, and run again after a resume.
+pub(super) fn failed() -> JournalBuilder {
+    let document = json!({ "steps": [exec("build"), agent("look")] });
+    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let result = Stored::inline(json!({ "ok": false, "stderr": "no" }), false);
+    let failure = TurnFailure::Step { why: "exit status 1".to_owned(), result, again: true };
+    let cost = Cost::Free;
+    builder.ends("main", Outcome::Failed { failure, cost, denied: Vec::new(), session: None });
+    builder.resume(|_| {});
+    builder.leaves("main", &json!({ "ok": true, "stdout": "x".repeat(20_000) }), cost, |_| {});
+    builder.fails("main", TurnFailure::Task { why: "gave up".to_owned() });
+    builder.resume(|_| {});
+    let valid = |finished: &mut raymond_core::run::outcome::Finished| {
+        finished.reply.verdict = Some(Verdict::Valid);
+    };
+    builder.leaves("main", &json!({ "ok": true, "json": [1] }), Cost::Unknown, valid);
+    builder
+}
+
+/// A failure in a loop, collected by an enclosing loop.
+pub(super) fn contained() -> JournalBuilder {
+    let inner = json!({ "id": "inner", "kind": "forEach", "listPath": "$.vars.list",
+        "itemVar": "y", "parallel": true, "body": [exec("try")] });
+    let outer = json!({ "id": "outer", "kind": "forEach", "listPath": "$.vars.list",
+        "itemVar": "x", "parallel": true, "maxParallel": 2, "onError": "collect", "body": [inner] });
+    let document = json!({ "vars": { "list": [1, 2] }, "steps": [outer, exec("after")] });
+    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let mut count = 0;
+    while let Some(agent) = builder.run.scheduler.in_flight.first().map(AgentId::to_string) {
+        count += 1;
+        if count == 2 {
+            let result = Stored::inline(json!({ "ok": false }), false);
+            let failure =
+                TurnFailure::Step { why: "exit status 1".to_owned(), result, again: false };
+            builder.fails(&agent, failure);
+        } else {
+            builder.leaves(&agent, &json!({ "ok": true, "stdout": "" }), Cost::Free, |_| {});
+        }
+    }
+    builder
+}
+
+/// A question that is answered by name.
+pub(super) fn answered() -> JournalBuilder {
+    let mut builder =
+        JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Caller).started();
+    let ask = builder.run.scheduler.asks.keys().next().unwrap().clone();
+    let (by, key) = ("somebody".to_owned(), "answer-1".to_owned());
+    builder.feed(vec![Input::Answer { ask, value: Value::from("42"), by, key }]);
+    builder
+}
