@@ -155,7 +155,7 @@ fn lower_cap_binds_an_adopted_client() {
     let resumed = stage.start("resume r --budget 1");
     until("the client is ended", || !stage.processes().iter().any(|one| clients.contains(one)));
     stage.opens("gate");
-    resumed.wait().prints("cheap\n").mentions(0, &["continuing with a new share"]);
+    resumed.wait().prints("cheap\n").mentions(0, &["continues with a new budget share"]);
     assert!(stage.spent() < 1_000_000, "{:?}", stage.charges());
     stage.leaves_nothing();
 }
