@@ -253,7 +253,10 @@ fn lost_session_fails_its_agent() {
 #[test]
 fn lost_session_is_replaced_only_on_request() {
     let stage = forgetful();
-    stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["continues in a new session"]);
+    stage
+        .run("--on-lost-session fresh")
+        .prints("done\n")
+        .mentions(0, &["continues in a new session"]);
     assert_eq!(stage.turn_contexts(), ["new A | START", "resume A | refused", "new B | again END"]);
     assert!(stage.prompts_sent()[2].starts_with("An earlier conversation about the task below"));
     let lost = stage.project.events("r", "session_lost");

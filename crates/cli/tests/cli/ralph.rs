@@ -26,7 +26,9 @@ fn ralph(project: &Project, flags: &str, command: Option<&str>) -> Output {
 /// The visits of a run, in order: the state, and how often it had been entered.
 fn visits(project: &Project) -> Vec<String> {
     let entered = project.events("r", "visit_entered");
-    let shown = |event: &Value| format!("{} {}", event["location"]["state"].as_str().unwrap(), event["count"]);
+    let shown = |event: &Value| {
+        format!("{} {}", event["location"]["state"].as_str().unwrap(), event["count"])
+    };
     entered.iter().map(shown).collect()
 }
 

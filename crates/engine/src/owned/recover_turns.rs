@@ -19,6 +19,7 @@ use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_core::scheduler::{Lane, Turn};
+use raymond_core::value::Value;
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
@@ -156,10 +157,14 @@ impl AnswerReader {
         match self {
             Self::Tags { source, cwd } => read_answer(answer, source, cwd.as_ref(), blobs),
             Self::Output(Some(agent_step)) => agent_step.outcome(blobs, answer).await,
-            // The turn counts as interrupted, so that the step is asked again.
             Self::Output(None) => {
-                let (by, cost) = (Interruption::Crash, Cost::Unknown);
-                Ok(Outcome::Interrupted { by, cost, progressed: true, session: None })
+                // A reply that cannot be checked counts as interrupted, so that the step is asked
+                // again. The program of an `exec` step has no reply, and stays free.
+                let answer = match answer {
+                    Outcome::Finished(_) => interrupted(Cost::Unknown, true),
+                    other => other,
+                };
+                answer.try_map(|reply| Ok(Value::from(reply.text.as_str()).into()))
             }
         }
     }

@@ -48,7 +48,11 @@ impl Backend for Said {
 /// A run of one agent step, whose turn is in flight.
 fn asked() -> OwnedRun {
     let schema = json!({ "type": "object", "required": ["n"] });
-    let step = json!({ "id": "ask", "kind": "agent", "prompt": "?", "schema": schema });
+    started(&json!({ "id": "ask", "kind": "agent", "prompt": "?", "schema": schema }))
+}
+
+/// A run of one step, whose turn is in flight.
+fn started(step: &Json) -> OwnedRun {
     let text = pinned(&json!({ "steps": [step] }), &Map::new());
     let bytes = text.into_bytes().into();
     let files = vec![SourceFile { name: FILE.to_owned(), bytes, executable: false }];
@@ -84,7 +88,7 @@ async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
         panic!("its turn is over");
     };
     let json = finished.reply.read.0.as_deref().cloned();
-    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.reply.text);
+    assert_eq!(Value::Inline(json!(json).to_string()), finished.reply.text);
     (json.unwrap(), finished.reply.verdict)
 }
 
@@ -97,6 +101,18 @@ async fn recovered_step_answer_is_checked_by_schema() {
         assert_eq!((&left["ok"], &left["json"]), (&json!(false), &json), "{said}");
         assert!(matches!(verdict, Some(Verdict::Invalid(_))), "{said}");
     }
+}
+
+// proves: P5
+#[tokio::test]
+async fn interrupted_program_of_a_step_costs_nothing() {
+    let mut owned = started(&json!({ "id": "run", "kind": "exec", "shell": "true" }));
+    let reports = owned.report_inputs(&Backends::default(), OnUnreadable::Refuse).await;
+    let [Input::Settled { outcome: Outcome::Interrupted { cost, .. }, .. }] = &reports.unwrap()[..]
+    else {
+        panic!("its program died with its owner");
+    };
+    assert_eq!(*cost, Cost::Free);
 }
 
 /// A client whose transcript cannot be read.
