@@ -14,7 +14,6 @@ use raymond_core::crayfish::{Problem, reading};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
 use raymond_core::run::outcome::{Outcome, ReadReply, Reply};
-use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
@@ -67,30 +66,28 @@ impl AgentStep {
     pub(crate) async fn outcome(
         self,
         blobs: &Blobs,
-        mut answer: Answer,
+        answer: Answer,
     ) -> Result<Outcome, blobs::Error> {
-        let read = match &mut answer {
-            Outcome::Finished(finished) => self.read(&mut finished.reply, blobs).await?,
-            Outcome::Capped { .. } | Outcome::Failed { .. } | Outcome::Interrupted { .. } => None,
-        };
-        // Only a finished answer has a reply to replace.
-        answer.try_map(|_| Ok(read.unwrap_or_else(|| Value::Inline(String::new()).into())))
+        match answer {
+            Outcome::Finished(finished) => {
+                let (reply, rest) = finished.split();
+                let reply = self.read(reply, blobs).await?;
+                Ok(Outcome::Finished(Box::new(rest.with_reply(reply))))
+            }
+            unfinished => Ok(unfinished.unread()),
+        }
     }
 
-    async fn read(
-        &self,
-        reply: &mut Reply,
-        blobs: &Blobs,
-    ) -> Result<Option<ReadReply>, blobs::Error> {
+    async fn read(&self, reply: Reply, blobs: &Blobs) -> Result<ReadReply, blobs::Error> {
         // Clients that support schemas return the value separately; others only as text.
-        let read = match reply.structured.take() {
+        let read = match reply.structured {
             Some(json) => Ok(json),
             None => reading::read_text(reply.text.trim()),
         };
         let (json, errors) = match read {
             Ok(json) => self.check_output(json).await,
             // The text itself becomes the value, so that the result still contains the answer.
-            Err(why) => (Json::String(std::mem::take(&mut reply.text)), vec![unread(&why)]),
+            Err(why) => (Json::String(reply.text), vec![unread(&why)]),
         };
         let stored = if errors.is_empty() {
             observe::store(blobs, accepted(json), true)?
@@ -100,6 +97,6 @@ impl AgentStep {
         };
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
         let (value, read) = (stored.value, stored.read);
-        Ok(Some(ReadReply { read, verdict: Some(verdict), ..value.into() }))
+        Ok(ReadReply { read, verdict: Some(verdict), ..value.into() })
     }
 }

@@ -248,7 +248,7 @@ fn configured_prices_make_an_estimate() {
 // proves: A23
 #[test]
 fn run_keeps_the_prices_of_its_start() {
-    const DEAR: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
+    const EXPENSIVE: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
     const FREE: &str = "[prices.mystery]\ninput = 0\noutput = 0\n";
     let check = |begun: &str, flags: &str, amount: u64, lines: &[&str]| {
         let stage = Stage::prompts(&[(
@@ -273,9 +273,9 @@ fn run_keeps_the_prices_of_its_start() {
     };
     let kept =
         "prices in the configuration changed since the run started; this run keeps its prices";
-    check(DEAR, "", 2 * 2_010_000, &[kept]);
+    check(EXPENSIVE, "", 2 * 2_010_000, &[kept]);
     let renewed = "this run uses the current prices from now on; changed: mystery";
-    check(DEAR, "--current-prices", 0, &[renewed]);
+    check(EXPENSIVE, "--current-prices", 0, &[renewed]);
     check("", "", 0, &[kept, "unpriced"]);
 }
 

@@ -130,7 +130,7 @@ fn exhausted_share_continues_in_its_session() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn overshoot_is_at_most_one_request_per_turn() {
-    let dear = |gate: &str| {
+    let expensive = |gate: &str| {
         format!(
             "model: usage input=100000 output=0
             model: wait {gate}
@@ -145,8 +145,8 @@ fn overshoot_is_at_most_one_request_per_turn() {
     };
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
-        ("NEXT", &dear("parent")),
-        ("WORKER", &dear("worker")),
+        ("NEXT", &expensive("parent")),
+        ("WORKER", &expensive("worker")),
     ]);
     let running = stage.start_run(&format!("--budget 1 --max-parallel 2 {ALLOW}"));
     for gate in ["parent", "worker"] {

@@ -6,6 +6,7 @@
 //! [`Outcome::drop_readings`].
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -174,17 +175,8 @@ impl<T> Outcome<T> {
     pub fn try_map<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<Outcome<U>, E> {
         Ok(match self {
             Self::Finished(finished) => {
-                let Finished { reply, cost, capped, session, model, denied, warnings } = *finished;
-                let reply = read(reply)?;
-                Outcome::Finished(Box::new(Finished {
-                    reply,
-                    cost,
-                    capped,
-                    session,
-                    model,
-                    denied,
-                    warnings,
-                }))
+                let (reply, rest) = finished.split();
+                Outcome::Finished(Box::new(rest.with_reply(read(reply)?)))
             }
             Self::Capped { cost, progressed, denied, session } => {
                 Outcome::Capped { cost, progressed, denied, session }
@@ -196,6 +188,16 @@ impl<T> Outcome<T> {
                 Outcome::Interrupted { by, cost, progressed, session }
             }
         })
+    }
+}
+
+impl Outcome<Reply> {
+    /// Returns the outcome with its text, in which nothing was read.
+    pub fn unread(self) -> Outcome {
+        match self.try_map(|reply| Ok::<_, Infallible>(Value::Inline(reply.text).into())) {
+            Ok(outcome) => outcome,
+            Err(never) => match never {},
+        }
     }
 }
 
@@ -227,6 +229,21 @@ impl<T> Finished<T> {
             denied: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+}
+
+impl<T> Finished<T> {
+    /// Returns the reply, and the rest.
+    pub fn split(self) -> (T, Finished<()>) {
+        let Self { reply, cost, capped, session, model, denied, warnings } = self;
+        (reply, Finished { reply: (), cost, capped, session, model, denied, warnings })
+    }
+}
+
+impl Finished<()> {
+    pub fn with_reply<T>(self, reply: T) -> Finished<T> {
+        let Self { reply: (), cost, capped, session, model, denied, warnings } = self;
+        Finished { reply, cost, capped, session, model, denied, warnings }
     }
 }
 

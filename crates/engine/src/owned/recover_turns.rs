@@ -19,7 +19,6 @@ use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::Interruption;
 use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_core::scheduler::{Lane, Turn};
-use raymond_core::value::Value;
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
@@ -160,11 +159,10 @@ impl AnswerReader {
             Self::Output(None) => {
                 // A reply that cannot be checked counts as interrupted, so that the step is asked
                 // again. The program of an `exec` step has no reply, and stays free.
-                let answer = match answer {
-                    Outcome::Finished(_) => interrupted(Cost::Unknown, true),
-                    other => other,
-                };
-                answer.try_map(|reply| Ok(Value::from(reply.text.as_str()).into()))
+                Ok(match answer {
+                    Outcome::Finished(_) => interrupted(Cost::Unknown, true).unread(),
+                    unfinished => unfinished.unread(),
+                })
             }
         }
     }

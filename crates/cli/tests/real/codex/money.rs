@@ -32,10 +32,10 @@ fn cumulative_token_counts_are_charged_once() {
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
     // The client first summarizes a branch with the old model, if another model continues it.
-    let dear = 5_000 + 300 + 10_000 + 10_000;
+    let expensive = 5_000 + 300 + 10_000 + 10_000;
     let expected = [
-        ("main.1.1", DEFAULT_USAGE + dear),
-        ("main.2.1", dear + 3_000),
+        ("main.1.1", DEFAULT_USAGE + expensive),
+        ("main.2.1", expensive + 3_000),
         ("main.3.1", DEFAULT_USAGE),
     ];
     assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));

@@ -88,7 +88,7 @@ async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
         panic!("its turn is over");
     };
     let json = finished.reply.read.0.as_deref().cloned();
-    assert_eq!(Value::Inline(json!(json).to_string()), finished.reply.text);
+    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.reply.text);
     (json.unwrap(), finished.reply.verdict)
 }
 
