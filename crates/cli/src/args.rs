@@ -1,7 +1,8 @@
 //! The commands of `raymond` with their flags and help texts, for clap.
 //!
 //! Help texts start with an imperative verb and fit into 70 columns. `reference` generates
-//! docs/commands.md from them. Meanings of flags are in `settings` and in each command.
+//! docs/commands.md from them. The flags of settings are in `config::keys`. Meanings of flags are in
+//! `settings` and in each command.
 
 mod crayfish;
 mod deferred;
@@ -12,7 +13,6 @@ mod mcp;
 #[cfg(test)]
 mod reference;
 mod run;
-mod settings;
 mod stop;
 
 use clap::{Parser, Subcommand};
@@ -24,7 +24,6 @@ pub(crate) use inspect::{Attach, Cost, CostBy, List, Logs, RunArgument, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use mcp::Mcp;
 pub(crate) use run::{BackgroundFlags, OutputFlags, Ralph, Resume, Run, Steps};
-pub(crate) use settings::{Budget, InterruptedScripts, LostSession, SettingFlags};
 pub(crate) use stop::{Cancel, Stop};
 
 /// The version with commit and date: `0.1.0 (b0c1149 2026-11-15)`.

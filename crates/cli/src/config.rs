@@ -1,6 +1,7 @@
 //! Configuration: the user's file, the project's file, the environment, the flags; later wins.
 //!
-//! All four are layers of one type, and every value keeps its origin. An unknown key, or a value of
+//! All four are layers of one type, and every value keeps its origin. `keys` is the table of all
+//! settings; the other modules read and show what the table describes. An unknown key, or a value of
 //! the wrong type, is an error with a position, because a typo must never drop a budget. The
 //! settings that a resume keeps are decided in `settings`.
 
@@ -8,8 +9,10 @@ mod environment;
 mod file;
 mod flags;
 mod keys;
+mod kind;
 mod layer;
-mod rows;
+mod row;
+mod setting;
 mod value;
 
 use std::fmt;
@@ -21,8 +24,11 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-pub(crate) use layer::{Layer, Sourced};
-pub(crate) use rows::{Row, rows};
+use keys::KEYS;
+
+pub(crate) use keys::Layer;
+pub(crate) use layer::Sourced;
+pub(crate) use row::Row;
 
 /// Loads the configuration of a project: all layers except the flags.
 pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
@@ -33,6 +39,16 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
     }
     let all = environment::read(std::env::vars_os(), &mut mistakes).over(all);
     if mistakes.is_empty() { Ok(all) } else { Err(Failure::invalid("the configuration", mistakes)) }
+}
+
+/// Returns all settings in the order of the documentation.
+pub(crate) fn rows(config: &Layer) -> Vec<Row> {
+    KEYS.iter().flat_map(|key| key.rows(config)).collect()
+}
+
+/// Returns the names of all environment variables with settings.
+pub(crate) fn variables() -> impl Iterator<Item = String> {
+    KEYS.iter().filter_map(|key| key.variable())
 }
 
 /// The author of a configuration file.

@@ -10,53 +10,21 @@ use raymond_core::capability::Capability;
 use raymond_core::crayfish::reading;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
-use raymond_core::run::permissions::joined;
 use raymond_core::workflow::environment;
 use serde_json::{Map, Value};
 
-use crate::args::SettingFlags;
 use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
-use crate::paths::absolute;
 
 /// Applies the values of a layer to the settings.
 pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
-    put(&mut settings.budget, asked.budget.as_ref());
-    put(&mut settings.strict_budget, asked.strict_budget.as_ref());
-    put(&mut settings.max_parallel, asked.max_parallel.as_ref());
-    put(&mut settings.max_agents, asked.max_agents.as_ref());
-    put(&mut settings.reminders, asked.reminders.as_ref());
-    put(&mut settings.retries, asked.retries.as_ref());
-    put(&mut settings.on_lost_session, asked.on_lost_session.as_ref());
-    put(&mut settings.interrupted_scripts, asked.interrupted_scripts.as_ref());
-    put(&mut settings.config_home, asked.config_home.as_ref());
-    put(&mut settings.environment, asked.environment.as_ref());
-    put(&mut settings.permissions.checks, asked.checks.as_ref());
-    put_some(&mut settings.model, asked.model.as_ref());
-    put_some(&mut settings.effort, asked.effort.as_ref());
-    put_some(&mut settings.timeout, asked.timeout.as_ref());
-    put_some(&mut settings.idle_timeout, asked.idle_timeout.as_ref());
-    put_some(&mut settings.permissions.mode, asked.permission_mode.as_ref());
     // Not kept from an earlier start: each resume decides again whether to wait for a usage limit.
-    settings.no_wait = asked.no_wait.as_ref().is_some_and(|no_wait| no_wait.value);
-    if let Some(file) = &asked.replies {
-        settings.replies = Some(absolute(&file.value)?);
-    }
-    if let Some(backend) = &asked.backend {
-        settings.backend = BackendName::new(backend.value.as_str());
-    }
-    let catalog = backends::catalog();
+    settings.no_wait = false;
+    asked.apply(&mut settings)?;
     // Recorded in the run, so that a replay decides the same even if a later release changes the
     // catalog.
-    settings.no_branch = catalog.without(Capability::Branch).cloned().collect();
-    let tools = |list: &[Sourced<String>]| -> Vec<String> {
-        list.iter().map(|tool| tool.value.clone()).collect()
-    };
-    let permissions = &mut settings.permissions;
-    // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
-    permissions.allow = joined(&permissions.allow, &tools(&asked.allow));
-    permissions.deny = joined(&permissions.deny, &tools(&asked.deny));
+    settings.no_branch = backends::catalog().without(Capability::Branch).cloned().collect();
     Ok(settings)
 }
 
@@ -77,30 +45,18 @@ pub(crate) fn check_backend(asked: &Layer) -> Result<(), Failure> {
     }
 }
 
-fn put<T: Clone>(setting: &mut T, asked: Option<&Sourced<T>>) {
-    if let Some(asked) = asked {
-        setting.clone_from(&asked.value);
-    }
-}
-
-fn put_some<T: Clone>(setting: &mut Option<T>, asked: Option<&Sourced<T>>) {
-    if let Some(asked) = asked {
-        *setting = Some(asked.value.clone());
-    }
-}
-
 /// Returns the layers of a new run: flags over the configuration.
-pub(crate) fn layers_of_run(config: Layer, flags: &SettingFlags) -> Layer {
-    Layer::from(flags).over(config)
+pub(crate) fn layers_of_run(config: Layer, flags: &Layer) -> Layer {
+    flags.clone().over(config)
 }
 
 /// Returns the layers of a resumed run: only flags, and `no_wait` of the configuration.
 ///
 /// The run keeps the settings of its start, because a file must not undo a flag that was given
 /// then.
-pub(crate) fn layers_of_resume(config: Layer, flags: &SettingFlags) -> Layer {
+pub(crate) fn layers_of_resume(config: Layer, flags: &Layer) -> Layer {
     let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
-    Layer::from(flags).over(waiting)
+    flags.clone().over(waiting)
 }
 
 /// Names that templates define themselves, so a variable of that name would have no effect.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::builder::{Resettable, StyledStr};
+use clap::{Arg, Args};
 
-use super::{Schemas, SettingFlags};
+use super::Schemas;
 use crate::completion;
+use crate::config::Layer;
 
 /// The amount and the format of the output.
 #[derive(Debug, Args, Default, Clone, Copy)]
@@ -88,7 +90,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) setting_flags: SettingFlags,
+    pub(crate) setting_flags: Layer,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
@@ -127,13 +129,13 @@ pub(crate) struct Ralph {
     #[command(flatten)]
     pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) setting_flags: SettingFlags,
+    pub(crate) setting_flags: Layer,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
 
 #[derive(Debug, Args)]
-#[command(mut_args(super::settings::with_unchanged_default))]
+#[command(mut_args(with_unchanged_default))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// Name the run: id, unique prefix or @last [default: the only unfinished one]
@@ -167,7 +169,27 @@ pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) background: BackgroundFlags,
     #[command(flatten)]
-    pub(crate) setting_flags: SettingFlags,
+    pub(crate) setting_flags: Layer,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+}
+
+/// Replaces the default in the help of a flag, because `resume` keeps the setting of the run.
+fn with_unchanged_default(flag: Arg) -> Arg {
+    let with_unchanged_default = |help: &StyledStr| {
+        let help = help.to_string();
+        match help.split_once(" [default: ") {
+            Some((before, default)) => {
+                let behind = default.split_once(']').map_or("", |(_, behind)| behind);
+                format!("{before} [default: unchanged]{behind}").into()
+            }
+            None => StyledStr::from(help),
+        }
+    };
+    if flag.is_positional() {
+        return flag;
+    }
+    let short = Resettable::from(flag.get_help().map(with_unchanged_default));
+    let long = Resettable::from(flag.get_long_help().map(with_unchanged_default));
+    flag.help(short).long_help(long)
 }

@@ -27,7 +27,7 @@ use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
-use crate::args::{OutputFlags, Resume, SettingFlags};
+use crate::args::{OutputFlags, Resume};
 use crate::backends::{self, UsableBackends};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostic};
@@ -47,7 +47,7 @@ pub(crate) struct ResumeOptions<'a> {
     plan: bool,
     edits: Edits,
     how: OpenOptions,
-    setting_flags: &'a SettingFlags,
+    setting_flags: &'a config::Layer,
     max_iterations: Option<u32>,
     prices: Prices,
     drive_mode: DriveMode,

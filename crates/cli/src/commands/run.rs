@@ -190,7 +190,11 @@ fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
     Ok(StartFlags {
         workspace: workspace.as_deref().map(absolute).transpose()?,
         schema_paths: schemas.paths.clone(),
-        backend: flags.setting_flags.backend.as_deref().map(BackendName::new),
+        backend: flags
+            .setting_flags
+            .backend
+            .as_ref()
+            .map(|name| BackendName::new(name.value.as_str())),
     })
 }
 

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use raymond_core::diagnostic::Diagnostic;
 
-use super::layer::{Layer, Origin};
+use super::keys::{KEYS, Layer};
+use super::layer::Origin;
 use super::mistake;
 use super::value::{ConfigValue, RawValue};
 
@@ -18,21 +19,20 @@ pub(super) fn read(
 ) -> Layer {
     let mut layer = Layer::default();
     for (name, value) in variables {
-        let Some(name) = name.to_str() else { continue };
-        let Some(key) = name.strip_prefix("RAYMOND_").and_then(key) else { continue };
+        let Some(name) = name.to_str().filter(|name| name.starts_with("RAYMOND_")) else {
+            continue;
+        };
+        let key = KEYS.iter().find(|key| key.variable().as_deref() == Some(name));
+        let Some(key) = key else { continue };
         let Some(value) = value.to_str() else {
             mistakes.push(mistake("it is not UTF-8").in_file(name));
             continue;
         };
         let given = ConfigValue { value: RawValue::Text(value), base: Path::new("") };
         let origin = Origin::Environment(name.to_owned());
-        if let Some(Err(wrong)) = layer.set(key, given, &origin) {
+        if let Err(wrong) = key.read(&mut layer, "", given, &origin) {
             mistakes.push(mistake(wrong).in_file(name));
         }
     }
     layer
-}
-
-fn key(name: &str) -> Option<&'static str> {
-    Layer::KEYS.into_iter().find(|key| key.to_ascii_uppercase() == name)
 }

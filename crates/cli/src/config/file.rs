@@ -14,16 +14,11 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-use super::layer::{Layer, Origin, Sourced};
-use super::value::{ConfigValue, RawValue, ValueError, agent, price};
+use super::keys::{KEYS, Key, Layer};
+use super::layer::Origin;
+use super::setting::Sources;
+use super::value::{ConfigValue, RawValue};
 use super::{ConfigScope, mistake, shown};
-
-/// The keys that contain one table for each name.
-const PRICES: &str = "prices";
-const AGENTS: &str = "agents";
-
-/// The keys that name programs, which only the user may set.
-const PROGRAMS: [&str; 2] = ["claude", "codex"];
 
 /// Most bytes of a configuration file: 1 MiB, far above any real one.
 const MAX_BYTES: u64 = 1 << 20;
@@ -94,81 +89,61 @@ impl File<'_> {
     fn take(
         &mut self,
         layer: &mut Layer,
-        key: &Spanned<Cow<'_, str>>,
+        name: &Spanned<Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
     ) {
-        let name = key.get_ref().as_ref();
-        match name {
-            PRICES => return self.take_prices(layer, value),
-            AGENTS => return self.take_agents(layer, value),
-            _ if self.whose == ConfigScope::Project && PROGRAMS.contains(&name) => {
-                let hint = format!(
-                    "set it in ~/.config/raymond/config.toml, or as RAYMOND_{}",
-                    name.to_uppercase()
-                );
-                let message =
-                    format!("{name}: a project cannot choose the programs that Raymond runs");
-                return self.wrong(key.span(), message, Some(hint));
+        let Some(key) = keys().find(|key| key.name() == name.get_ref()) else {
+            return self.unknown(name);
+        };
+        match key.sources() {
+            Sources::Tables { example } => self.take_tables(layer, *key, example, value),
+            Sources::NotProject if self.whose == ConfigScope::Project => {
+                let place = key.variable().unwrap_or_default();
+                let hint = format!("set it in ~/.config/raymond/config.toml, or as {place}");
+                let message = "a project cannot choose the programs that Raymond runs";
+                self.wrong(name.span(), format!("{}: {message}", key.name()), Some(hint));
             }
-            _ => {}
-        }
-        let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
-        match layer.set(name, given, &self.origin(key.span())) {
-            Some(Ok(())) => {}
-            Some(Err(wrong)) => self.wrong(value.span(), format!("{name}: {wrong}"), None),
-            None => {
-                let hint = match nearest(name, Layer::KEYS.into_iter().chain([PRICES, AGENTS])) {
-                    Some(meant) => format!("did you mean {meant}?"),
-                    None => format!("the keys are {}, {PRICES}, {AGENTS}", Layer::KEYS.join(", ")),
-                };
-                self.wrong(key.span(), format!("unknown key {name:?}"), Some(hint));
+            Sources::All | Sources::NotProject | Sources::FlagOnly => {
+                let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
+                if let Err(wrong) = key.read(layer, "", given, &self.origin(name.span())) {
+                    self.wrong(value.span(), format!("{}: {wrong}", key.name()), None);
+                }
             }
         }
     }
 
-    /// `[prices."model"]`
-    fn take_prices(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
-        let example = "write [prices.\"model\"] with input and output";
-        let found = self.tables(PRICES, example, value, price);
-        layer.prices.extend(found);
-    }
-
-    /// `[agents."id"]`
-    fn take_agents(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
-        let example = "write [agents.\"id\"] with workspace";
-        let found = self.tables(AGENTS, example, value, agent);
-        layer.agents.extend(found);
+    fn unknown(&mut self, name: &Spanned<Cow<'_, str>>) {
+        let known: Vec<&str> = keys().map(|key| key.name()).collect();
+        let hint = match nearest(name.get_ref(), known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("the keys are {}", known.join(", ")),
+        };
+        self.wrong(name.span(), format!("unknown key {:?}", name.get_ref()), Some(hint));
     }
 
     /// Reads a table that contains one table for each name.
-    fn tables<T>(
+    fn take_tables(
         &mut self,
-        key: &str,
+        layer: &mut Layer,
+        key: &dyn Key,
         example: &str,
         value: &Spanned<DeValue<'_>>,
-        read: fn(&DeTable<'_>, &Path) -> Result<T, ValueError>,
-    ) -> Vec<(String, Sourced<T>)> {
-        let mut found = Vec::new();
+    ) {
         let hint = || Some(example.to_owned());
         let DeValue::Table(named) = value.get_ref() else {
-            self.wrong(value.span(), format!("{key} is not a table"), hint());
-            return found;
+            return self.wrong(value.span(), format!("{} is not a table", key.name()), hint());
         };
         for (name, value) in as_written(named) {
-            let (shown, at) = (format!("{key}.{:?}", name.get_ref()), value.span());
-            let DeValue::Table(table) = value.get_ref() else {
-                self.wrong(at, format!("{shown} is not a table"), hint());
+            let shown = format!("{}.{:?}", key.name(), name.get_ref());
+            if !matches!(value.get_ref(), DeValue::Table(_)) {
+                self.wrong(value.span(), format!("{shown} is not a table"), hint());
                 continue;
-            };
-            match read(table, self.base) {
-                Ok(value) => {
-                    let origin = self.origin(name.span());
-                    found.push((name.get_ref().to_string(), Sourced { value, origin }));
-                }
-                Err(wrong) => self.wrong(at, format!("{shown}: {wrong}"), None),
+            }
+            let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
+            if let Err(wrong) = key.read(layer, name.get_ref(), given, &self.origin(name.span())) {
+                self.wrong(value.span(), format!("{shown}: {wrong}"), None);
             }
         }
-        found
     }
 
     fn wrong(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {
@@ -181,6 +156,11 @@ impl File<'_> {
         let line = self.places.of(at).line;
         Origin::File { path: self.name.clone(), line }
     }
+}
+
+/// Returns the keys that a file may contain.
+fn keys() -> impl Iterator<Item = &'static &'static dyn Key> {
+    KEYS.iter().filter(|key| key.sources() != Sources::FlagOnly)
 }
 
 /// Returns the entries of a table in the order of the file; looking up their lines is fast only in

@@ -6,9 +6,8 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::Price;
 use raymond_core::text::nearest;
 use raymond_core::time::Span;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-use crate::args::Budget;
 
 /// A value of the configuration.
 #[derive(Clone, Copy)]
@@ -28,7 +27,39 @@ pub(super) enum RawValue<'v> {
 /// The reason why a value does not fit its key.
 pub(super) type ValueError = String;
 
-impl ConfigValue<'_> {
+/// A type whose values all have names.
+pub(super) trait Enumerated: Copy + PartialEq + Send + Sync + 'static {
+    const CHOICES: &'static [Choice<Self>];
+
+    /// Returns the value with this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::CHOICES.iter().find(|choice| choice.name == name).map(|choice| choice.value)
+    }
+}
+
+/// A value with its name, and its help text for the flag.
+pub(super) struct Choice<T> {
+    pub(super) name: &'static str,
+    pub(super) value: T,
+    pub(super) help: &'static str,
+}
+
+/// Parses a cap, or `none`.
+pub(super) fn cap(text: &str) -> Result<Option<Micros>, ValueError> {
+    match text {
+        "none" => Ok(None),
+        amount => not_zero(amount.parse().map_err(|error| format!("{error}, or none"))?).map(Some),
+    }
+}
+
+fn not_zero(amount: Micros) -> Result<Micros, ValueError> {
+    if amount == Micros::ZERO {
+        return Err("a budget of zero starts nothing; use an amount or `none`".to_owned());
+    }
+    Ok(amount)
+}
+
+impl<'v> ConfigValue<'v> {
     pub(super) fn text(self) -> Result<String, ValueError> {
         let text = match self.value {
             RawValue::Toml(DeValue::String(text)) => text.as_ref(),
@@ -85,36 +116,35 @@ impl ConfigValue<'_> {
     }
 
     /// Reads a cap, or `none`.
-    pub(super) fn budget(self) -> Result<Option<Micros>, ValueError> {
-        let Budget(cap) = match self.value {
-            RawValue::Text(text) => text.parse()?,
-            RawValue::Toml(DeValue::String(text)) => text.parse()?,
-            RawValue::Toml(_) => Budget::of(self.money()?)?,
-        };
-        Ok(cap)
+    pub(super) fn cap(self) -> Result<Option<Micros>, ValueError> {
+        match self.value {
+            RawValue::Text(text) => cap(text),
+            RawValue::Toml(DeValue::String(text)) => cap(text),
+            RawValue::Toml(_) => not_zero(self.money()?).map(Some),
+        }
     }
 
     pub(super) fn span(self) -> Result<Span, ValueError> {
         self.text()?.parse().map_err(|error| format!("{error}"))
     }
 
-    pub(super) fn choice<T: Copy>(self, choices: &[(&str, T)]) -> Result<T, ValueError> {
-        let found = self.text()?;
-        let chosen = choices.iter().find(|(name, _)| *name == found);
-        chosen.map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    pub(super) fn choice<T: Enumerated>(self) -> Result<T, ValueError> {
+        T::named(&self.text()?).ok_or_else(|| {
+            let names: Vec<&str> = T::CHOICES.iter().map(|choice| choice.name).collect();
             self.expected(&names.join(" or "))
         })
     }
 
-    /// Reads a list; a variable separates entries with commas.
-    pub(super) fn list(self) -> Result<Vec<String>, ValueError> {
+    /// Returns the entries of a list; a variable separates them with commas.
+    pub(super) fn entries(self) -> Result<Vec<Self>, ValueError> {
         match self.value {
-            RawValue::Toml(DeValue::Array(entries)) => entries
-                .iter()
-                .map(|entry| ConfigValue { value: RawValue::Toml(entry.get_ref()), ..self }.text())
-                .collect(),
-            RawValue::Text(text) => Ok(entries(text)),
+            RawValue::Toml(DeValue::Array(entries)) => {
+                Ok(entries.iter().map(|entry| self.inner(entry)).collect())
+            }
+            RawValue::Text(text) => {
+                let entry = |text| Self { value: RawValue::Text(text), ..self };
+                Ok(split_list(text).map(entry).collect())
+            }
             RawValue::Toml(_) => Err(self.expected("a list of texts, such as [\"a\", \"b\"]")),
         }
     }
@@ -124,9 +154,59 @@ impl ConfigValue<'_> {
         match self.value {
             RawValue::Toml(DeValue::String(text)) if text == "inherit" => Ok(None),
             RawValue::Text("inherit") => Ok(None),
-            RawValue::Toml(DeValue::Array(_)) | RawValue::Text(_) => self.list().map(Some),
+            RawValue::Toml(DeValue::Array(_)) | RawValue::Text(_) => {
+                self.entries()?.into_iter().map(Self::text).collect::<Result<_, _>>().map(Some)
+            }
             RawValue::Toml(_) => Err(self.expected("\"inherit\", or a list of names")),
         }
+    }
+
+    /// Reads the workspace of one agent.
+    pub(super) fn agent(self) -> Result<PathBuf, ValueError> {
+        const WORKSPACE: &str = "workspace";
+        let table = self.table()?;
+        let mut keys = table.keys().map(|key| key.get_ref().as_ref());
+        if let Some(stranger) = keys.find(|key| *key != WORKSPACE) {
+            let known = format!("the only key of an agent is {WORKSPACE}");
+            return Err(format!("unknown key {stranger:?}: {known}"));
+        }
+        let value = table.get(WORKSPACE).ok_or_else(|| format!("{WORKSPACE} is missing"))?;
+        self.inner(value).path().map_err(|wrong| format!("{WORKSPACE}: {wrong}"))
+    }
+
+    /// Reads the prices of one model. Cache prices default to the price of input.
+    pub(super) fn price(self) -> Result<Price, ValueError> {
+        const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];
+        let table = self.table()?;
+        let mut keys = table.keys().map(|key| key.get_ref().as_ref());
+        if let Some(stranger) = keys.find(|key| !KINDS.contains(key)) {
+            let known = nearest(stranger, KINDS).map(|kind| format!("; did you mean {kind}?"));
+            return Err(format!("unknown price {stranger:?}{}", known.unwrap_or_default()));
+        }
+        let amount = |kind: &str| {
+            let Some(value) = table.get(kind) else { return Ok(None) };
+            self.inner(value).money().map(Some).map_err(|wrong| format!("{kind}: {wrong}"))
+        };
+        let needed = |kind: &str| amount(kind)?.ok_or_else(|| format!("{kind} is missing"));
+        let input = needed("input")?;
+        Ok(Price {
+            input,
+            output: needed("output")?,
+            cache_write: amount("cache_write")?.unwrap_or(input),
+            cache_read: amount("cache_read")?.unwrap_or(input),
+        })
+    }
+
+    fn table(self) -> Result<&'v DeTable<'v>, ValueError> {
+        match self.value {
+            RawValue::Toml(DeValue::Table(table)) => Ok(table),
+            RawValue::Toml(_) | RawValue::Text(_) => Err(self.expected("a table")),
+        }
+    }
+
+    /// Returns a value inside this one.
+    fn inner(self, value: &'v Spanned<DeValue<'v>>) -> Self {
+        Self { value: RawValue::Toml(value.get_ref()), ..self }
     }
 
     fn expected(self, what: &str) -> ValueError {
@@ -145,9 +225,9 @@ impl ConfigValue<'_> {
 }
 
 /// Splits a list at commas, except commas in parentheses, which belong to a tool.
-fn entries(text: &str) -> Vec<String> {
+fn split_list(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
-    let parts = text.split(|c: char| {
+    let parts = text.split(move |c: char| {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
@@ -155,40 +235,5 @@ fn entries(text: &str) -> Vec<String> {
         }
         c == ',' && depth == 0
     });
-    parts.map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
-}
-
-/// Reads the workspace of one agent.
-pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, ValueError> {
-    const WORKSPACE: &str = "workspace";
-    let mut keys = table.keys().map(|key| key.get_ref().as_ref());
-    if let Some(stranger) = keys.find(|key| *key != WORKSPACE) {
-        return Err(format!("unknown key {stranger:?}: the only key of an agent is {WORKSPACE}"));
-    }
-    let value = table.get(WORKSPACE).ok_or_else(|| format!("{WORKSPACE} is missing"))?;
-    let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base };
-    given.path().map_err(|wrong| format!("{WORKSPACE}: {wrong}"))
-}
-
-/// Reads the prices of one model. Cache prices default to the price of input.
-pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, ValueError> {
-    const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];
-    let strangers = table.keys().map(|key| key.get_ref().as_ref());
-    if let Some(stranger) = strangers.into_iter().find(|key| !KINDS.contains(key)) {
-        let known = nearest(stranger, KINDS).map(|kind| format!("; did you mean {kind}?"));
-        return Err(format!("unknown price {stranger:?}{}", known.unwrap_or_default()));
-    }
-    let amount = |kind: &str| {
-        let Some(value) = table.get(kind) else { return Ok(None) };
-        let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base };
-        given.money().map(Some).map_err(|wrong| format!("{kind}: {wrong}"))
-    };
-    let needed = |kind: &str| amount(kind)?.ok_or_else(|| format!("{kind} is missing"));
-    let input = needed("input")?;
-    Ok(Price {
-        input,
-        output: needed("output")?,
-        cache_write: amount("cache_write")?.unwrap_or(input),
-        cache_read: amount("cache_read")?.unwrap_or(input),
-    })
+    parts.map(str::trim).filter(|entry| !entry.is_empty())
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::timeout;
 
-use crate::config::Layer;
+use crate::config;
 use crate::failure::Failure;
 
 use super::{differs, directory, expect};
@@ -67,8 +67,8 @@ impl Binary {
         command.args(arguments).current_dir(&self.home).kill_on_drop(true);
         // The user's own configuration must not change the demo.
         command.env("XDG_CONFIG_HOME", &self.home);
-        for key in Layer::KEYS {
-            command.env_remove(format!("RAYMOND_{}", key.to_ascii_uppercase()));
+        for variable in config::variables() {
+            command.env_remove(variable);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(lost)?;

@@ -1,0 +1,152 @@
+//! Kinds of values: how Raymond reads, shows and takes as a flag each type of value.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
+use clap::{Arg, ArgAction, value_parser};
+use raymond_core::budget::Micros;
+use raymond_core::prices::Price;
+use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
+use raymond_core::time::Span;
+use serde_json::{Value, json};
+
+use super::value::{Choice, ConfigValue, Enumerated, ValueError, cap};
+
+/// A kind of values.
+pub(super) struct Kind<T> {
+    /// Reads a value of a file or a variable.
+    pub(super) read: fn(ConfigValue<'_>) -> Result<T, ValueError>,
+    /// Returns the value as a file would contain it.
+    pub(super) json: fn(&T) -> Value,
+    /// Returns the value for display; `None` derives the text from the JSON form.
+    pub(super) text: Option<fn(&T) -> String>,
+    /// Adds the parser of the value to a flag. Kinds without flags leave the flag unchanged.
+    pub(super) flag: fn(Arg) -> Arg,
+}
+
+/// `true` or `false`; as a flag it has no value.
+pub(super) const SWITCH: Kind<bool> = Kind {
+    read: |given| given.switch(),
+    json: |value| json!(value),
+    text: None,
+    flag: |flag| flag.action(ArgAction::SetTrue),
+};
+
+pub(super) const TEXT: Kind<String> = Kind {
+    read: |given| given.text(),
+    json: |text| json!(text),
+    text: None,
+    flag: |flag| flag.value_parser(value_parser!(String)),
+};
+
+/// A text whose flag is repeatable, for lists.
+pub(super) const ENTRY: Kind<String> = Kind { flag: |flag| flag.action(ArgAction::Append), ..TEXT };
+
+/// A program: a name, or a path.
+pub(super) const COMMAND: Kind<String> = Kind { read: |given| given.command(), ..TEXT };
+
+pub(super) const PATH: Kind<PathBuf> = Kind {
+    read: |given| given.path(),
+    json: |path| json!(path),
+    text: None,
+    flag: |flag| flag.value_parser(value_parser!(PathBuf)),
+};
+
+/// A whole number.
+pub(super) const COUNT: Kind<u32> = Kind {
+    read: |given| given.count(0),
+    json: |count| json!(count),
+    text: None,
+    flag: |flag| flag.value_parser(value_parser!(u32)),
+};
+
+/// A whole number of at least 1.
+pub(super) const COUNT_FROM_ONE: Kind<u32> = Kind {
+    read: |given| given.count(1),
+    flag: |flag| flag.value_parser(value_parser!(u32).range(1..)),
+    ..COUNT
+};
+
+pub(super) const DURATION: Kind<Span> = Kind {
+    read: |given| given.span(),
+    json: |span| json!(span.to_string()),
+    text: None,
+    flag: |flag| flag.value_parser(value_parser!(Span)),
+};
+
+/// A cap in dollars; `None` means no cap.
+pub(super) const CAP: Kind<Option<Micros>> = Kind {
+    read: |given| given.cap(),
+    json: |cap| cap.map_or_else(|| json!("none"), |cap| json!(cap.dollars())),
+    text: Some(|cap| cap.map_or_else(|| "none".to_owned(), |cap| cap.to_string())),
+    flag: |flag| flag.allow_hyphen_values(true).value_parser(cap),
+};
+
+/// Names of environment variables; `None` means the whole environment.
+pub(super) const VARIABLES: Kind<Option<Vec<String>>> = Kind {
+    read: |given| given.environment(),
+    json: |names| names.as_ref().map_or_else(|| json!("inherit"), |names| json!(names)),
+    text: None,
+    flag: |flag| flag,
+};
+
+/// The prices of one model.
+pub(super) const PRICE: Kind<Price> = Kind {
+    read: |given| given.price(),
+    json: |Price { input, output, cache_write, cache_read }| {
+        json!({
+            "input": input.dollars(), "output": output.dollars(),
+            "cache_write": cache_write.dollars(), "cache_read": cache_read.dollars(),
+        })
+    },
+    text: Some(|Price { input, output, cache_write, cache_read }| {
+        format!(
+            "input {input}, output {output}, cache_write {cache_write}, cache_read {cache_read}"
+        )
+    }),
+    flag: |flag| flag,
+};
+
+/// The workspace of one agent.
+pub(super) const AGENT: Kind<PathBuf> = Kind { read: |given| given.agent(), ..PATH };
+
+/// One of several names.
+pub(super) const fn choice<T: Enumerated>() -> Kind<T> {
+    Kind {
+        read: |given| given.choice(),
+        json: |value| {
+            let chosen = T::CHOICES.iter().find(|choice| choice.value == *value);
+            json!(chosen.map(|choice| choice.name))
+        },
+        text: None,
+        flag: |flag| {
+            let named =
+                |Choice { name, help, .. }: &Choice<T>| PossibleValue::new(*name).help(*help);
+            let names = PossibleValuesParser::new(T::CHOICES.iter().map(named));
+            flag.value_parser(
+                names.try_map(|name| T::named(&name).ok_or("the name belongs to no value")),
+            )
+        },
+    }
+}
+
+impl Enumerated for OnLostSession {
+    const CHOICES: &'static [Choice<Self>] = &[
+        Choice { name: "fail", value: Self::Fail, help: "Fail the agent" },
+        Choice { name: "fresh", value: Self::Fresh, help: "Start the turn in a new session" },
+    ];
+}
+
+impl Enumerated for InterruptedScripts {
+    const CHOICES: &'static [Choice<Self>] = &[
+        Choice { name: "rerun", value: Self::Rerun, help: "Run the script again" },
+        Choice { name: "fail", value: Self::Fail, help: "Fail the agent of the script" },
+    ];
+}
+
+impl Enumerated for ConfigHome {
+    const CHOICES: &'static [Choice<Self>] = &[
+        Choice { name: "shared", value: Self::Shared, help: "Use the user's configuration" },
+        Choice { name: "per-agent", value: Self::PerAgent, help: "Give each agent its own" },
+    ];
+}
