@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-use keys::KEYS;
+use keys::{KEYS, Key};
 
 pub(crate) use keys::Layer;
 pub(crate) use layer::Sourced;
@@ -43,12 +43,12 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
 
 /// Returns all settings in the order of the documentation.
 pub(crate) fn rows(config: &Layer) -> Vec<Row> {
-    KEYS.iter().flat_map(|key| key.rows(config)).collect()
+    KEYS.iter().flat_map(|key| (key.rows)(config)).collect()
 }
 
 /// Returns the names of all environment variables with settings.
 pub(crate) fn variables() -> impl Iterator<Item = String> {
-    KEYS.iter().filter_map(|key| key.variable())
+    KEYS.iter().filter_map(Key::variable)
 }
 
 /// The author of a configuration file.

@@ -16,12 +16,16 @@ use serde_json::{Map, Value};
 use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
+use crate::paths::absolute;
 
 /// Applies the values of a layer to the settings.
 pub(crate) fn apply_config(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
     // Not kept from an earlier start: each resume decides again whether to wait for a usage limit.
     settings.no_wait = false;
-    asked.apply(&mut settings)?;
+    asked.apply(&mut settings);
+    if let Some(file) = &asked.replies {
+        settings.replies = Some(absolute(&file.value)?);
+    }
     // Recorded in the run, so that a replay decides the same even if a later release changes the
     // catalog.
     settings.no_branch = backends::catalog().without(Capability::Branch).cloned().collect();

@@ -30,7 +30,7 @@ pub(super) fn read(
         };
         let given = ConfigValue { value: RawValue::Text(value), base: Path::new("") };
         let origin = Origin::Environment(name.to_owned());
-        if let Err(wrong) = key.read(&mut layer, "", given, &origin) {
+        if let Err(wrong) = (key.read)(&mut layer, given, "", &origin) {
             mistakes.push(mistake(wrong).in_file(name));
         }
     }

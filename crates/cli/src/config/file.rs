@@ -92,28 +92,28 @@ impl File<'_> {
         name: &Spanned<Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
     ) {
-        let Some(key) = keys().find(|key| key.name() == name.get_ref()) else {
+        let Some(key) = keys().find(|key| key.name == name.get_ref()) else {
             return self.unknown(name);
         };
-        match key.sources() {
-            Sources::Tables { example } => self.take_tables(layer, *key, example, value),
+        match key.sources {
+            Sources::Tables { example } => self.take_tables(layer, key, example, value),
             Sources::NotProject if self.whose == ConfigScope::Project => {
                 let place = key.variable().unwrap_or_default();
                 let hint = format!("set it in ~/.config/raymond/config.toml, or as {place}");
                 let message = "a project cannot choose the programs that Raymond runs";
-                self.wrong(name.span(), format!("{}: {message}", key.name()), Some(hint));
+                self.wrong(name.span(), format!("{}: {message}", key.name), Some(hint));
             }
             Sources::All | Sources::NotProject | Sources::FlagOnly => {
                 let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
-                if let Err(wrong) = key.read(layer, "", given, &self.origin(name.span())) {
-                    self.wrong(value.span(), format!("{}: {wrong}", key.name()), None);
+                if let Err(wrong) = (key.read)(layer, given, "", &self.origin(name.span())) {
+                    self.wrong(value.span(), format!("{}: {wrong}", key.name), None);
                 }
             }
         }
     }
 
     fn unknown(&mut self, name: &Spanned<Cow<'_, str>>) {
-        let known: Vec<&str> = keys().map(|key| key.name()).collect();
+        let known: Vec<&str> = keys().map(|key| key.name).collect();
         let hint = match nearest(name.get_ref(), known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("the keys are {}", known.join(", ")),
@@ -125,22 +125,23 @@ impl File<'_> {
     fn take_tables(
         &mut self,
         layer: &mut Layer,
-        key: &dyn Key,
+        key: &Key,
         example: &str,
         value: &Spanned<DeValue<'_>>,
     ) {
         let hint = || Some(example.to_owned());
         let DeValue::Table(named) = value.get_ref() else {
-            return self.wrong(value.span(), format!("{} is not a table", key.name()), hint());
+            return self.wrong(value.span(), format!("{} is not a table", key.name), hint());
         };
         for (name, value) in as_written(named) {
-            let shown = format!("{}.{:?}", key.name(), name.get_ref());
+            let shown = format!("{}.{:?}", key.name, name.get_ref());
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 self.wrong(value.span(), format!("{shown} is not a table"), hint());
                 continue;
             }
             let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
-            if let Err(wrong) = key.read(layer, name.get_ref(), given, &self.origin(name.span())) {
+            if let Err(wrong) = (key.read)(layer, given, name.get_ref(), &self.origin(name.span()))
+            {
                 self.wrong(value.span(), format!("{shown}: {wrong}"), None);
             }
         }
@@ -159,8 +160,8 @@ impl File<'_> {
 }
 
 /// Returns the keys that a file may contain.
-fn keys() -> impl Iterator<Item = &'static &'static dyn Key> {
-    KEYS.iter().filter(|key| key.sources() != Sources::FlagOnly)
+fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.sources != Sources::FlagOnly)
 }
 
 /// Returns the entries of a table in the order of the file; looking up their lines is fast only in

@@ -6,7 +6,7 @@ use super::keys::{KEYS, Layer};
 
 impl Args for Layer {
     fn augment_args(command: Command) -> Command {
-        command.args(KEYS.iter().filter_map(|key| key.argument()))
+        command.args(KEYS.iter().filter_map(|key| (key.argument)()))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -23,7 +23,7 @@ impl FromArgMatches for Layer {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         for key in KEYS {
-            key.read_flag(self, matches);
+            (key.read_flag)(self, matches);
         }
         Ok(())
     }

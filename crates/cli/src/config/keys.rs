@@ -4,10 +4,9 @@
 //! its help, the row of `raymond config`, and the effect on the settings of a run. A key `max_agents`
 //! has the variable `RAYMOND_MAX_AGENTS` and the flag `--max-agents`.
 
-mod key;
-
 use std::path::PathBuf;
 
+use clap::{Arg, ArgMatches};
 use raymond_backends::claude::DEFAULT_MODE;
 use raymond_backends::headless::ClientTimeouts;
 use raymond_backends::{claude, codex, scripted};
@@ -19,18 +18,25 @@ use raymond_core::run::permissions::{Checks, joined};
 use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
 use raymond_core::time::Span;
 
-use crate::failure::Failure;
-use crate::paths::absolute;
-
 use super::kind::{
     AGENT, CAP, COMMAND, COUNT, COUNT_FROM_ONE, DURATION, ENTRY, PATH, PRICE, SWITCH, TEXT,
     VARIABLES, choice,
 };
-use super::layer::{Field as _, List, Named, Slot, Sourced};
-use super::setting::{Flag, Setting, Sources, field};
+use super::layer::{Field as _, List, Named, Origin, Slot, Sourced};
+use super::row::Row;
+use super::setting::{Setting, Sources, field};
+use super::value::{ConfigValue, ValueError};
 
-pub(super) use key::Key;
-use key::KeyOf;
+/// A setting and its field in [`Layer`], independent of the type of its values.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) sources: Sources,
+    pub(super) argument: fn() -> Option<Arg>,
+    pub(super) read: fn(&mut Layer, ConfigValue<'_>, &str, &Origin) -> Result<(), ValueError>,
+    pub(super) read_flag: fn(&mut Layer, &ArgMatches),
+    pub(super) rows: fn(&Layer) -> Vec<Row>,
+    pub(super) apply: fn(&Layer, &mut Settings),
+}
 
 /// Declares the type [`Layer`] and the table [`KEYS`] from rows `name: field type = setting`.
 macro_rules! keys {
@@ -49,186 +55,93 @@ macro_rules! keys {
         }
 
         /// Every key, in the order of the documentation.
-        pub(super) const KEYS: &[&dyn Key] = &[
-            $(&KeyOf::<$type, $field<$type>> {
-                name: stringify!($name),
-                setting: $setting,
-                field: |layer| &layer.$name,
-                field_mut: |layer| &mut layer.$name,
-            },)*
-        ];
+        pub(super) const KEYS: &[Key] = &[$({
+            const SETTING: Setting<$type> = $setting.name(stringify!($name));
+            Key {
+                name: SETTING.name,
+                sources: SETTING.sources,
+                argument: || SETTING.argument(),
+                read: |layer, given, name, origin| {
+                    SETTING.read(&mut layer.$name, given, name, origin)
+                },
+                read_flag: |layer, matches| SETTING.read_flag(&mut layer.$name, matches),
+                rows: |layer| SETTING.rows(&layer.$name),
+                apply: |layer, settings| SETTING.apply(&layer.$name, settings),
+            }
+        },)*];
     };
 }
 
 keys! {
-    budget: Slot<Option<Micros>> = Setting {
-        flag: Some(Flag {
-            more: Some(
-                "With `resume` it is the new total. Clients check the cap after they have spent, \
-                 so the overshoot is at most one model request for each running turn. With Codex a \
-                 second request may have started, which Raymond interrupts (docs/codex.md).",
-            ),
-            ..Flag::new(
-                "USD|none",
-                "Stop at this total cost in US dollars, or `none` [default: 10.00]",
-            )
-        }),
-        ..field!(CAP, budget)
-    };
-    strict_budget: Slot<bool> = Setting {
-        flag: Some(Flag {
-            more: Some("With Codex this is always the case."),
-            ..Flag::new("", "Charge a turn's full budget share when its cost is unknown")
-        }),
-        ..field!(SWITCH, strict_budget)
-    };
-    model: Slot<String> = Setting {
-        flag: Some(Flag::new("MODEL", "Set the default model")),
-        ..field!(TEXT, model)
-    };
-    effort: Slot<String> = Setting {
-        flag: Some(Flag::new("EFFORT", "Set the default effort")),
-        ..field!(TEXT, effort)
-    };
-    backend: Slot<String> = Setting {
-        flag: Some(Flag {
-            alias: Some("agent"),
-            ..Flag::new(
-                "BACKEND",
-                "Set the default backend of prompts and agent steps [default: claude]",
-            )
-        }),
-        default: |settings| Some(settings.backend.to_string()),
-        put: |settings, name| {
-            settings.backend = BackendName::new(name.as_str());
-            Ok(())
-        },
-        ..Setting::new(TEXT)
-    };
-    replies: Slot<PathBuf> = Setting {
-        flag: Some(Flag::new(
-            "FILE",
-            "Play replies from this file (implies `--backend scripted`)",
-        )),
-        put: |settings, file| {
-            settings.replies = Some(absolute(file)?);
-            Ok(())
-        },
-        ..Setting::new(PATH)
-    };
-    max_parallel: Slot<u32> = Setting {
-        flag: Some(Flag::new("N", "Run at most this many turns at the same time [default: 4]")),
-        ..field!(COUNT_FROM_ONE, max_parallel)
-    };
-    max_agents: Slot<u32> = Setting {
-        flag: Some(Flag::new("N", "Allow at most this many unfinished agents [default: 1000]")),
-        ..field!(COUNT_FROM_ONE, max_agents)
-    };
-    reminders: Slot<u32> = Setting {
-        flag: Some(Flag::new("N", "Send at most this many reminders per visit [default: 3]")),
-        ..field!(COUNT, reminders)
-    };
-    retries: Slot<u32> = Setting {
-        flag: Some(Flag::new("N", "Retry at most this many times per visit [default: 5]")),
-        ..field!(COUNT, retries)
-    };
-    timeout: Slot<Span> = Setting {
-        flag: Some(Flag::new(
-            "DURATION",
-            "End a turn that takes longer, such as 10m [default: none]",
-        )),
-        ..field!(DURATION, timeout)
-    };
-    idle_timeout: Slot<Span> = Setting {
-        flag: Some(Flag::new(
-            "DURATION",
-            "End a turn that prints nothing for this long [default: 30m]",
-        )),
-        default: |_| {
+    budget: Slot<Option<Micros>> = field!(CAP, budget)
+        .flag("USD|none", "Stop at this total cost in US dollars, or `none` [default: 10.00]\n\n\
+            With `resume` it is the new total. Clients check the cap after they have spent, so \
+            the overshoot is at most one model request for each running turn. With Codex a \
+            second request may have started, which Raymond interrupts (docs/codex.md).");
+    strict_budget: Slot<bool> = field!(SWITCH, strict_budget)
+        .flag("", "Charge a turn's full budget share when its cost is unknown\n\n\
+            With Codex this is always the case.");
+    model: Slot<String> = field!(TEXT, model).flag("MODEL", "Set the default model");
+    effort: Slot<String> = field!(TEXT, effort).flag("EFFORT", "Set the default effort");
+    backend: Slot<String> = Setting::new(TEXT)
+        .flag("BACKEND", "Set the default backend of prompts and agent steps [default: claude]")
+        .alias("agent")
+        .default(|settings| Some(settings.backend.to_string()))
+        .put(|settings, name| settings.backend = BackendName::new(name.as_str()));
+    // `settings` puts the path, because the file must exist.
+    replies: Slot<PathBuf> = Setting::new(PATH)
+        .flag("FILE", "Play replies from this file (implies `--backend scripted`)");
+    max_parallel: Slot<u32> = field!(COUNT_FROM_ONE, max_parallel)
+        .flag("N", "Run at most this many turns at the same time [default: 4]");
+    max_agents: Slot<u32> = field!(COUNT_FROM_ONE, max_agents)
+        .flag("N", "Allow at most this many unfinished agents [default: 1000]");
+    reminders: Slot<u32> = field!(COUNT, reminders)
+        .flag("N", "Send at most this many reminders per visit [default: 3]");
+    retries: Slot<u32> = field!(COUNT, retries)
+        .flag("N", "Retry at most this many times per visit [default: 5]");
+    timeout: Slot<Span> = field!(DURATION, timeout)
+        .flag("DURATION", "End a turn that takes longer, such as 10m [default: none]");
+    idle_timeout: Slot<Span> = field!(DURATION, idle_timeout)
+        .flag("DURATION", "End a turn that prints nothing for this long [default: 30m]")
+        .default(|_| {
             let idle = ClientTimeouts::default().idle.as_millis();
             Some(Span(idle.try_into().unwrap_or(u64::MAX)))
-        },
-        ..field!(DURATION, idle_timeout)
-    };
-    no_wait: Slot<bool> = Setting {
-        flag: Some(Flag::new("", "Exit with code 4 instead of waiting for a usage limit")),
-        ..field!(SWITCH, no_wait)
-    };
-    on_lost_session: Slot<OnLostSession> = Setting {
-        flag: Some(Flag::new(
-            "WHAT",
-            "Choose what to do if the client has lost a session [default: fail]",
-        )),
-        ..field!(choice(), on_lost_session)
-    };
-    interrupted_scripts: Slot<InterruptedScripts> = Setting {
-        flag: Some(Flag::new(
-            "WHAT",
-            "Choose what to do with an interrupted script [default: rerun]",
-        )),
-        ..field!(choice(), interrupted_scripts)
-    };
-    permission_mode: Slot<String> = Setting {
-        flag: Some(Flag::new(
-            "MODE",
-            "Set the default permission mode of clients [default: acceptEdits]",
-        )),
-        default: |_| Some(DEFAULT_MODE.to_owned()),
-        ..field!(TEXT, permissions.mode)
-    };
+        });
+    no_wait: Slot<bool> = field!(SWITCH, no_wait)
+        .flag("", "Exit with code 4 instead of waiting for a usage limit");
+    on_lost_session: Slot<OnLostSession> = field!(choice(), on_lost_session)
+        .flag("WHAT", "Choose what to do if the client has lost a session [default: fail]");
+    interrupted_scripts: Slot<InterruptedScripts> = field!(choice(), interrupted_scripts)
+        .flag("WHAT", "Choose what to do with an interrupted script [default: rerun]");
+    permission_mode: Slot<String> = field!(TEXT, permissions.mode)
+        .flag("MODE", "Set the default permission mode of clients [default: acceptEdits]")
+        .default(|_| Some(DEFAULT_MODE.to_owned()));
     // Lists add up across layers and resumes: an earlier `--allow` stays until the end of the run.
-    allow: List<String> = Setting {
-        flag: Some(Flag::new(
-            "TOOL",
-            "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)",
-        )),
-        put: |settings, tool| {
-            add(&mut settings.permissions.allow, tool);
-            Ok(())
-        },
-        ..Setting::new(ENTRY)
-    };
-    deny: List<String> = Setting {
-        flag: Some(Flag::new(
-            "TOOL",
-            "Deny clients this tool, even if --allow names it (repeatable)",
-        )),
-        put: |settings, tool| {
-            add(&mut settings.permissions.deny, tool);
-            Ok(())
-        },
-        ..Setting::new(ENTRY)
-    };
-    dangerously_skip_permissions: Slot<bool> = Setting {
-        flag: Some(Flag::new("", "Let clients use every tool without asking for permission")),
-        sources: Sources::FlagOnly,
-        put: |settings, _| {
-            settings.permissions.checks = Checks::Skipped;
-            Ok(())
-        },
-        ..Setting::new(SWITCH)
-    };
+    allow: List<String> = Setting::new(ENTRY)
+        .flag("TOOL", "Allow clients this tool, such as 'Bash(cargo test:*)' (repeatable)")
+        .put(|settings, tool| add(&mut settings.permissions.allow, tool));
+    deny: List<String> = Setting::new(ENTRY)
+        .flag("TOOL", "Deny clients this tool, even if --allow names it (repeatable)")
+        .put(|settings, tool| add(&mut settings.permissions.deny, tool));
+    // Only a flag: a file of a cloned project must not disable permission checks.
+    dangerously_skip_permissions: Slot<bool> = Setting::new(SWITCH)
+        .flag("", "Let clients use every tool without asking for permission")
+        .sources(Sources::FlagOnly)
+        .put(|settings, _| settings.permissions.checks = Checks::Skipped);
     environment: Slot<Option<Vec<String>>> = field!(VARIABLES, environment);
     config_home: Slot<ConfigHome> = field!(choice(), config_home);
-    claude: Slot<String> = Setting {
-        sources: Sources::NotProject,
-        default: |_| Some(claude::NAME.to_owned()),
-        ..Setting::new(COMMAND)
-    };
-    codex: Slot<String> = Setting {
-        sources: Sources::NotProject,
-        default: |_| Some(codex::NAME.to_owned()),
-        ..Setting::new(COMMAND)
-    };
-    prices: Named<Price> = Setting {
-        sources: Sources::Tables { example: "write [prices.\"model\"] with input and output" },
-        ..Setting::new(PRICE)
-    };
+    claude: Slot<String> = Setting::new(COMMAND)
+        .sources(Sources::NotProject)
+        .default(|_| Some(claude::NAME.to_owned()));
+    codex: Slot<String> = Setting::new(COMMAND)
+        .sources(Sources::NotProject)
+        .default(|_| Some(codex::NAME.to_owned()));
+    // `backends` puts the prices into the settings, because a run keeps those of its start.
+    prices: Named<Price> = Setting::new(PRICE)
+        .sources(Sources::Tables { example: "write [prices.\"model\"] with input and output" });
     // The workspaces of agents that call the tool, by agent id.
-    agents: Named<PathBuf> = Setting {
-        sources: Sources::Tables { example: "write [agents.\"id\"] with workspace" },
-        ..Setting::new(AGENT)
-    };
+    agents: Named<PathBuf> = Setting::new(AGENT)
+        .sources(Sources::Tables { example: "write [agents.\"id\"] with workspace" });
 }
 
 impl Layer {
@@ -244,12 +157,42 @@ impl Layer {
     }
 
     /// Puts the values of this layer into the settings of a run.
-    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
-        KEYS.iter().try_for_each(|key| key.apply(self, settings))
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        for key in KEYS {
+            (key.apply)(self, settings);
+        }
+    }
+}
+
+impl Key {
+    /// Returns the environment variable, such as `RAYMOND_BUDGET`.
+    pub(super) fn variable(&self) -> Option<String> {
+        let has_variable = matches!(self.sources, Sources::All | Sources::NotProject);
+        has_variable.then(|| format!("RAYMOND_{}", self.name.to_ascii_uppercase()))
     }
 }
 
 /// Adds a tool to a list that names each tool once.
 fn add(tools: &mut Vec<String>, tool: &String) {
     *tools = joined(tools, std::slice::from_ref(tool));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_every_key() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, table) = page.split_once("\n## Keys\n").unwrap();
+        let rows = table.split("\n## ").next().unwrap().lines();
+        let cells = rows.filter_map(|row| row.strip_prefix("| `")?.split("` |").next());
+        let mut listed: Vec<&str> = cells.flat_map(|cell| cell.split("`, `")).collect();
+        let in_files = KEYS.iter().filter(|key| key.sources != Sources::FlagOnly);
+        let mut known: Vec<&str> = in_files.map(|key| key.name).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known, "docs/configuration.md lists other keys");
+    }
 }

@@ -1,5 +1,10 @@
 //! Kinds of values: how Raymond reads, shows and takes as a flag each type of value.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of a type with a lifetime does not fit a `fn` for every lifetime"
+)]
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
@@ -8,6 +13,7 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::Price;
 use raymond_core::run::settings::{ConfigHome, InterruptedScripts, OnLostSession};
 use raymond_core::time::Span;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::value::{Choice, ConfigValue, Enumerated, ValueError, cap};
@@ -24,20 +30,19 @@ pub(super) struct Kind<T> {
     pub(super) flag: fn(Arg) -> Arg,
 }
 
-/// `true` or `false`; as a flag it has no value.
-pub(super) const SWITCH: Kind<bool> = Kind {
-    read: |given| given.switch(),
-    json: |value| json!(value),
-    text: None,
-    flag: |flag| flag.action(ArgAction::SetTrue),
-};
+impl<T: Serialize> Kind<T> {
+    /// Describes values that a file contains in their JSON form.
+    const fn new(read: fn(ConfigValue<'_>) -> Result<T, ValueError>, flag: fn(Arg) -> Arg) -> Self {
+        Self { read, json: |value| json!(value), text: None, flag }
+    }
+}
 
-pub(super) const TEXT: Kind<String> = Kind {
-    read: |given| given.text(),
-    json: |text| json!(text),
-    text: None,
-    flag: |flag| flag.value_parser(value_parser!(String)),
-};
+/// `true` or `false`; as a flag it has no value.
+pub(super) const SWITCH: Kind<bool> =
+    Kind::new(|given| given.switch(), |flag| flag.action(ArgAction::SetTrue));
+
+pub(super) const TEXT: Kind<String> =
+    Kind::new(|given| given.text(), |flag| flag.value_parser(value_parser!(String)));
 
 /// A text whose flag is repeatable, for lists.
 pub(super) const ENTRY: Kind<String> = Kind { flag: |flag| flag.action(ArgAction::Append), ..TEXT };
@@ -45,33 +50,23 @@ pub(super) const ENTRY: Kind<String> = Kind { flag: |flag| flag.action(ArgAction
 /// A program: a name, or a path.
 pub(super) const COMMAND: Kind<String> = Kind { read: |given| given.command(), ..TEXT };
 
-pub(super) const PATH: Kind<PathBuf> = Kind {
-    read: |given| given.path(),
-    json: |path| json!(path),
-    text: None,
-    flag: |flag| flag.value_parser(value_parser!(PathBuf)),
-};
+pub(super) const PATH: Kind<PathBuf> =
+    Kind::new(|given| given.path(), |flag| flag.value_parser(value_parser!(PathBuf)));
+
+/// The workspace of one agent.
+pub(super) const AGENT: Kind<PathBuf> = Kind { read: |given| given.agent(), ..PATH };
 
 /// A whole number.
-pub(super) const COUNT: Kind<u32> = Kind {
-    read: |given| given.count(0),
-    json: |count| json!(count),
-    text: None,
-    flag: |flag| flag.value_parser(value_parser!(u32)),
-};
+pub(super) const COUNT: Kind<u32> =
+    Kind::new(|given| given.count(0), |flag| flag.value_parser(value_parser!(u32)));
 
 /// A whole number of at least 1.
-pub(super) const COUNT_FROM_ONE: Kind<u32> = Kind {
-    read: |given| given.count(1),
-    flag: |flag| flag.value_parser(value_parser!(u32).range(1..)),
-    ..COUNT
-};
+pub(super) const COUNT_FROM_ONE: Kind<u32> =
+    Kind::new(|given| given.count(1), |flag| flag.value_parser(value_parser!(u32).range(1..)));
 
 pub(super) const DURATION: Kind<Span> = Kind {
-    read: |given| given.span(),
     json: |span| json!(span.to_string()),
-    text: None,
-    flag: |flag| flag.value_parser(value_parser!(Span)),
+    ..Kind::new(|given| given.span(), |flag| flag.value_parser(value_parser!(Span)))
 };
 
 /// A cap in dollars; `None` means no cap.
@@ -84,10 +79,8 @@ pub(super) const CAP: Kind<Option<Micros>> = Kind {
 
 /// Names of environment variables; `None` means the whole environment.
 pub(super) const VARIABLES: Kind<Option<Vec<String>>> = Kind {
-    read: |given| given.environment(),
     json: |names| names.as_ref().map_or_else(|| json!("inherit"), |names| json!(names)),
-    text: None,
-    flag: |flag| flag,
+    ..Kind::new(|given| given.environment(), |flag| flag)
 };
 
 /// The prices of one model.
@@ -106,9 +99,6 @@ pub(super) const PRICE: Kind<Price> = Kind {
     }),
     flag: |flag| flag,
 };
-
-/// The workspace of one agent.
-pub(super) const AGENT: Kind<PathBuf> = Kind { read: |given| given.agent(), ..PATH };
 
 /// One of several names.
 pub(super) const fn choice<T: Enumerated>() -> Kind<T> {

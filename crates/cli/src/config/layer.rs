@@ -55,27 +55,32 @@ pub(crate) type Named<T> = BTreeMap<String, Sourced<T>>;
 
 /// The field of a key in a layer: a slot, a list or a map by name.
 pub(super) trait Field<T> {
-    /// Puts these values over the values of a lower layer.
-    #[must_use]
-    fn over(self, lower: Self) -> Self;
-
     /// Adds a value. Only a map uses the name.
     fn put(&mut self, name: &str, value: Sourced<T>);
 
     /// Returns all values; only a map has names.
     fn values(&self) -> Vec<(&str, &Sourced<T>)>;
 
+    /// Puts these values over the values of a lower layer.
+    #[must_use]
+    fn over(&self, mut lower: Self) -> Self
+    where
+        Self: Sized,
+        T: Clone,
+    {
+        for (name, value) in self.values() {
+            lower.put(name, value.clone());
+        }
+        lower
+    }
+
     /// Returns the parts of a given value that are read one by one.
-    fn parts(given: ConfigValue<'_>) -> Result<Vec<ConfigValue<'_>>, ValueError> {
+    fn parts<'v>(&self, given: ConfigValue<'v>) -> Result<Vec<ConfigValue<'v>>, ValueError> {
         Ok(vec![given])
     }
 }
 
 impl<T> Field<T> for Slot<T> {
-    fn over(self, lower: Self) -> Self {
-        self.or(lower)
-    }
-
     fn put(&mut self, _: &str, value: Sourced<T>) {
         *self = Some(value);
     }
@@ -86,11 +91,6 @@ impl<T> Field<T> for Slot<T> {
 }
 
 impl<T> Field<T> for List<T> {
-    fn over(self, mut lower: Self) -> Self {
-        lower.extend(self);
-        lower
-    }
-
     fn put(&mut self, _: &str, value: Sourced<T>) {
         self.push(value);
     }
@@ -99,17 +99,12 @@ impl<T> Field<T> for List<T> {
         self.iter().map(|value| ("", value)).collect()
     }
 
-    fn parts(given: ConfigValue<'_>) -> Result<Vec<ConfigValue<'_>>, ValueError> {
+    fn parts<'v>(&self, given: ConfigValue<'v>) -> Result<Vec<ConfigValue<'v>>, ValueError> {
         given.entries()
     }
 }
 
 impl<T> Field<T> for Named<T> {
-    fn over(self, mut lower: Self) -> Self {
-        lower.extend(self);
-        lower
-    }
-
     fn put(&mut self, name: &str, value: Sourced<T>) {
         self.insert(name.to_owned(), value);
     }
