@@ -3,6 +3,9 @@
 //! A run may contain thousands of such maps, and one node of a [`BTreeMap`] alone has room for
 //! eleven entries.
 //!
+//! `litemap::LiteMap` has the same form in memory, but in JSON it writes an empty map as `[]` and
+//! also reads lists of pairs. Journals and the state file need `{}`.
+//!
 //! [`BTreeMap`]: std::collections::BTreeMap
 
 use std::borrow::Borrow;
