@@ -27,6 +27,7 @@
 mod answer;
 mod api;
 mod conversation;
+mod delivery;
 mod directive;
 mod event;
 mod http;

@@ -10,17 +10,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::answer::{Answer, Delivery, answer};
-use super::http::{Connection, Request, SentPart, WholeReply};
+use super::answer::answer;
+use super::delivery::{ReplyBody, response};
+use super::http::{Closed, Request};
 use super::network::NetworkState;
-use super::record::{Entry, RequestLog, RequestOutcome};
+use super::record::RequestLog;
 use super::reply::Pause;
-use crate::model::event::Event;
 
 const MAX_CONNECTIONS: usize = 128;
 const BACKLOG: u32 = 256;
@@ -114,31 +119,26 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Next {
-    Keep,
-    Close,
+async fn serve(stream: TcpStream, shared: &Shared) -> Result<(), Closed> {
+    stream.set_nodelay(true)?;
+    let service = service_fn(|request| respond(request, shared));
+    // Without the date, equal requests have equal replies.
+    let mut protocol = http1::Builder::new();
+    let protocol = protocol.auto_date_header(false);
+    Ok(protocol.serve_connection(TokioIo::new(stream), service).await?)
 }
 
-async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut connection = Connection::new(stream);
-    while let Some(request) = connection.request().await? {
-        let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
-        let (recorded, answer) = answer(&request, fault);
-        let entry = shared.record.enter(recorded);
-        let Answer { pauses, delivery } = answer;
-        // Polled in this order: without a pause the reply is sent even if the client is leaving.
-        tokio::select! {
-            biased;
-            () = pause(&pauses, shared) => {}
-            () = connection.closed() => return Ok(()),
-        }
-        if send(&mut connection, &request, delivery, entry).await? == Next::Close {
-            break;
-        }
-    }
-    Ok(())
+/// Answers one request. hyper drops the future if the client leaves.
+async fn respond(
+    request: hyper::Request<Incoming>,
+    shared: &Shared,
+) -> Result<Response<ReplyBody>, Closed> {
+    let request = Request::read(request).await?;
+    let fault = shared.network.lock().unwrap_or_else(PoisonError::into_inner).next_fault();
+    let (recorded, answer) = answer(&request, fault);
+    let entry = shared.record.enter(recorded);
+    pause(&answer.pauses, shared).await;
+    response(answer.delivery, entry).await
 }
 
 async fn pause(pauses: &[Pause], shared: &Shared) {
@@ -155,62 +155,6 @@ async fn pause(pauses: &[Pause], shared: &Shared) {
             }
         }
     }
-}
-
-async fn send(
-    connection: &mut Connection,
-    request: &Request,
-    delivery: Delivery,
-    mut entry: Entry,
-) -> io::Result<Next> {
-    let sent = transmit(connection, request, delivery, &mut entry).await;
-    if sent.is_err() {
-        entry.settle(RequestOutcome::Broken);
-    }
-    sent
-}
-
-async fn transmit(
-    connection: &mut Connection,
-    request: &Request,
-    delivery: Delivery,
-    entry: &mut Entry,
-) -> io::Result<Next> {
-    match delivery {
-        Delivery::Whole { status, headers, body, outcome } => {
-            let part = if request.method == "HEAD" { SentPart::Head } else { SentPart::All };
-            entry.settle(outcome);
-            connection.whole(&WholeReply { status, headers: &headers, body: &body, part }).await?;
-            return Ok(Next::Keep);
-        }
-        Delivery::Stream { events, usage } => {
-            connection.begin_chunks().await?;
-            let (before, last) = events.split_at(events.len().saturating_sub(1));
-            stream(connection, before).await?;
-            entry.settle(RequestOutcome::Answered(usage));
-            stream(connection, last).await?;
-            connection.end_chunks().await?;
-            return Ok(Next::Keep);
-        }
-        Delivery::CutWhole(body) => {
-            let part = SentPart::Half;
-            connection.whole(&WholeReply { status: 200, headers: &[], body: &body, part }).await?;
-        }
-        Delivery::CutStream(events) => {
-            connection.begin_chunks().await?;
-            stream(connection, &events).await?;
-        }
-        Delivery::Drop => {}
-        Delivery::Hang => connection.closed().await,
-    }
-    Ok(Next::Close)
-}
-
-async fn stream(connection: &mut Connection, events: &[Event]) -> io::Result<()> {
-    for event in events {
-        connection.chunk(&format!("event: {}\ndata: {}\n\n", event.name, event.data)).await?;
-    }
-    Ok(())
 }
 
 /// Starts a server on its own thread, which runs until the sender of `changes` is dropped.
