@@ -34,3 +34,4 @@ pub mod time;
 pub mod value;
 pub mod view;
 pub mod workflow;
+pub mod yaml;

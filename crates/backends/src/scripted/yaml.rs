@@ -1,12 +1,13 @@
-//! YAML as a tree of nodes with positions. This is the only module that uses the YAML library.
+//! The values of a replies file, from the YAML that [`raymond_core::yaml`] parses.
+//!
+//! Aliases are copied within a budget, merge keys (`<<`) are applied, and repeated keys are refused.
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 use raymond_core::diagnostic::{Diagnostic, yaml_hint};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{Error, Location, Options, Spanned};
+use raymond_core::yaml::{self, Content, Problem};
 
 /// A value and its position in bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,123 +41,151 @@ impl Value {
     }
 }
 
-/// The maximum depth of nested lists and mappings. Replies need far less, and without optimisation
-/// each level takes 32 KiB of the stack.
+/// The maximum depth of nested lists and mappings, where an alias counts like its value. Replies need
+/// far less.
 const DEEPEST: usize = 16;
 
+/// How many bytes of memory the values may take for each byte of the file, and in addition to that.
+/// Values without aliases take at most 72 (`:,` is a mapping with an empty key and value). A few
+/// lines of nested aliases could take any amount.
+const ROOM_PER_BYTE: usize = 128;
+const ROOM: usize = 1024 * 1024;
+
 pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
-    let mut options = Options::default();
-    options.with_snippet = false;
-    // Otherwise `no` and `on` would become booleans instead of texts.
-    options.strict_booleans = true;
-    if let Some(budget) = &mut options.budget {
-        budget.max_depth = DEEPEST;
-    }
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let span = error.location().map_or(0..0, |location| span(text, location));
-        let message = match error.without_snippet() {
-            Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
-                format!("lists and mappings are nested more than {DEEPEST} levels deep")
-            }
-            error => error.to_string(),
-        };
-        // The diagnostic already shows the position, and options of the library do not help
-        // authors.
-        let message = message.split(" at line ").next().unwrap_or_default();
-        let message = message.split(", set ").next().unwrap_or_default();
+    let root = yaml::parse(text, &(0..text.len()));
+    let read = root.and_then(|root| match root {
+        Some(root) => Copier { text, room: ROOM + ROOM_PER_BYTE * text.len() }.node(root, 1),
+        None => Ok(Node { value: Value::Null, span: 0..0 }),
+    });
+    read.map_err(|Problem { span, message }| {
+        let hint = yaml_hint(&message);
         let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
-        Box::new(Diagnostic { hint: yaml_hint(message), ..mistake })
+        Box::new(Diagnostic { hint, ..mistake })
     })
 }
 
-/// Returns the bytes of a location.
-fn span(text: &str, location: Location) -> Range<usize> {
-    // Errors of the scanner have only a line and a column.
-    if location.span().byte_offset().is_some() {
-        return bytes(location);
-    }
-    let from_zero = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(1);
-    let (line, column) = (from_zero(location.line()), from_zero(location.column()));
-    let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-    let within = text[before..].chars().take(column).map(char::len_utf8);
-    let start = before + within.sum::<usize>();
-    start..start
+/// Copies shared nodes into a tree.
+struct Copier<'t> {
+    text: &'t str,
+    /// The bytes that the tree may still take.
+    room: usize,
 }
 
-fn bytes(location: Location) -> Range<usize> {
-    let span = location.span();
-    let start = span.byte_offset().unwrap_or(0);
-    let length = span.byte_len().unwrap_or(0);
-    let (start, length) = (start.try_into(), length.try_into());
-    let start: usize = start.unwrap_or(0);
-    start..start.saturating_add(length.unwrap_or(0))
-}
+type Shared = Rc<yaml::Node>;
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Value>::deserialize(deserializer)?;
-        Ok(Self { span: bytes(spanned.defined), value: spanned.value })
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
-    }
-}
-
-struct AnyValue;
-
-impl<'de> Visitor<'de> for AnyValue {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a YAML value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Whole(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Whole(i64::try_from(value).unwrap_or(i64::MAX)))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Number(value))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut nodes = Vec::new();
-        while let Some(node) = list.next_element()? {
-            nodes.push(node);
+impl Copier<'_> {
+    fn node(&mut self, node: Shared, depth: usize) -> Result<Node, Problem> {
+        // A node without aliases is moved, not copied.
+        let yaml::Node { span, content } = Rc::unwrap_or_clone(node);
+        let is_collection = matches!(content, Content::List(_) | Content::Map(_));
+        if is_collection && depth > DEEPEST {
+            let message = format!("lists and mappings are nested more than {DEEPEST} levels deep");
+            return Err(Problem::new(span, message));
         }
-        Ok(Value::List(nodes))
+        self.count(&content, &span)?;
+        let value = match content {
+            Content::Null => Value::Null,
+            Content::Bool(value) => Value::Bool(value),
+            Content::Number(written) => number(&written),
+            Content::Text(text) => Value::Text(text),
+            Content::List(items) => {
+                let items = items.into_iter().map(|item| self.node(item, depth + 1));
+                Value::List(items.collect::<Result<_, _>>()?)
+            }
+            Content::Map(entries) => Value::Map(self.map(entries, depth)?),
+        };
+        Ok(Node { value, span })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut nodes = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            nodes.push(entry);
-        }
-        Ok(Value::Map(nodes))
+    /// Takes the memory of a value from the room.
+    fn count(&mut self, content: &Content, span: &Range<usize>) -> Result<(), Problem> {
+        let text = if let Content::Text(text) = content { text.len() } else { 0 };
+        let left = self.room.checked_sub(size_of::<Node>() + text);
+        self.room = left.ok_or_else(|| Problem::new(span.clone(), "the aliases copy too much"))?;
+        Ok(())
     }
+
+    /// Copies a mapping: first its own entries, then those of its merge keys with other names.
+    fn map(
+        &mut self,
+        entries: Vec<(Shared, Shared)>,
+        depth: usize,
+    ) -> Result<Vec<(Node, Node)>, Problem> {
+        let (merged, own): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| self.is_merge_key(key));
+        let (mut copied, mut names) = (Vec::new(), BTreeSet::new());
+        for (key, node) in own {
+            let key = self.node(key, depth + 1)?;
+            if let Some(name) = name(&key.value)
+                && !names.insert((key.value.kind(), name.clone()))
+            {
+                return Err(Problem::new(key.span, format!("duplicate mapping key: {name}")));
+            }
+            copied.push((key, self.node(node, depth + 1)?));
+        }
+        for (_, node) in merged {
+            let mut entries = self.merged(node, depth)?;
+            entries.retain(|(key, _)| {
+                name(&key.value).is_none_or(|name| names.insert((key.value.kind(), name)))
+            });
+            copied.append(&mut entries);
+        }
+        Ok(copied)
+    }
+
+    /// A merge key has no quotes, so its bytes are compared and not its text.
+    fn is_merge_key(&self, key: &yaml::Node) -> bool {
+        self.text.get(key.span.clone()) == Some("<<")
+    }
+
+    /// Copies the entries of a merge key: a mapping, or a list of mappings.
+    fn merged(&mut self, node: Shared, depth: usize) -> Result<Vec<(Node, Node)>, Problem> {
+        let Node { value, span } = self.node(node, depth)?;
+        let maps = match value {
+            Value::List(items) => items,
+            value => vec![Node { value, span }],
+        };
+        let mut all = Vec::new();
+        for Node { value, span } in maps {
+            match value {
+                Value::Map(mut entries) => all.append(&mut entries),
+                Value::Null => {}
+                Value::Bool(_)
+                | Value::Whole(_)
+                | Value::Number(_)
+                | Value::Text(_)
+                | Value::List(_) => {
+                    let message = "a merge key needs a mapping or a list of mappings";
+                    return Err(Problem::new(span, message));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Returns the text of a key; `None` for lists and mappings, which the caller refuses as keys.
+fn name(key: &Value) -> Option<String> {
+    match key {
+        Value::Null => Some("null".to_owned()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Whole(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Text(text) => Some(text.clone()),
+        Value::List(_) | Value::Map(_) => None,
+    }
+}
+
+/// Reads a number of the core schema of YAML.
+fn number(written: &str) -> Value {
+    let whole = match (written.strip_prefix("0x"), written.strip_prefix("0o")) {
+        (Some(digits), _) => i64::from_str_radix(digits, 16),
+        (_, Some(digits)) => i64::from_str_radix(digits, 8),
+        (None, None) => written.parse(),
+    };
+    // YAML writes a dot before `inf` and `nan`, but Rust does not.
+    let number = || written.parse().or_else(|_| written.replacen('.', "", 1).parse());
+    whole.map_or_else(|_| Value::Number(number().unwrap_or(f64::NAN)), Value::Whole)
 }
 
 #[cfg(test)]
@@ -189,6 +218,41 @@ mod tests {
     }
 
     #[test]
+    fn merge_keys_add_missing_entries() {
+        let check = |text: &str, expected: &[(&str, i64)]| {
+            let root = read(&format!("a: &a {{ x: 1, y: 2 }}\nb: &b {{ y: 3, z: 4 }}\nc: {text}"));
+            let Value::Map(mut entries) = root.unwrap().value else {
+                panic!("no mapping");
+            };
+            let (_, Node { value: Value::Map(found), .. }) = entries.remove(2) else {
+                panic!("no mapping");
+            };
+            let found = found.into_iter().map(|(key, node)| (key.value, node.value));
+            let expected = expected.iter();
+            let expected = expected.map(|(key, n)| (Value::Text((*key).into()), Value::Whole(*n)));
+            assert!(found.eq(expected), "{text}");
+        };
+        check("{ <<: *a, y: 5 }", &[("y", 5), ("x", 1)]);
+        check("{ <<: [*a, *b] }", &[("x", 1), ("y", 2), ("z", 4)]);
+        check("{ <<: ~, y: 5 }", &[("y", 5)]);
+        check("{ '<<': 5 }", &[("<<", 5)]);
+    }
+
+    #[test]
+    fn aliases_are_copied_within_limits() {
+        let check = |aliases: usize, lines: u32, expected: &str| {
+            let line = |n: u32| {
+                format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); aliases].join(", "))
+            };
+            let lines: String = (1..lines).map(line).collect();
+            let message = read(&format!("a0: &a0 x\n{lines}")).unwrap_err().message;
+            assert_eq!(message, expected);
+        };
+        check(100, 6, "the aliases copy too much");
+        check(1, 20, "lists and mappings are nested more than 16 levels deep");
+    }
+
+    #[test]
     fn invalid_yaml_is_reported_with_position() {
         let check = |text: &str, expected: &str| {
             let found = read(text).unwrap_err().in_file("r.yaml").to_string();
@@ -197,5 +261,7 @@ mod tests {
         check("A: [1\nB: 2", "r.yaml:2:2: error: illegal placement of ':' indicator");
         check("A: 1\nA: 2", "r.yaml:2:1: error: duplicate mapping key: A");
         check("A: 'x", "r.yaml:1:4: error: unclosed quote");
+        let merge = "a merge key needs a mapping or a list of mappings";
+        check("A: { <<: x }", &format!("r.yaml:1:10: error: {merge}"));
     }
 }

@@ -18,7 +18,6 @@ mod keys;
 mod policies;
 mod reader;
 mod split;
-mod yaml;
 
 pub use keys::KEYS;
 

@@ -8,9 +8,9 @@ use crate::ids::BackendName;
 use crate::time::Span;
 
 use super::reader::{Entry, Reader};
-use super::yaml::{self, Content, Node};
 use super::{Frontmatter, Key, OnDenied, Role};
 use crate::text::nearest;
+use crate::yaml::{self, Content, Node};
 
 /// Largest frontmatter, in bytes. It is checked before the YAML is parsed, so that a hostile file
 /// costs nothing.
@@ -136,7 +136,7 @@ impl Reader<'_> {
     fn duration(&mut self, what: &str, node: &Node) -> Option<Span> {
         let text = match &node.content {
             Content::Text(text) | Content::Number(text) => text,
-            Content::Null | Content::Bool | Content::List(_) | Content::Map(_) => {
+            Content::Null | Content::Bool(_) | Content::List(_) | Content::Map(_) => {
                 self.wrong_type(what, "a duration such as 250ms, 90s, 10m, 2h or 7d", node, None);
                 return None;
             }

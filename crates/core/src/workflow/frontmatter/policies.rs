@@ -7,9 +7,9 @@ use crate::protocol::TagName;
 
 use super::Role;
 use super::reader::{Entry, Reader};
-use super::yaml::{Content, Node};
 use crate::protocol::Route;
 use crate::text::nearest;
+use crate::yaml::{Content, Node};
 
 /// Entries in one list, because a reminder could not list more.
 const MOST_ENTRIES: usize = 1_000;

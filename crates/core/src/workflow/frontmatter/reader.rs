@@ -7,9 +7,9 @@ use std::rc::Rc;
 use crate::diagnostic::{Diagnostic, LocationFinder};
 
 use super::super::name::{Unresolved, check_name};
-use super::yaml::{Content, Node};
 use super::{Key, Mention, Role};
 use crate::text::nearest;
+use crate::yaml::{Content, Node};
 
 /// Collects mistakes and names while a frontmatter is read.
 pub(super) struct Reader<'t> {
@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
                 None
             }
             Content::Text(text) => Some(text.clone()),
-            Content::Number(_) | Content::Bool => {
+            Content::Number(_) | Content::Bool(_) => {
                 let written = self.text.get(node.span.clone()).unwrap_or_default();
                 let hint = format!("put it in quotes: \"{written}\"");
                 self.wrong_type(what, "a text", node, Some(hint));
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
 fn describe(content: &Content) -> &'static str {
     match content {
         Content::Null => "nothing",
-        Content::Bool => "true or false",
+        Content::Bool(_) => "true or false",
         Content::Number(_) => "a number",
         Content::Text(_) => "a text",
         Content::List(_) => "a list",

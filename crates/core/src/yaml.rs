@@ -1,9 +1,10 @@
 //! YAML as a tree of nodes, each with its place.
 //!
-//! This is the only module that uses the YAML library. It reads events and not typed values, so
-//! that all mistakes can be reported at once, and applies the core schema of YAML 1.2: `NO` and
-//! `on` are texts. Aliases share the node that they name, so they cannot make a document explode,
-//! and nesting is bounded. The meaning of keys is not known here.
+//! This is the only module that uses the YAML library, for workflow files and for files of replies.
+//! It reads events and not typed values, so that all mistakes can be reported at once, and applies
+//! the core schema of YAML 1.2: `NO` and `on` are texts. Aliases share the node that they name, so
+//! they cannot make a document explode, and nesting is bounded. The meaning of keys is not known
+//! here, and a key may repeat.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,22 +12,27 @@ use std::rc::Rc;
 
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, ScanError, Tag};
 
-/// Deepest nesting of collections. Frontmatter needs four levels; the rest is room.
-const DEEPEST: usize = 32;
+/// Deepest nesting of block collections, and of flow collections. Frontmatter needs four levels and
+/// replies need eight; the rest is room.
+const DEEPEST: usize = 64;
+
+/// Deepest nesting of collections through aliases. Nodes are dropped recursively, and a test thread
+/// has 2 MiB of stack.
+const DEEPEST_WITH_ALIASES: usize = 1_000;
 
 /// A value with its place.
-#[derive(Debug, PartialEq)]
-pub(super) struct Node {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
     /// The bytes in the file.
-    pub(super) span: Range<usize>,
-    pub(super) content: Content,
+    pub span: Range<usize>,
+    pub content: Content,
 }
 
 /// The content of a node according to the core schema.
-#[derive(Debug, PartialEq)]
-pub(super) enum Content {
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
     Null,
-    Bool,
+    Bool(bool),
     /// As written.
     Number(String),
     Text(String),
@@ -37,14 +43,14 @@ pub(super) enum Content {
 
 /// The error of a text that is not YAML.
 #[derive(Debug, PartialEq)]
-pub(super) struct Problem {
+pub struct Problem {
     /// The bytes in the file.
-    pub(super) span: Range<usize>,
-    pub(super) message: String,
+    pub span: Range<usize>,
+    pub message: String,
 }
 
 /// Parses the YAML document in `text[block]`; `None` if it contains only comments.
-pub(super) fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>, Problem> {
+pub fn parse(text: &str, block: &Range<usize>) -> Result<Option<Rc<Node>>, Problem> {
     let options = granit_parser::options! {
         emit_comments: false,
         disallow_directives: true,
@@ -71,14 +77,23 @@ struct Composer<'t> {
     text: &'t str,
     start: usize,
     open: Vec<Open>,
-    anchors: BTreeMap<usize, Rc<Node>>,
+    anchors: BTreeMap<usize, Tree>,
     root: Option<Rc<Node>>,
+}
+
+/// A node, and how many levels of collections it has.
+#[derive(Clone)]
+struct Tree {
+    node: Rc<Node>,
+    height: usize,
 }
 
 struct Open {
     start: usize,
     anchor: usize,
     items: Items,
+    /// The height of the highest item.
+    height: usize,
 }
 
 enum Items {
@@ -95,7 +110,7 @@ impl Composer<'_> {
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 let content = scalar(&value, style, tag.as_deref(), &span)?;
-                self.put(anchor, Node { span, content })
+                self.put(anchor, Node { span, content }, 0)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 collection_tag(tag.as_deref(), "seq", &span)?;
@@ -111,7 +126,7 @@ impl Composer<'_> {
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 // Sharing the node and not copying it keeps nested aliases ("billion laughs")
                 // small.
-                Some(node) => self.attach(node),
+                Some(tree) => self.attach(tree),
                 None => Err(Problem::new(span, "the alias refers to a value that contains it")),
             },
             _ => Ok(()),
@@ -119,11 +134,11 @@ impl Composer<'_> {
     }
 
     fn push(&mut self, start: usize, anchor: usize, items: Items) {
-        self.open.push(Open { start, anchor, items });
+        self.open.push(Open { start, anchor, items, height: 0 });
     }
 
     fn close(&mut self, end: usize) -> Result<(), Problem> {
-        let Some(Open { start, anchor, items }) = self.open.pop() else {
+        let Some(Open { start, anchor, items, height }) = self.open.pop() else {
             return Ok(());
         };
         let content = match items {
@@ -132,18 +147,25 @@ impl Composer<'_> {
         };
         // The library ends a block collection where the next token starts, so the gap is removed.
         let length = self.text.get(start..end).map_or(0, |text| text.trim_end().len());
-        self.put(anchor, Node { span: start..start + length, content })
-    }
-
-    fn put(&mut self, anchor: usize, node: Node) -> Result<(), Problem> {
-        let node = Rc::new(node);
-        if anchor != 0 {
-            self.anchors.insert(anchor, Rc::clone(&node));
+        let node = Node { span: start..start + length, content };
+        if height == DEEPEST_WITH_ALIASES {
+            return Err(Problem::new(node.span, "aliases are nested too deeply"));
         }
-        self.attach(node)
+        self.put(anchor, node, height + 1)
     }
 
-    fn attach(&mut self, node: Rc<Node>) -> Result<(), Problem> {
+    fn put(&mut self, anchor: usize, node: Node, height: usize) -> Result<(), Problem> {
+        let tree = Tree { node: Rc::new(node), height };
+        if anchor != 0 {
+            self.anchors.insert(anchor, tree.clone());
+        }
+        self.attach(tree)
+    }
+
+    fn attach(&mut self, Tree { node, height }: Tree) -> Result<(), Problem> {
+        if let Some(open) = self.open.last_mut() {
+            open.height = open.height.max(height);
+        }
         match self.open.last_mut().map(|open| &mut open.items) {
             Some(Items::List(items)) => items.push(node),
             Some(Items::Map(entries, key)) => match key.take() {
@@ -167,7 +189,7 @@ impl Composer<'_> {
 }
 
 impl Problem {
-    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into() }
     }
 }
@@ -205,7 +227,8 @@ fn unsupported(tag: &Tag, span: &Range<usize>) -> Problem {
 fn plain(value: &str) -> Content {
     match value {
         "" | "~" | "null" | "Null" | "NULL" => Content::Null,
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Content::Bool,
+        "true" | "True" | "TRUE" => Content::Bool(true),
+        "false" | "False" | "FALSE" => Content::Bool(false),
         _ if is_number(value) => Content::Number(value.to_owned()),
         _ => Content::Text(value.to_owned()),
     }
@@ -276,8 +299,8 @@ mod tests {
         ] {
             check(text, Content::Number(text.into()));
         }
-        for text in ["true", "True", "FALSE"] {
-            check(text, Content::Bool);
+        for (text, value) in [("true", true), ("True", true), ("FALSE", false)] {
+            check(text, Content::Bool(value));
         }
         for text in ["~", "null", "NULL"] {
             check(text, Content::Null);
@@ -324,6 +347,15 @@ mod tests {
         let line = |n: u32| format!("a{n}: &a{n} [*a{before}, *a{before}]\n", before = n - 1);
         let lines: Vec<_> = (1..200).map(line).collect();
         assert!(root(&format!("a0: &a0 [x, x]\n{}", lines.concat())).is_ok());
+    }
+
+    #[test]
+    fn a_chain_of_aliases_is_bounded() {
+        let link = |n: u32| format!("a{n}: &a{n} [*a{before}]\n", before = n - 1);
+        let chain = |links| (1..links).map(link).fold("a0: &a0 x\n".to_owned(), |a, b| a + &b);
+        assert!(root(&chain(1_000)).is_ok());
+        let problem = root(&chain(100_000)).unwrap_err();
+        assert_eq!(problem.message, "aliases are nested too deeply");
     }
 
     #[test]
