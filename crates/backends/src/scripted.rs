@@ -33,6 +33,7 @@ use raymond_core::agent::SessionPlan;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{BackendName, SessionId};
+use raymond_core::text::{excerpt, joined_words};
 use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -143,7 +144,7 @@ fn unexpected(reply: &ScriptedReply, request: &Request) -> Option<String> {
     let key = key(request);
     // The message of a step begins with fixed rules. The part that differs starts at the JSON.
     let own = message.find('{').filter(|_| request.location.step().is_some()).unwrap_or_default();
-    let (missing, sent) = (shorten(&one_line(missing)), shorten(&one_line(&message[own..])));
+    let (missing, sent) = (shorten(missing), shorten(&message[own..]));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
@@ -202,18 +203,11 @@ fn reset_time(reset: Reset) -> Option<Timestamp> {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the start of a text for a message.
+/// Returns the start of a text for a message, in one line.
 fn shorten(text: &str) -> String {
     // In characters.
     const LENGTH: usize = 200;
-    match text.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    excerpt(&joined_words(text), LENGTH).into_owned()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEn
 use raymond_backends::script::describe;
 use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
+use raymond_core::text::excerpt;
 use raymond_engine::clock;
 
 use crate::interrupts::ProbeGuard;
@@ -85,7 +86,7 @@ async fn output_within(
             // instead.
             let said = ended.stderr.lines().last().unwrap_or_else(|| first_line(&ended.text));
             let colon = if said.is_empty() { "" } else { ": " };
-            Err(format!("{}{colon}{}", describe(status), excerpt(said)))
+            Err(format!("{}{colon}{}", describe(status), shortened(said)))
         }
         ProcessEnd::TimedOut { after, .. } => {
             Err(format!("no answer within {} s", after.as_secs()))
@@ -113,7 +114,7 @@ fn parse_version(name: &str, said: &str) -> Result<String, String> {
     let starts = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = line.split_whitespace().map(|word| word.strip_prefix('v').unwrap_or(word));
     let word = words.find(starts).filter(|_| can_be_from(name, line));
-    word.map(excerpt).ok_or_else(|| format!("{:?} is not a version of {name}", excerpt(line)))
+    word.map(shortened).ok_or_else(|| format!("{:?} is not a version of {name}", shortened(line)))
 }
 
 /// Whether an answer can come from this client: it names the client, or starts with a number and
@@ -129,11 +130,8 @@ fn first_line(said: &str) -> &str {
     said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-fn excerpt(said: &str) -> String {
-    match said.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &said[..end]),
-        None => said.to_owned(),
-    }
+fn shortened(said: &str) -> String {
+    excerpt(said, MAX_SHOWN_CHARS).into_owned()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::budget::Micros;
 use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
-use crate::text::counted;
+use crate::text::{counted, joined_lines};
 use crate::time::{Span, Timestamp};
 
 /// The failure of a turn, as its executor saw it.
@@ -175,7 +175,7 @@ impl fmt::Display for TurnFailure {
             Self::LostSession { session } => write!(f, "the client knows no session {session}"),
             Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
             Self::Script { status, stderr } => {
-                write!(f, "script: {status}: {}", one_line(stderr))
+                write!(f, "script: {status}: {}", joined_lines(stderr))
             }
             Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
@@ -195,7 +195,11 @@ impl fmt::Display for Failure {
                 if let Some(instead) = fault.instead() {
                     write!(f, ": {instead}")?;
                 }
-                if stderr.is_empty() { Ok(()) } else { write!(f, "; stderr: {}", one_line(stderr)) }
+                if stderr.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, "; stderr: {}", joined_lines(stderr))
+                }
             }
             Self::Visits { state, limit } => {
                 let visits = counted(*limit, "visit");
@@ -231,10 +235,4 @@ impl fmt::Display for Failure {
             Self::Step { code, message } => write!(f, "{code}: {message}"),
         }
     }
-}
-
-/// Joins the lines of a text into one line.
-fn one_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" / ")
 }

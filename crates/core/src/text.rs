@@ -1,4 +1,5 @@
-//! Text for messages: counts, sizes, lists, excerpts, shell quoting and the nearest name.
+//! Text for messages: counts, sizes, lists, excerpts, single lines, shell quoting, JSON pointers and
+//! the nearest name.
 //!
 //! Nothing here knows what the text is about.
 
@@ -13,6 +14,39 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+/// Returns at most `most` bytes of `text`, followed by an ellipsis if there is more. This is cheaper
+/// than [`excerpt`] for a text that may have megabytes.
+pub fn excerpt_bytes<'t>(text: impl Into<Cow<'t, str>>, most: usize) -> Cow<'t, str> {
+    let text = text.into();
+    if text.len() <= most {
+        return text;
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(most)]))
+}
+
+/// Joins the lines of a text that are not empty: `first / second`.
+pub fn joined_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" / ")
+}
+
+/// Joins the words of a text with single spaces.
+pub fn joined_words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Appends a token to a JSON pointer, escaped by RFC 6901.
+pub fn push_pointer_token(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
     }
 }
 
@@ -78,6 +112,24 @@ mod tests {
         assert_eq!(excerpt("", 3), "");
         assert_eq!(excerpt("äöü", 3), "äöü");
         assert_eq!(excerpt("äöüß", 3), "äöü…");
+        assert_eq!(excerpt_bytes("äö", 4), "äö");
+        assert_eq!(excerpt_bytes("äöü", 4), "äö…");
+        assert_eq!(excerpt_bytes("äöü", 5), "äö…");
+    }
+
+    #[test]
+    fn lines_and_words_are_joined() {
+        let text = "\n  one two\n\n\tthree \n";
+        assert_eq!(joined_lines(text), "one two / three");
+        assert_eq!(joined_words(text), "one two three");
+    }
+
+    #[test]
+    fn pointer_tokens_are_escaped() {
+        let mut pointer = "/a".to_owned();
+        push_pointer_token(&mut pointer, "b/c~d");
+        push_pointer_token(&mut pointer, "");
+        assert_eq!(pointer, "/a/b~1c~0d/");
     }
 
     #[test]

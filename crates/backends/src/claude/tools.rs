@@ -1,5 +1,7 @@
 //! Names of tool calls, for permission rules and for display.
 
+use raymond_core::text::excerpt_bytes;
+
 use super::wire::ToolInput;
 
 /// Returns the call as a permission rule: `Bash(cargo test --all)`, `WebFetch`.
@@ -21,8 +23,7 @@ fn format_call(tool: &str, detail: Option<&str>) -> String {
     let tool = &tool[..tool.floor_char_boundary(MAX_LENGTH)];
     match detail.map(str::trim) {
         None | Some("") => tool.to_owned(),
-        Some(detail) if detail.len() <= MAX_LENGTH => format!("{tool}({detail})"),
-        Some(detail) => format!("{tool}({}…)", &detail[..detail.floor_char_boundary(MAX_LENGTH)]),
+        Some(detail) => format!("{tool}({})", excerpt_bytes(detail, MAX_LENGTH)),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use raymond_core::text::excerpt_bytes;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -511,13 +512,8 @@ fn optional_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<St
     // In bytes.
     const LONGEST: usize = 200;
     let found: Option<String> = lenient(deserializer)?;
-    Ok(found.filter(|name| !name.is_empty()).map(|mut name| {
-        if name.len() > LONGEST {
-            name.truncate(name.floor_char_boundary(LONGEST));
-            name.push('…');
-        }
-        name
-    }))
+    let found = found.filter(|name| !name.is_empty());
+    Ok(found.map(|name| excerpt_bytes(name, LONGEST).into_owned()))
 }
 
 /// Reads the items of a list that have the expected type.

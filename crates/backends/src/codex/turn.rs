@@ -10,6 +10,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
+use raymond_core::text::excerpt_bytes;
 use tokio::time::Instant;
 
 use super::error_class::{ErrorClass, Retry};
@@ -489,9 +490,7 @@ fn line(command: &str) -> String {
     let line = command.split_once(" -lc ").map_or(command, |(_, line)| line).trim();
     let quoted = |quote| line.strip_prefix(quote).and_then(|line| line.strip_suffix(quote));
     let line = quoted('\'').or_else(|| quoted('"')).unwrap_or(line);
-    let cut = line.floor_char_boundary(MAX_LENGTH);
-    let dots = if cut < line.len() { "…" } else { "" };
-    format!("{}{dots}", &line[..cut])
+    excerpt_bytes(line, MAX_LENGTH).into_owned()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::process::ExitStatus;
 
 use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::text::{excerpt, joined_lines};
 use raymond_core::time::Span;
 
 use super::{ClientProtocol, SessionStep, TurnReader as _};
@@ -93,10 +94,5 @@ pub(crate) fn output_too_large(limit: u64) -> TurnFailure {
 pub(crate) fn shorten(text: &str) -> String {
     // In characters: about six lines of a terminal.
     const LENGTH: usize = 500;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.collect::<Vec<_>>().join(" / ");
-    match line.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    excerpt(&joined_lines(text), LENGTH).into_owned()
 }

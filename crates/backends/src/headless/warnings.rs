@@ -1,6 +1,7 @@
 //! The warnings of a turn, each kept once.
 
 use raymond_core::run::warning::Warning;
+use raymond_core::text::excerpt_bytes;
 
 /// The warnings of a turn. A client that repeats the same mistake on every line causes one warning.
 #[derive(Debug, Default)]
@@ -14,11 +15,7 @@ impl Warnings {
     pub(crate) fn add_message(&mut self, message: impl Into<String>) {
         // In bytes, because a quoted line may be megabytes long.
         const MAX_LENGTH: usize = 500;
-        let mut message = message.into();
-        if message.len() > MAX_LENGTH {
-            message.truncate(message.floor_char_boundary(MAX_LENGTH));
-            message.push('…');
-        }
+        let message = excerpt_bytes(message.into(), MAX_LENGTH).into_owned();
         self.add(Warning::Other { message });
     }
 

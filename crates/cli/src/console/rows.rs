@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
+use raymond_core::text::joined_words;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::live::{Course, Doing, Live, Row, Tally, Wait, Work};
 use unicode_width::UnicodeWidthStr as _;
@@ -250,7 +251,7 @@ fn between(earlier: Timestamp, later: Timestamp) -> Span {
 
 /// Returns the text in one line, without control characters and secrets.
 fn one_line(text: &str) -> String {
-    sanitized(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    joined_words(&sanitized(text))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use serde_json::{Map, Number, Value};
 
 use super::key::Key;
 use super::name::StepId;
-use super::problem::push_token;
 use super::template::Template;
+use crate::text::push_pointer_token;
 
 pub mod step;
 
@@ -165,8 +165,8 @@ pub(super) fn pointer(own: Place, place: impl Fn(StepIndex) -> Place) -> String 
         std::iter::successors(Some(own), |inner| inner.parent.map(&place)).collect();
     let mut pointer = String::new();
     for place in places.iter().rev() {
-        push_token(&mut pointer, place.list.key());
-        push_token(&mut pointer, &place.position.to_string());
+        push_pointer_token(&mut pointer, place.list.key());
+        push_pointer_token(&mut pointer, &place.position.to_string());
     }
     pointer
 }

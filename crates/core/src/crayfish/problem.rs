@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::problem_code::ProblemCode;
-use crate::text::nearest;
+use crate::text::{excerpt_bytes, nearest, push_pointer_token};
 
 /// How many problems are listed; one more says how many were left out.
 pub const MOST: usize = 1_000;
@@ -47,12 +47,7 @@ impl Problem {
 
     /// Returns a problem at a pointer.
     pub fn new(path: impl Into<String>, code: ProblemCode, message: impl Into<String>) -> Self {
-        let mut path = path.into();
-        if path.len() > LONGEST_POINTER {
-            // Cutting inside a UTF-8 character would panic.
-            path.truncate(path.floor_char_boundary(LONGEST_POINTER));
-            path.push('…');
-        }
+        let path = excerpt_bytes(path.into(), LONGEST_POINTER).into_owned();
         Self { path, code, message: message.into() }
     }
 
@@ -135,7 +130,7 @@ impl Report {
     /// Moves to `key` of the current place; pass the returned length to `leave`.
     pub(super) fn enter(&mut self, key: &str) -> usize {
         let length = self.pointer.len();
-        push_token(&mut self.pointer, key);
+        push_pointer_token(&mut self.pointer, key);
         length
     }
 
@@ -205,18 +200,6 @@ pub fn limited(problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
         }
     }
     report.problems()
-}
-
-/// Appends one reference token to a JSON pointer, escaped by RFC 6901.
-pub fn push_token(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    for c in token.chars() {
-        match c {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            c => pointer.push(c),
-        }
-    }
 }
 
 /// Returns the author's text in backticks, shortened, with control characters escaped.

@@ -8,8 +8,9 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::{Problem, push_token, quoted};
+use super::problem::{Problem, quoted};
 use super::problem_code::ProblemCode;
+use crate::text::push_pointer_token;
 pub use places::places;
 use scan::Scanner;
 
@@ -280,8 +281,8 @@ fn unreadable(text: &str, offset: usize, open: &[Open], reason: Reason) -> Unrea
     let mut pointer = String::new();
     for container in open {
         match container {
-            Open::Array(items) => push_token(&mut pointer, &items.len().to_string()),
-            Open::Object(_, Some(key)) => push_token(&mut pointer, key),
+            Open::Array(items) => push_pointer_token(&mut pointer, &items.len().to_string()),
+            Open::Object(_, Some(key)) => push_pointer_token(&mut pointer, key),
             Open::Object(_, None) => {}
         }
     }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::document::{Agent, Contract, Exec, Invocation, Io, Source};
 use super::path::{Namespaces, Root};
 use super::template::{Room, Template, Unfilled};
+use crate::text::push_pointer_token;
 
 #[cfg(test)]
 mod tests;
@@ -210,6 +211,6 @@ impl Filler<'_> {
 
 fn pointer(list: &str, key: &str) -> String {
     let mut pointer = list.to_owned();
-    super::problem::push_token(&mut pointer, key);
+    push_pointer_token(&mut pointer, key);
     pointer
 }

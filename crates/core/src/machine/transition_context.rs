@@ -6,6 +6,7 @@ use crate::ids::{BackendName, StateName};
 use crate::protocol::{Fault, Tag, TagName};
 use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange};
+use crate::text::excerpt_bytes;
 use crate::value::Value;
 use crate::workflow::policy::Refused;
 
@@ -151,8 +152,5 @@ impl<'a> TransitionContext<'a> {
 pub(super) fn shortened(text: &str) -> String {
     // Bytes; names in workflows are far shorter, so only nonsense is shortened.
     const LONGEST: usize = 200;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
+    excerpt_bytes(text, LONGEST).into_owned()
 }

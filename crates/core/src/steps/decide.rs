@@ -19,6 +19,7 @@ use crate::run::decision::Decision;
 use crate::run::event::Event;
 use crate::run::outcome::Finished;
 use crate::scheduler::{Lane, Prompt, Turn};
+use crate::text::push_pointer_token;
 use crate::value::Value;
 
 use crate::crayfish::call::{Call, Output, written};
@@ -29,7 +30,7 @@ use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::gate::Gate;
 use crate::crayfish::key::{Iteration, Key};
 use crate::crayfish::name::StepId;
-use crate::crayfish::problem::{Problem, push_token};
+use crate::crayfish::problem::Problem;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::state::Offer;
 use crate::crayfish::state::{Branch, MOST_KEPT, Position, StepEvent, StepsState};
@@ -202,7 +203,7 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
         }
         let mut path = "/attempts".to_owned();
         let name = written(&state.claims, &key).map_or_else(|| key.clone(), |(name, _)| name);
-        push_token(&mut path, &name.to_string());
+        push_pointer_token(&mut path, &name.to_string());
         let beyond = [Problem::new(path, ProblemCode::OutOfRange, message.as_str())];
         return exhausted(decision, agent, key, message, &beyond);
     }

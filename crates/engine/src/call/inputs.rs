@@ -10,7 +10,7 @@ use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
 use raymond_core::crayfish::key::RequestId;
-use raymond_core::crayfish::problem::{limited, push_token};
+use raymond_core::crayfish::problem::limited;
 use raymond_core::crayfish::state::{StepsState, accepted};
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{
@@ -18,6 +18,7 @@ use raymond_core::crayfish::{
 };
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
+use raymond_core::text::push_pointer_token;
 use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;
 
@@ -270,7 +271,7 @@ fn at_output(name: &str, code: ProblemCode, message: String) -> Problem {
 
 fn problem_at(place: &str, name: &str, code: ProblemCode, message: String) -> Problem {
     let mut path = place.to_owned();
-    push_token(&mut path, name);
+    push_pointer_token(&mut path, name);
     Problem::new(path, code, message)
 }
 

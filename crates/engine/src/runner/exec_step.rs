@@ -19,6 +19,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
+use raymond_core::text::push_pointer_token;
 use raymond_store::blobs;
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +97,9 @@ impl<'a> FileList<'a> {
     }
 
     fn pointer_to(self, contract: &Contract) -> String {
-        format!("{}/{}", self.pointer, pointer_token(&contract.name))
+        let mut pointer = self.pointer.to_owned();
+        push_pointer_token(&mut pointer, &contract.name);
+        pointer
     }
 }
 
@@ -341,7 +344,8 @@ impl ExecStep {
 
 /// Checks that the program may write this file, as far as that is known before it runs.
 fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<(), Finding> {
-    let place = format!("/io/out/{}", pointer_token(&contract.name));
+    let mut place = "/io/out".to_owned();
+    push_pointer_token(&mut place, &contract.name);
     let finding = |code, why: &str| Finding::at(&place, code, format!("{}: {why}", contract.name));
     // A template may render to an empty path, which would mean the workspace itself.
     if path.is_empty() {
@@ -399,9 +403,4 @@ fn check_errors(what: &str, errors: &[Problem]) -> Result<(), Finding> {
     };
     let why = format!("{what} does not match its schema: {first}{more}");
     Err(Finding { why, errors: errors.to_vec() })
-}
-
-/// Escapes a name as a token of a JSON pointer (RFC 6901).
-fn pointer_token(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,6 +1,7 @@
 //! One item of a turn, and its lines on a screen.
 
 use raymond_backends::transcript_parser::{Speaker, TranscriptItem};
+use raymond_core::text::{excerpt, joined_lines};
 
 use crate::sanitize::sanitized;
 
@@ -92,11 +93,7 @@ impl From<TranscriptItem> for LogItem {
 
 /// Returns the start of a text in one line.
 fn one_line(text: &str) -> String {
+    // In characters: two or three lines of a terminal.
     const LONGEST: usize = 200;
-    let words = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = words.collect::<Vec<_>>().join(" / ");
-    match line.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    excerpt(&joined_lines(text), LONGEST).into_owned()
 }

@@ -8,8 +8,8 @@ use super::StepIndex;
 use crate::crayfish::condition::Condition;
 use crate::crayfish::name::StepId;
 use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
-use crate::crayfish::problem::push_token;
 use crate::crayfish::template::{Shape, Template};
+use crate::text::push_pointer_token;
 use crate::time::Span;
 
 /// The kind of a step, with its data.
@@ -159,7 +159,7 @@ impl Io {
 impl Contract {
     fn schema_under(&self, list: &str) -> Option<(String, &Value)> {
         let mut pointer = list.to_owned();
-        push_token(&mut pointer, &self.name);
+        push_pointer_token(&mut pointer, &self.name);
         self.schema.as_ref().map(|schema| (pointer + "/schema", schema))
     }
 }

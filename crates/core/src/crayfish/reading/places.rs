@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::push_token;
+use crate::text::push_pointer_token;
 
 /// Returns the offset at which the value of each pointer begins, or the offset of the nearest
 /// value around it. The text must be JSON; one pass finds all.
@@ -72,7 +72,7 @@ impl<'p> Search<'_, 'p> {
         match open.last_mut() {
             Some(Open::Array { pointer: length, next }) if byte != Some(&b']') => {
                 pointer.truncate(*length);
-                push_token(pointer, &next.to_string());
+                push_pointer_token(pointer, &next.to_string());
                 *next += 1;
             }
             Some(Open::Object { pointer: length }) if byte == Some(&b'"') => {
@@ -81,7 +81,7 @@ impl<'p> Search<'_, 'p> {
                 self.string();
                 let key: String =
                     serde_json::from_str(&self.text[start..self.at]).unwrap_or_default();
-                push_token(pointer, &key);
+                push_pointer_token(pointer, &key);
                 self.space();
                 // Skip the colon.
                 self.at += 1;

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::crayfish::problem::{Problem, push_token};
+use crate::crayfish::problem::Problem;
 use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::lookalikes;
+use crate::text::push_pointer_token;
 
 /// How many warnings are listed.
 const MOST: usize = 100;
@@ -31,7 +32,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
                 let fields = fields.iter().filter(|(key, _)| !SCHEMAS.contains(&key.as_str()));
                 inside.extend(fields.map(|(key, value)| {
                     let mut at = at.clone();
-                    push_token(&mut at, key);
+                    push_pointer_token(&mut at, key);
                     (at, value)
                 }));
             }

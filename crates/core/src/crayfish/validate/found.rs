@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::crayfish::problem::push_token;
+use crate::text::push_pointer_token;
 
 /// Returns every schema with its pointer, in document order.
 pub fn schemas(document: &Value) -> Vec<(String, &Value)> {
@@ -34,7 +34,7 @@ fn direct(step: &Value) -> Vec<String> {
         let contracts = step.pointer(&format!("/io/{list}")).and_then(Value::as_object);
         ways.extend(contracts.into_iter().flatten().map(|(name, _)| {
             let mut way = format!("/io/{list}");
-            push_token(&mut way, name);
+            push_pointer_token(&mut way, name);
             way + "/schema"
         }));
     }
