@@ -12,7 +12,7 @@ mod error_class;
 mod final_texts;
 mod line;
 mod outcome;
-pub mod preflight;
+mod preflight;
 mod spending;
 mod surrogates;
 mod tools;
@@ -30,7 +30,8 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
-pub(crate) use transcript_parser::TranscriptParser;
+pub(crate) use preflight::{check_skipping, unsupported_options};
+pub(crate) use transcript_parser::transcript_reader;
 
 use turn::{RoundResult, Turn};
 
@@ -56,7 +57,7 @@ pub const CAPABILITIES: &[Capability] = &[
 ];
 
 /// The oldest supported version: the first one that reports the cost of an invocation.
-pub const OLDEST: [u32; 3] = [2, 1, 309];
+pub(crate) const OLDEST: [u32; 3] = [2, 1, 309];
 
 /// Returns a backend for the Claude Code client.
 pub fn client(settings: ClientSettings) -> Arc<dyn Backend> {

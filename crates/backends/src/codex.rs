@@ -12,7 +12,7 @@ mod arguments;
 mod error_class;
 mod line;
 mod outcome;
-pub mod preflight;
+mod preflight;
 mod prior_turns;
 mod rollout;
 mod thread_usage;
@@ -29,7 +29,8 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
-pub(crate) use transcript_parser::TranscriptParser;
+pub(crate) use preflight::{check_home, unsupported_options};
+pub(crate) use transcript_parser::transcript_reader;
 
 use prior_turns::PriorTurns;
 use thread_usage::ThreadUsage;
@@ -37,8 +38,8 @@ use turn::Turn;
 
 use crate::contract::{Answer, Backend, Capability, Request, StartedTurn};
 use crate::headless::{
-    ClientEnd, ClientProtocol, ClientSettings, Headless, SessionStep, TurnReader as _, marker,
-    start_failure, unwritable_file,
+    ClientEnd, ClientProtocol, ClientSettings, Headless, RequestedOptions, SessionStep,
+    TurnReader as _, marker, start_failure, unwritable_file,
 };
 use crate::process::{Inherit, Input, Spec};
 
@@ -46,7 +47,7 @@ use crate::process::{Inherit, Input, Spec};
 pub const NAME: &str = "codex";
 
 /// The oldest version that was tested with all these features.
-pub const OLDEST: [u32; 3] = [0, 166, 0];
+pub(crate) const OLDEST: [u32; 3] = [0, 166, 0];
 
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
@@ -101,8 +102,8 @@ impl ClientProtocol for CodexProtocol {
             )));
         }
         // States may have been edited since the start of the run, so the check is repeated here.
-        let options = preflight::RequestedOptions::of(request);
-        options.check(&self.prices).map_err(|problem| start_failure(problem.message()))?;
+        preflight::check_options(RequestedOptions::of(request), &self.prices)
+            .map_err(|problem| start_failure(problem.message()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
             fs::write(&file, schema.to_string()).map_err(|error| unwritable_file(&file, &error))?;

@@ -10,6 +10,7 @@
 mod argument_list;
 mod client_end;
 mod follow;
+mod preflight;
 pub mod program;
 mod protocol;
 mod recovered_turn;
@@ -33,6 +34,7 @@ use raymond_core::prices::Prices;
 use raymond_core::run::stop::Interruption;
 use tokio::time::Instant;
 
+pub use preflight::{ClientProblem, RequestedOptions};
 pub use timeouts::ClientTimeouts;
 pub use transcript_item::{Speaker, TranscriptItem};
 

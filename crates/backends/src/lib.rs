@@ -4,9 +4,10 @@
 //! state, and `exec` runs a step of a Crayfish workflow inside a `workspace`. `contract` is the
 //! trait of every agent client, and `conformance` is the test suite that each client passes.
 //!
-//! `headless` contains the parts that clients without a terminal share. `claude` is Claude Code,
-//! `codex` is Codex, and `transcript_parser` turns their transcripts into readable items.
-//! `scripted` plays replies from a file.
+//! `headless` contains the parts that clients without a terminal share. `claude` is Claude Code and
+//! `codex` is Codex; `registry` lists them, with everything in which they differ outside of a turn.
+//! `transcript_parser` turns their transcripts into readable items. `scripted` plays replies from a
+//! file.
 //!
 //! This crate decides nothing: it observes failures, names them and returns them to the engine.
 
@@ -17,6 +18,7 @@ pub mod contract;
 pub mod exec;
 pub mod headless;
 pub mod process;
+pub mod registry;
 pub mod script;
 pub mod scripted;
 pub mod transcript_parser;

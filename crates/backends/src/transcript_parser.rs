@@ -7,34 +7,22 @@ use raymond_core::ids::BackendName;
 
 pub use crate::headless::{Speaker, TranscriptItem};
 
+use crate::headless::TurnReader;
 use crate::process::StreamEvent;
-use crate::{claude, codex};
+use crate::registry;
 
 /// A parser for the transcript of one turn, fed line by line.
 #[derive(Debug)]
-pub struct TranscriptParser(Language);
-
-#[derive(Debug)]
-enum Language {
-    Claude(Box<claude::TranscriptParser>),
-    Codex(Box<codex::TranscriptParser>),
-}
+pub struct TranscriptParser(Box<dyn TurnReader>);
 
 impl TranscriptParser {
     /// Creates a parser for transcripts of this backend, or `None` if the backend writes none.
     pub fn of(backend: &BackendName) -> Option<Self> {
-        match backend.as_str() {
-            claude::NAME => Some(Self(Language::Claude(Box::default()))),
-            codex::NAME => Some(Self(Language::Codex(Box::default()))),
-            _ => None,
-        }
+        registry::client(backend).map(|kind| Self((kind.transcript_reader)()))
     }
 
     /// Returns the items in one line of the transcript.
     pub fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
-        match &mut self.0 {
-            Language::Claude(parser) => parser.read_event(event),
-            Language::Codex(parser) => parser.read_event(event),
-        }
+        self.0.read_event(event)
     }
 }

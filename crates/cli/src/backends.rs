@@ -8,39 +8,28 @@ mod unsupported_options;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use raymond_backends::contract::Backend;
-use raymond_backends::headless::ClientSettings as Client;
+use raymond_backends::headless::ClientSettings;
+use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_backends::scripted::{self, Replies, Scripted};
-use raymond_backends::{claude, codex};
-use raymond_core::capability::BackendCatalog;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::extension::Kind;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
-use raymond_core::run::settings::{ConfigHome, Pinning};
+use raymond_core::run::settings::Pinning;
 use raymond_core::workflow::{Definition, Reachability, State};
 use raymond_engine::backends::Backends;
 use raymond_engine::project::Project;
 
-use crate::config::{self, Layer};
+use crate::config::{self, Layer, Sourced};
 use crate::failure::{Failure, print_diagnostic};
 
+pub(crate) use raymond_backends::registry::catalog;
 pub(crate) use unsupported_options::unsupported_options;
 pub(crate) use versions::version_changes;
-
-/// Returns all backends with their capabilities.
-pub(crate) fn catalog() -> BackendCatalog {
-    let all = [
-        (claude::NAME, claude::CAPABILITIES),
-        (codex::NAME, codex::CAPABILITIES),
-        (scripted::NAME, scripted::CAPABILITIES),
-    ];
-    all.into_iter().map(|(name, can)| (BackendName::new(name), can)).collect()
-}
 
 /// Whether replies answer every prompt, even of states that name another backend. Rules between
 /// backends still apply, because the same workflow runs with the real backends later.
@@ -51,7 +40,7 @@ pub(crate) fn uses_only_replies(settings: &Settings) -> bool {
 /// Returns the configured backend of states that name none, ignoring replies.
 pub(crate) fn default_backend(config: &Layer) -> BackendName {
     let named = config.backend.as_ref().map(|backend| backend.value.as_str());
-    BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME))
+    BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(registry::DEFAULT))
 }
 
 /// Returns all backends that may have left a transcript, usable or not: a recovery reads them.
@@ -60,8 +49,9 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     // A mistake in the configuration must not prevent reading what a paid turn left.
     let config = config::load(project).unwrap_or_default();
     let settings = &priced(settings.clone(), &config);
-    backends.add(claude(&config, settings));
-    backends.add(codex(&config, settings));
+    for kind in &CLIENTS {
+        backends.add(client(kind, &config, settings));
+    }
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
         add_scripted(&mut backends, settings, replies);
     }
@@ -86,9 +76,10 @@ pub(crate) fn usable(
     // Unpinned states are checked again at every visit, with the same function.
     backends.check_with(unsupported_options);
     if settings.definition == Pinning::Unpinned {
-        // With unpinned states, an edit may name any client, so both are added unchecked.
-        backends.add(claude(config, settings));
-        backends.add(codex(config, settings));
+        // With unpinned states, an edit may name any client, so all are added unchecked.
+        for kind in &CLIENTS {
+            backends.add(client(kind, config, settings));
+        }
     }
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
@@ -106,27 +97,18 @@ pub(crate) fn usable(
         return Ok(UsableBackends { backends, clients });
     }
     check_replies(config, settings, reachable)?;
+    // All clients are added, but only clients of reachable states are checked.
     for state in reachable.prompts() {
-        add(&mut backends, config, settings, settings.backend_of(&state.front));
+        if let Some(kind) = registry::client(settings.backend_of(&state.front)) {
+            backends.add(client(kind, config, settings));
+        }
     }
     for (name, state) in reachable_backends(settings, reachable) {
-        let version = match name.as_str() {
-            claude::NAME => check_claude(config, settings, state)?,
-            codex::NAME => check_codex(config, settings, state)?,
-            _ => continue,
-        };
-        clients.insert(name.clone(), version);
+        if let Some(kind) = registry::client(name) {
+            clients.insert(name.clone(), check_client(kind, config, settings, state)?);
+        }
     }
     Ok(UsableBackends { backends, clients })
-}
-
-/// Adds a client unchecked; only clients of reachable states are checked.
-fn add(backends: &mut Backends, config: &Layer, settings: &Settings, name: &BackendName) {
-    match name.as_str() {
-        claude::NAME => backends.add(claude(config, settings)),
-        codex::NAME => backends.add(codex(config, settings)),
-        _ => {}
-    }
 }
 
 /// Returns the backends of reachable prompts, each with one state that uses it.
@@ -165,47 +147,31 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
     Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
-/// Checks that Claude Code can be used, and returns its version.
-fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use claude::preflight::{PreflightProblem, check, check_version};
-    let unusable_client = |problem: PreflightProblem| {
-        unusable_client(claude::NAME, state, &problem, problem.remedy())
-    };
-    let (command, checks) = (claude_command(config), settings.permissions.checks);
-    check(command.as_ref(), checks, settings.environment.as_deref()).map_err(unusable_client)?;
-    let version = versions::check(claude::NAME, &command, state)?;
-    check_version(command.as_ref(), &version).map_err(unusable_client)?;
-    Ok(version)
-}
-
-/// Checks that Codex can be used, and returns its version.
-fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
-    use codex::preflight::{PreflightProblem, check, check_home, check_version};
-    let unusable_client =
-        |problem: PreflightProblem| unusable_client(codex::NAME, state, &problem, problem.remedy());
-    let command = codex_command(config);
-    check(command.as_ref()).map_err(unusable_client)?;
-    // With a home for each agent, the shared one is not used and may be missing.
-    if settings.config_home == ConfigHome::Shared {
-        check_home().map_err(unusable_client)?;
-    }
-    let version = versions::check(codex::NAME, &command, state)?;
-    check_version(command.as_ref(), &version).map_err(unusable_client)?;
+/// Checks that the client of a state can be used, and returns its version.
+fn check_client(
+    kind: &ClientKind,
+    config: &Layer,
+    settings: &Settings,
+    state: &State,
+) -> Result<String, Failure> {
+    let unusable_client = |problem| unusable_client(kind, state, problem);
+    let command = command(kind, config);
+    kind.check(command.as_ref(), settings).map_err(unusable_client)?;
+    let version = versions::check(kind, &command, state)?;
+    kind.check_version(command.as_ref(), &version).map_err(unusable_client)?;
     Ok(version)
 }
 
 /// The failure for a state whose client cannot be used.
-fn unusable_client(name: &str, state: &State, problem: &dyn Display, remedy: String) -> Failure {
-    let message = format!("could not use {name} for {}: {problem}", state.name);
+fn unusable_client(kind: &ClientKind, state: &State, problem: ClientProblem) -> Failure {
+    let ClientProblem { message, remedy, .. } = problem;
+    let message = format!("could not use {} for {}: {message}", kind.name, state.name);
     Failure::environment(message).hint(remedy)
 }
 
-fn claude(config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
-    claude::client(Client { prices: settings.price_list(), ..Client::of(claude_command(config)) })
-}
-
-fn codex(config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
-    codex::client(Client { prices: settings.price_list(), ..Client::of(codex_command(config)) })
+fn client(kind: &ClientKind, config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
+    let prices = settings.price_list();
+    (kind.build)(ClientSettings { prices, ..ClientSettings::of(command(kind, config)) })
 }
 
 /// Returns the user's prices in the current configuration.
@@ -219,14 +185,22 @@ pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
     Settings { prices: Some(prices), ..settings }
 }
 
-/// Returns the command of Claude Code.
-pub(crate) fn claude_command(config: &Layer) -> String {
-    config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
+/// Returns the command of a client.
+pub(crate) fn command(kind: &ClientKind, config: &Layer) -> String {
+    let configured = configured_command(kind, config).map(|command| command.value.as_str());
+    configured.unwrap_or(kind.name).to_owned()
 }
 
-/// Returns the command of Codex.
-pub(crate) fn codex_command(config: &Layer) -> String {
-    config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
+/// Returns the command that the user configured for a client.
+pub(crate) fn configured_command<'c>(
+    kind: &ClientKind,
+    config: &'c Layer,
+) -> Option<&'c Sourced<String>> {
+    match kind.name {
+        "claude" => config.claude.as_ref(),
+        "codex" => config.codex.as_ref(),
+        _ => None,
+    }
 }
 
 /// Whether replies and another backend come from the same layer. A flag may override a file on

@@ -1,31 +1,20 @@
 //! Checks before a client of Claude Code starts, so that mistakes cost nothing.
 //!
-//! `check` and `check_version` look at the machine; [`RequestedOptions`] looks at the settings of a
-//! state.
+//! `check_skipping` looks at the machine; `unsupported_options` looks at the settings of a state. The
+//! program and its version are checked by `registry`.
 
 use std::env;
 use std::ffi::OsStr;
 
+use raymond_core::prices::Prices;
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use super::{NAME, OLDEST};
-use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
+use super::NAME;
+use crate::headless::{ClientProblem, RequestedOptions};
 
 /// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PreflightProblem {
-    #[error(transparent)]
-    MissingProgram(#[from] MissingProgram),
-    /// The client is too old.
-    #[error(
-        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
-        display_version(OLDEST)
-    )]
-    TooOld {
-        path: String,
-        /// The version that the client reports.
-        version: String,
-    },
+pub(super) enum PreflightProblem {
     /// The client refuses to skip its permission checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
@@ -45,15 +34,6 @@ pub enum PreflightProblem {
     },
 }
 
-/// The options that a state requests from the client.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestedOptions<'a> {
-    /// The tools that the client may use without asking.
-    pub permissions: &'a Permissions,
-    /// The reasoning effort; `None` leaves the choice to the client.
-    pub effort: Option<&'a str>,
-}
-
 /// The modes and efforts of the client, as its help lists them. `default` is an old name.
 const MODES: [&str; 7] = ["acceptEdits", "auto", BYPASS, "default", "dontAsk", "manual", "plan"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -62,22 +42,11 @@ const BYPASS: &str = "bypassPermissions";
 
 impl PreflightProblem {
     /// Returns how to fix the problem.
-    pub fn remedy(&self) -> String {
+    fn remedy(&self) -> String {
         let remedy = match self {
-            Self::TooOld { .. } => {
-                "install a newer version (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
-                 in the configuration to its path"
-            }
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
             Self::Rule { .. } => "rules look like `Edit` or `Bash(cargo test:*)`",
-            Self::MissingProgram(MissingProgram::NotFound(_)) => {
-                "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
-                 the configuration to its path; or play replies from a file with --replies FILE"
-            }
-            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
-                "set `claude` in the configuration to the path of the client"
-            }
             Self::Bypass => {
                 "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
@@ -90,9 +59,9 @@ impl PreflightProblem {
     }
 
     /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
-    pub const fn key(&self) -> Option<&'static str> {
+    const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Root => None,
+            Self::Root => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Rule { list, .. } => Some(list),
@@ -100,51 +69,39 @@ impl PreflightProblem {
     }
 }
 
-/// Checks the version that the client reports.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
-    if is_older(said, OLDEST) {
-        return Err(PreflightProblem::TooOld {
-            path: display_command(command),
-            version: said.to_owned(),
-        });
+impl From<PreflightProblem> for ClientProblem {
+    fn from(problem: PreflightProblem) -> Self {
+        Self { key: problem.key(), message: problem.to_string(), remedy: problem.remedy() }
     }
-    Ok(())
 }
 
-/// Checks that a client can be started. It inherits the variables of `environment`; `None` means
-/// all.
-pub fn check(
-    command: &OsStr,
-    checks: Checks,
-    environment: Option<&[String]>,
-) -> Result<(), PreflightProblem> {
-    let variable = |name: &str| env::var_os(name);
-    find(command, variable("PATH").as_deref())?;
+/// Checks that the client skips its permission checks for this user. It inherits the variables of
+/// `environment`; `None` means all.
+pub(crate) fn check_skipping(environment: Option<&[String]>) -> Result<(), ClientProblem> {
     // The client learns about a sandbox only from a variable that it inherits.
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
-    let sandbox = variable(SANDBOX).filter(|_| handed_on);
+    let sandbox = env::var_os(SANDBOX).filter(|_| handed_on);
     // The client checks the real user id.
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
-    may_skip(checks, user, sandbox.as_deref())
+    Ok(may_skip(user, sandbox.as_deref())?)
 }
 
-impl RequestedOptions<'_> {
-    /// Returns every option that the client would not understand.
-    pub fn problems(self) -> Vec<PreflightProblem> {
-        let Permissions { mode, allow, deny, .. } = self.permissions;
-        let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
-        let mode = mode.map(|mode| PreflightProblem::Mode(mode.to_owned()));
-        let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
-        // Repeated at every start of a client, because states can be edited during a run.
-        let bypass = keeps_checks(self.permissions).err();
-        let listed = [("allow", allow), ("deny", deny)].into_iter();
-        let rules = listed.flat_map(|(list, rules)| {
-            let wrong = rules.iter().filter(|rule| !is_rule(rule));
-            wrong.map(move |rule| PreflightProblem::Rule { list, rule: rule.clone() })
-        });
-        [mode, effort, bypass].into_iter().flatten().chain(rules).collect()
-    }
+/// Returns every option that the client would not understand.
+pub(crate) fn unsupported_options(options: RequestedOptions<'_>, _: &Prices) -> Vec<ClientProblem> {
+    let Permissions { mode, allow, deny, .. } = options.permissions;
+    let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
+    let mode = mode.map(|mode| PreflightProblem::Mode(mode.to_owned()));
+    let effort = options.effort.filter(|effort| !EFFORTS.contains(effort));
+    let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+    // Repeated at every start of a client, because states can be edited during a run.
+    let bypass = keeps_checks(options.permissions).err();
+    let listed = [("allow", allow), ("deny", deny)].into_iter();
+    let rules = listed.flat_map(|(list, rules)| {
+        let wrong = rules.iter().filter(|rule| !is_rule(rule));
+        wrong.map(move |rule| PreflightProblem::Rule { list, rule: rule.clone() })
+    });
+    let problems = [mode, effort, bypass].into_iter().flatten().chain(rules);
+    problems.map(ClientProblem::from).collect()
 }
 
 /// Whether a rule has the form `Tool` or `Tool(specifier)`.
@@ -172,30 +129,29 @@ enum User {
     Other,
 }
 
-fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem> {
-    match (checks, user) {
+fn may_skip(user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem> {
+    match user {
         // The client accepts exactly this value.
-        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => {
-            Err(PreflightProblem::Root)
-        }
-        (Checks::Skipped | Checks::Kept, User::Root | User::Other) => Ok(()),
+        User::Root if sandbox != Some(OsStr::new("1")) => Err(PreflightProblem::Root),
+        User::Root | User::Other => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use raymond_core::run::effect::Extras;
+
     use super::*;
 
     #[test]
     fn root_skips_checks_only_in_a_sandbox() {
-        let check = |checks, user, sandbox: Option<&str>, expected| {
-            assert_eq!(may_skip(checks, user, sandbox.map(OsStr::new)), expected);
+        let check = |user, sandbox: Option<&str>, expected| {
+            assert_eq!(may_skip(user, sandbox.map(OsStr::new)), expected);
         };
-        check(Checks::Skipped, User::Root, None, Err(PreflightProblem::Root));
-        check(Checks::Skipped, User::Root, Some("true"), Err(PreflightProblem::Root));
-        check(Checks::Skipped, User::Root, Some("1"), Ok(()));
-        check(Checks::Skipped, User::Other, None, Ok(()));
-        check(Checks::Kept, User::Root, None, Ok(()));
+        check(User::Root, None, Err(PreflightProblem::Root));
+        check(User::Root, Some("true"), Err(PreflightProblem::Root));
+        check(User::Root, Some("1"), Ok(()));
+        check(User::Other, None, Ok(()));
     }
 
     #[test]
@@ -204,13 +160,14 @@ mod tests {
             |change: fn(&mut Permissions), effort: Option<&str>, expected: &[(&str, &str)]| {
                 let mut permissions = Permissions::default();
                 change(&mut permissions);
-                let found = RequestedOptions { permissions: &permissions, effort }.problems();
-                let found: Vec<(&str, String)> = found
+                let (permissions, extras) = (&permissions, &Extras::default());
+                let (model, cap) = (None, None);
+                let options = RequestedOptions { permissions, effort, extras, model, cap };
+                let found = unsupported_options(options, &Prices::default());
+                let found: Vec<(&str, &str)> = found
                     .iter()
-                    .map(|problem| (problem.key().unwrap_or("-"), problem.to_string()))
+                    .map(|problem| (problem.key.unwrap_or("-"), problem.message.as_str()))
                     .collect();
-                let found: Vec<(&str, &str)> =
-                    found.iter().map(|(key, problem)| (*key, problem.as_str())).collect();
                 assert_eq!(found, expected);
             };
         check(|_| {}, None, &[]);
@@ -240,23 +197,5 @@ mod tests {
         check(Checks::Kept, Some("plan"), Ok(()));
         check(Checks::Kept, Some("bypassPermissions"), Err(PreflightProblem::Bypass));
         check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
-    }
-
-    #[test]
-    fn older_client_is_refused_with_its_version() {
-        let command = OsStr::new("/opt/claude");
-        assert_eq!(check_version(command, "2.1.325"), Ok(()));
-        let problem = check_version(command, "2.1.308").unwrap_err();
-        let told = "the client claude (/opt/claude) is version 2.1.308, but Raymond needs 2.1.309 or later";
-        assert_eq!((problem.to_string().as_str(), problem.key()), (told, None));
-        assert!(problem.remedy().starts_with("install a newer version"), "{}", problem.remedy());
-    }
-
-    #[test]
-    fn missing_client_is_reported_first() {
-        let found = check("no-such-client".as_ref(), Checks::Skipped, None);
-        let problem = found.unwrap_err();
-        assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");
-        assert!(problem.remedy().starts_with("install Claude Code"));
     }
 }

@@ -1,28 +1,22 @@
 //! Readable items from a transcript of Claude Code.
 
 use super::turn::Turn;
-use crate::headless::{TranscriptItem, TurnReader as _};
-use crate::process::StreamEvent;
+use crate::headless::TurnReader;
 
-/// A parser for a transcript, fed line by line.
-#[derive(Debug, Default)]
-pub(crate) struct TranscriptParser(Turn);
-
-impl TranscriptParser {
-    /// Returns the items in one line.
-    pub(crate) fn read_event(&mut self, event: &StreamEvent) -> Vec<TranscriptItem> {
-        self.0.read_event(event)
-    }
+/// Creates a reader for the transcript of one turn.
+pub(crate) fn transcript_reader() -> Box<dyn TurnReader> {
+    Box::new(Turn::default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::sample::{self, bash, init, success, text, user};
     use super::*;
-    use crate::headless::Speaker;
+    use crate::headless::{Speaker, TranscriptItem};
+    use crate::process::StreamEvent;
 
     fn said(lines: &[String]) -> Vec<TranscriptItem> {
-        let mut parser = TranscriptParser::default();
+        let mut parser = transcript_reader();
         let event = lines.iter().map(|line| StreamEvent::Line(line.clone().into_bytes()));
         event.flat_map(|event| parser.read_event(&event)).collect()
     }
@@ -89,7 +83,7 @@ mod tests {
     fn unreadable_lines_are_items() {
         let check = |event: StreamEvent, expected: &str| {
             let unread = TranscriptItem::Unread { what: expected.into() };
-            assert_eq!(TranscriptParser::default().read_event(&event), [unread]);
+            assert_eq!(transcript_reader().read_event(&event), [unread]);
         };
         let line = |text: &str| StreamEvent::Line(text.as_bytes().to_vec());
         check(line("Segmentation fault"), "not JSON: Segmentation fault");

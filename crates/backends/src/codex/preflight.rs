@@ -1,38 +1,21 @@
 //! Checks before a Codex client starts, so that mistakes cost nothing.
 //!
-//! `check`, `check_home` and `check_version` look at the machine; [`RequestedOptions`] looks at the
-//! settings of a state.
+//! `check_home` looks at the machine; `unsupported_options` looks at the settings of a state. The
+//! program and its version are checked by `registry`.
 
-use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
-use raymond_core::run::effect::Extras;
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use super::{HOME, NAME, OLDEST, own_home};
-use crate::contract::Request;
-use crate::headless::program::{MissingProgram, display_command, display_version, find, is_older};
+use super::{HOME, NAME, own_home};
+use crate::headless::{ClientProblem, RequestedOptions};
 
 /// The reason for which no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PreflightProblem {
-    #[error(transparent)]
-    MissingProgram(#[from] MissingProgram),
-    /// The client is too old.
-    #[error(
-        "the client {NAME} ({path}) is version {version}, but Raymond needs {} or later",
-        display_version(OLDEST)
-    )]
-    TooOld {
-        path: String,
-        /// The version that the client reports.
-        version: String,
-    },
+pub(super) enum PreflightProblem {
     #[error("{NAME} has no equivalent of the permission mode {0:?}")]
     Mode(String),
     #[error("{NAME} has no effort {0:?}")]
@@ -57,21 +40,6 @@ pub enum PreflightProblem {
     Unpriced(String),
 }
 
-/// The options that a state requests from the client.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestedOptions<'a> {
-    /// The tools that the client may use without asking.
-    pub permissions: &'a Permissions,
-    /// The reasoning effort; `None` leaves the choice to the client.
-    pub effort: Option<&'a str>,
-    /// Further options that a state passes to the client.
-    pub extras: &'a Extras,
-    /// The model; `None` leaves the choice to the client.
-    pub model: Option<&'a str>,
-    /// The budget share; `None` means no limit.
-    pub cap: Option<Micros>,
-}
-
 /// The permission modes of Raymond with the most similar sandbox of the client.
 const MODES: [(&str, &str); 3] =
     [("acceptEdits", "workspace-write"), ("default", "workspace-write"), ("plan", "read-only")];
@@ -87,23 +55,12 @@ pub(super) fn sandbox(mode: Option<&str>) -> &'static str {
 
 impl PreflightProblem {
     /// Returns how to fix the problem.
-    pub fn remedy(&self) -> String {
+    fn remedy(&self) -> String {
         let remedy = match self {
             Self::Mode(_) => {
                 return format!("the modes are {}", MODES.map(|mode| mode.0).join(", "));
             }
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
-            Self::MissingProgram(MissingProgram::NotFound(_)) => {
-                "install Codex (npm install -g @openai/codex), or set `codex` in the configuration to \
-                 its path; or play replies from a file with --replies FILE"
-            }
-            Self::MissingProgram(MissingProgram::NotExecutable(_)) => {
-                "set `codex` in the configuration to the path of the client"
-            }
-            Self::TooOld { .. } => {
-                "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
-                 configuration to its path"
-            }
             Self::Bypass => {
                 "pass --dangerously-skip-permissions yourself; a file of a project cannot skip checks"
             }
@@ -129,11 +86,9 @@ impl PreflightProblem {
     }
 
     /// Returns the key of the state that causes the problem, or `None` if the machine causes it.
-    pub const fn key(&self) -> Option<&'static str> {
+    const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::MissingProgram(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => {
-                None
-            }
+            Self::Home(_) | Self::Unwritable(_) => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Deny(_) => Some("deny"),
@@ -143,14 +98,15 @@ impl PreflightProblem {
     }
 }
 
-pub fn check(command: &OsStr) -> Result<(), PreflightProblem> {
-    find(command, env::var_os("PATH").as_deref())?;
-    Ok(())
+impl From<PreflightProblem> for ClientProblem {
+    fn from(problem: PreflightProblem) -> Self {
+        Self { key: problem.key(), message: problem.to_string(), remedy: problem.remedy() }
+    }
 }
 
 /// Checks that `CODEX_HOME` is a directory, because the client does not create it.
-pub fn check_home() -> Result<(), PreflightProblem> {
-    check_exists(own_home(None))
+pub(crate) fn check_home() -> Result<(), ClientProblem> {
+    Ok(check_exists(own_home(None))?)
 }
 
 fn check_exists(home: Option<PathBuf>) -> Result<(), PreflightProblem> {
@@ -177,56 +133,53 @@ pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
     prices.estimate(model, &Usage::default()).is_some()
 }
 
-/// Checks the version that the client reports.
-pub fn check_version(command: &OsStr, said: &str) -> Result<(), PreflightProblem> {
-    if is_older(said, OLDEST) {
-        return Err(PreflightProblem::TooOld {
-            path: display_command(command),
-            version: said.to_owned(),
-        });
-    }
-    Ok(())
+/// Checks the options at the start of a client, because states can be edited during a run.
+pub(super) fn check_options(
+    options: RequestedOptions<'_>,
+    prices: &Prices,
+) -> Result<(), PreflightProblem> {
+    problems(options, prices).into_iter().next().map_or(Ok(()), Err)
 }
 
-impl<'a> RequestedOptions<'a> {
-    /// Returns the options of a request.
-    pub(super) fn of(request: &'a Request) -> Self {
-        let Request { permissions, effort, extras, model, .. } = request;
-        let (effort, model) = (effort.as_deref(), model.as_deref());
-        Self { permissions, effort, extras, model, cap: request.started.cap }
-    }
+/// Returns every option that the client cannot fulfil.
+pub(crate) fn unsupported_options(
+    options: RequestedOptions<'_>,
+    prices: &Prices,
+) -> Vec<ClientProblem> {
+    // A missing tool list is a missing capability, which `Requirements` reports.
+    let is_reported_here =
+        |problem: &PreflightProblem| !matches!(problem, PreflightProblem::Deny(_));
+    let problems = problems(options, prices).into_iter().filter(is_reported_here);
+    problems.map(ClientProblem::from).collect()
+}
 
-    pub(super) fn check(self, prices: &Prices) -> Result<(), PreflightProblem> {
-        self.problems(prices).into_iter().next().map_or(Ok(()), Err)
-    }
-
-    /// Returns every option that the client cannot fulfil.
-    pub fn problems(self, prices: &Prices) -> Vec<PreflightProblem> {
-        let Permissions { mode, deny, checks, .. } = self.permissions;
-        let mode = match (checks, mode.as_deref()) {
-            (Checks::Kept, Some(BYPASS)) => Some(PreflightProblem::Bypass),
-            // The flag already allows what the mode asks for.
-            (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
-            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
-            (_, Some(mode)) => Some(PreflightProblem::Mode(mode.to_owned())),
-        };
-        let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
-        let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
-        // One denied tool is enough for the message.
-        let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
-        let mcp = self.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
-        // Without a price Raymond cannot know when the budget share is used up.
-        let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
-        let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
-        [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
-    }
+fn problems(options: RequestedOptions<'_>, prices: &Prices) -> Vec<PreflightProblem> {
+    let Permissions { mode, deny, checks, .. } = options.permissions;
+    let mode = match (checks, mode.as_deref()) {
+        (Checks::Kept, Some(BYPASS)) => Some(PreflightProblem::Bypass),
+        // The flag already allows what the mode asks for.
+        (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
+        (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
+        (_, Some(mode)) => Some(PreflightProblem::Mode(mode.to_owned())),
+    };
+    let effort = options.effort.filter(|effort| !EFFORTS.contains(effort));
+    let effort = effort.map(|effort| PreflightProblem::Effort(effort.to_owned()));
+    // One denied tool is enough for the message.
+    let deny = deny.first().map(|rule| PreflightProblem::Deny(rule.clone()));
+    let mcp = options.extras.mcp_config.as_ref().map(|_| PreflightProblem::Mcp);
+    // Without a price Raymond cannot know when the budget share is used up.
+    let unpriced = options.cap.and(options.model).filter(|model| !is_priced(prices, model));
+    let unpriced = unpriced.map(|model| PreflightProblem::Unpriced(model.to_owned()));
+    [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
 
+    use raymond_core::budget::Micros;
     use raymond_core::prices::Price;
+    use raymond_core::run::effect::Extras;
 
     use super::*;
 
@@ -243,7 +196,7 @@ mod tests {
                      expected: Result<(), PreflightProblem>| {
             let extras = Extras::default();
             let wish = RequestedOptions { permissions: &permissions, effort, ..nothing(&extras) };
-            assert_eq!(wish.check(&Prices::default()), expected);
+            assert_eq!(check_options(wish, &Prices::default()), expected);
         };
         let mode = |mode: &str| Permissions { mode: Some(mode.into()), ..Permissions::default() };
         check(Permissions::default(), None, Ok(()));
@@ -260,7 +213,7 @@ mod tests {
         // Actions that the sandbox allows need no rule.
         check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
-        assert_eq!(nothing(&extras).check(&Prices::default()), Err(PreflightProblem::Mcp));
+        assert_eq!(check_options(nothing(&extras), &Prices::default()), Err(PreflightProblem::Mcp));
     }
 
     #[test]
@@ -269,7 +222,7 @@ mod tests {
         let check =
             |model: Option<&str>, cap: Option<Micros>, expected: Result<(), PreflightProblem>| {
                 let wish = RequestedOptions { model, cap, ..nothing(&extras) };
-                assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
+                assert_eq!(check_options(wish, &Prices::default()), expected, "{model:?} {cap:?}");
             };
         let cap = Some(Micros(50_000));
         let unpriced = PreflightProblem::Unpriced("house-model".into());
@@ -282,7 +235,7 @@ mod tests {
         let price = Price { input: one, output: one, cache_write: one, cache_read: one };
         let prices = Prices::default().with([("house".to_owned(), price)]);
         let wish = RequestedOptions { model: Some("house-model"), cap, ..nothing(&extras) };
-        assert_eq!(wish.check(&prices), Ok(()));
+        assert_eq!(check_options(wish, &prices), Ok(()));
         let told = "the model \"house-model\" has no price, so codex cannot be held to a budget: \
                     put [prices.\"house-model\"] into the configuration, or run it with --budget \
                     none and no `budget` in the state";
@@ -300,34 +253,9 @@ mod tests {
             PreflightProblem::Effort("hgih".into()),
             PreflightProblem::Mcp,
         ];
-        assert_eq!(wish.problems(&Prices::default()), expected);
+        assert_eq!(problems(wish, &Prices::default()), expected);
         let keys = expected.map(|problem| problem.key());
         assert_eq!(keys, [Some("permission_mode"), Some("effort"), Some("mcp_config")]);
-    }
-
-    #[test]
-    fn older_client_is_refused_with_its_version() {
-        let check = |said: &str, expected: Result<(), PreflightProblem>| {
-            assert_eq!(check_version("/opt/codex".as_ref(), said), expected, "{said}");
-        };
-        let too_old = |said: &str| PreflightProblem::TooOld {
-            path: "/opt/codex".into(),
-            version: said.to_owned(),
-        };
-        let old = |said: &str| Err(too_old(said));
-        check("0.166.0", Ok(()));
-        check("0.166.1-alpha.2", Ok(()));
-        check("1.0.0", Ok(()));
-        check("0.200", Ok(()));
-        check("0.165.9", old("0.165.9"));
-        check("0.55.0", old("0.55.0"));
-        check("unknown version", Ok(()));
-        let text =
-            "the client codex (/opt/codex) is version 0.55.0, but Raymond needs 0.166.0 or later";
-        assert_eq!(too_old("0.55.0").to_string(), text);
-        let remedy = "install a newer version (npm install -g @openai/codex@latest), or set `codex` in the \
-                      configuration to its path";
-        assert_eq!(too_old("0.55.0").remedy(), remedy);
     }
 
     #[test]

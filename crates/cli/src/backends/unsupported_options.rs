@@ -5,7 +5,7 @@
 //! or configuration is reported once for each backend. With replies, the real backend is checked,
 //! because the workflow will run with it later.
 
-use raymond_backends::{claude, codex};
+use raymond_backends::registry::{self, ClientProblem, RequestedOptions};
 use raymond_core::budget::Micros;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
@@ -22,20 +22,17 @@ pub(crate) fn unsupported_options(
 ) -> Vec<Diagnostic> {
     let (prices, mut found) = (settings.price_list(), Vec::new());
     for state in reachable.prompts() {
-        let requested = RequestedOptions::of_state(settings, &state.front);
-        for option in requested.unsupported_options(settings.real_backend_of(&state.front), &prices)
-        {
-            found.push(reachable.marked(option.diagnostic, state, Mark::Key(option.key)));
+        let options = Options::of_state(settings, &state.front);
+        for (key, problem) in options.unsupported(settings.real_backend_of(&state.front), &prices) {
+            found.push(reachable.marked(problem, state, Mark::Key(key)));
         }
     }
     let answered = PromptsByBackend::of(reachable, |state| settings.real_backend_of(&state.front));
     let mut shared = shared_model(settings, &answered);
     for (backend, states) in answered.iter() {
-        for option in
-            RequestedOptions::of_run(settings, states).unsupported_options(backend, &prices)
-        {
-            shared = shared.filter(|_| option.key != "model");
-            found.push(answered.with_states(option.diagnostic, backend, Some(option.key)));
+        for (key, problem) in Options::of_run(settings, states).unsupported(backend, &prices) {
+            shared = shared.filter(|_| key != "model");
+            found.push(answered.with_states(problem, backend, Some(key)));
         }
     }
     found.extend(shared);
@@ -46,8 +43,7 @@ pub(crate) fn unsupported_options(
 fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<Diagnostic> {
     let model = settings.model.as_ref()?;
     let hears = |state: &&State| state.front.model.is_none();
-    let is_client = |backend: &BackendName| matches!(backend.as_str(), claude::NAME | codex::NAME);
-    let asked = answered.iter().filter(|(backend, _)| is_client(backend));
+    let asked = answered.iter().filter(|(backend, _)| registry::client(backend).is_some());
     let asked = asked.filter_map(|(backend, states)| {
         let states: Vec<&State> = states.iter().copied().filter(hears).collect();
         (!states.is_empty()).then(|| (backend.as_str(), listed(&states)))
@@ -63,21 +59,8 @@ fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<
     Some(Diagnostic::warning("shared-model", message).hint(hint))
 }
 
-/// An option that a client does not support, and its key.
-struct UnsupportedOption {
-    key: &'static str,
-    diagnostic: Diagnostic,
-}
-
-impl UnsupportedOption {
-    fn new(key: Option<&'static str>, message: String, remedy: String) -> Option<Self> {
-        let diagnostic = Diagnostic::error("backend-lacks", message).hint(remedy);
-        Some(Self { key: key?, diagnostic })
-    }
-}
-
 /// The options that a client would get.
-struct RequestedOptions {
+struct Options {
     permissions: Permissions,
     effort: Option<String>,
     extras: Extras,
@@ -85,7 +68,7 @@ struct RequestedOptions {
     cap: Option<Micros>,
 }
 
-impl RequestedOptions {
+impl Options {
     /// Returns the options that a state sets itself.
     fn of_state(settings: &Settings, front: &Frontmatter) -> Self {
         let own = Permissions { checks: settings.permissions.checks, ..Permissions::default() };
@@ -111,37 +94,20 @@ impl RequestedOptions {
         Self { permissions, effort, extras: Extras::default(), model, cap }
     }
 
-    fn unsupported_options(
+    /// Returns the keys of the options that a backend does not support, with the problems.
+    fn unsupported(
         &self,
         backend: &BackendName,
         prices: &Prices,
-    ) -> Vec<UnsupportedOption> {
-        let Self { permissions, extras, .. } = self;
-        let effort = self.effort.as_deref();
-        match backend.as_str() {
-            claude::NAME => {
-                let problems =
-                    claude::preflight::RequestedOptions { permissions, effort }.problems();
-                let option = |problem: claude::preflight::PreflightProblem| {
-                    UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
-                };
-                problems.into_iter().filter_map(option).collect()
-            }
-            codex::NAME => {
-                use codex::preflight::PreflightProblem;
-                let (model, cap) = (self.model.as_deref(), self.cap);
-                let requested =
-                    codex::preflight::RequestedOptions { permissions, effort, extras, model, cap };
-                let problems = requested.problems(prices);
-                // A missing tool list is a missing capability, which `Requirements` reports.
-                let problems =
-                    problems.into_iter().filter(|p| !matches!(p, PreflightProblem::Deny(_)));
-                let option = |problem: PreflightProblem| {
-                    UnsupportedOption::new(problem.key(), problem.to_string(), problem.remedy())
-                };
-                problems.filter_map(option).collect()
-            }
-            _ => Vec::new(),
-        }
+    ) -> Vec<(&'static str, Diagnostic)> {
+        let Self { permissions, effort, extras, model, cap } = self;
+        let (effort, model) = (effort.as_deref(), model.as_deref());
+        let requested = RequestedOptions { permissions, effort, extras, model, cap: *cap };
+        let Some(kind) = registry::client(backend) else { return Vec::new() };
+        let problems = (kind.unsupported_options)(requested, prices);
+        let diagnostic = |ClientProblem { key, message, remedy }| {
+            Some((key?, Diagnostic::error("backend-lacks", message).hint(remedy)))
+        };
+        problems.into_iter().filter_map(diagnostic).collect()
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::health::Program;
+use raymond_backends::registry::{ClientKind, ClientProblem};
 use raymond_core::ids::BackendName;
 use raymond_core::workflow::State;
 
@@ -13,7 +14,8 @@ use crate::failure::Failure;
 use crate::probe;
 
 /// Returns the version of the client that a state needs.
-pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, Failure> {
+pub(super) fn check(kind: &ClientKind, command: &str, state: &State) -> Result<String, Failure> {
+    let name = kind.name;
     let (path, why) = match crate::runtime::runtime()?.block_on(probe::client_version(
         name,
         command,
@@ -23,11 +25,11 @@ pub(super) fn check(name: &str, command: &str, state: &State) -> Result<String, 
         Program::Silent { path, why } => (path, why),
         Program::Missing => (command.to_owned(), "the program does not exist any more".to_owned()),
     };
-    let problem = format!("could not read the version of {name} ({path}): {why}");
+    let message = format!("could not read the version of {name} ({path}): {why}");
     let remedy = format!(
         "try `{path} --version`, then set `{name}` in the configuration to the path of the client"
     );
-    Err(super::unusable_client(name, state, &problem, remedy))
+    Err(super::unusable_client(kind, state, ClientProblem { key: None, message, remedy }))
 }
 
 /// Returns a line for each client whose version changed.

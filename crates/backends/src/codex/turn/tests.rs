@@ -1,11 +1,11 @@
 use super::super::sample::{self, THREAD};
-use super::super::transcript_parser::TranscriptParser;
+use super::super::transcript_parser::transcript_reader;
 use super::*;
 use crate::contract::Progress;
 use crate::process::StreamEvent;
 
 fn reported_cost(lines: &[String]) -> Vec<TranscriptItem> {
-    let mut parser = TranscriptParser::default();
+    let mut parser = transcript_reader();
     let event = lines.iter().map(|line| StreamEvent::Line(line.clone().into_bytes()));
     event.flat_map(|event| parser.read_event(&event)).collect()
 }

@@ -4,10 +4,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::health::{self, Finding, Folder, Need, Program};
-use raymond_backends::claude::{self, preflight::PreflightProblem};
-use raymond_backends::codex;
 use raymond_backends::process::DISK_SPACE_NEEDED;
-use raymond_core::run::permissions::Checks;
+use raymond_backends::registry::{self, CLIENTS, ClientKind, ClientProblem};
 use raymond_core::run::settings::ConfigHome;
 use raymond_engine::discard::size_of;
 use raymond_engine::project::Project;
@@ -15,7 +13,7 @@ use raymond_store::ballast;
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
-use crate::config::{self, Layer, Sourced};
+use crate::config::{self, Layer};
 use crate::{backends, failure::Failure, probe, settings};
 
 /// Checks the programs that runs need, and their configuration.
@@ -23,8 +21,11 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let loaded = config::load(project);
     let configuration = configuration(project, loaded.as_ref().err());
     let config = loaded.unwrap_or_default();
-    let mut findings = vec![claude_client(&config).await, codex_client(&config).await];
-    findings.extend(root(&config));
+    let mut findings = Vec::new();
+    for kind in &CLIENTS {
+        findings.push(client(kind, &config).await);
+    }
+    findings.extend(CLIENTS.iter().filter_map(|kind| root(kind, &config)));
     findings.push(match probe::find("bash") {
         Some(path) => Finding::ok("bash", path.display().to_string()),
         None => {
@@ -37,78 +38,54 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Whether prompts go to this client. The default backend is Claude Code.
-fn need(config: &Layer, name: &str, command: Option<&Sourced<String>>) -> Need {
-    let default = config.backend.as_ref().map_or(claude::NAME, |backend| &backend.value);
-    match command {
-        _ if default == name => Need::Default,
-        Some(command) if command.value != name => Need::Named,
+/// Whether prompts go to this client.
+fn need(kind: &ClientKind, config: &Layer) -> Need {
+    let default = config.backend.as_ref().map_or(registry::DEFAULT, |backend| &backend.value);
+    match backends::configured_command(kind, config) {
+        _ if default == kind.name => Need::Default,
+        Some(command) if command.value != kind.name => Need::Named,
         Some(_) | None => Need::Optional,
     }
 }
 
-async fn claude_client(config: &Layer) -> Finding {
-    use claude::preflight::{check, check_version};
-    let (need, command) =
-        (need(config, claude::NAME, config.claude.as_ref()), backends::claude_command(config));
-    let told = |problem: PreflightProblem| (problem.to_string(), problem.remedy());
-    let found = check(command.as_ref(), Checks::Kept, None).map_err(told);
-    let fit = |version: &str| check_version(command.as_ref(), version).map_err(told);
-    client(claude::NAME, &command, need, found, &fit).await
-}
-
-async fn codex_client(config: &Layer) -> Finding {
-    use codex::preflight::{PreflightProblem, check, check_home, check_version};
-    let (need, command) =
-        (need(config, codex::NAME, config.codex.as_ref()), backends::codex_command(config));
-    let told = |problem: PreflightProblem| (problem.to_string(), problem.remedy());
-    let found = check(command.as_ref()).map_err(told);
-    let fit = |version: &str| {
-        check_version(command.as_ref(), version).map_err(told)?;
-        // With an isolated home for each agent, the shared one is not used.
-        match config.config_home.as_ref().map(|home| home.value) {
-            Some(ConfigHome::PerAgent) => Ok(()),
-            Some(ConfigHome::Shared) | None => check_home().map_err(told),
-        }
-    };
-    client(codex::NAME, &command, need, found, &fit).await
-}
-
-/// A problem and its remedy.
-type ProblemAndRemedy = (String, String);
-
 /// Checks a client as a run would: the program exists, reports its version and can be used.
-async fn client(
-    name: &str,
-    command: &str,
-    need: Need,
-    found: Result<(), ProblemAndRemedy>,
-    fit: &dyn Fn(&str) -> Result<(), ProblemAndRemedy>,
-) -> Finding {
+async fn client(kind: &ClientKind, config: &Layer) -> Finding {
+    let (need, command) = (need(kind, config), backends::command(kind, config));
     // A missing client matters only if prompts go to it; `Need` decides that.
-    if let Err(missing) = found {
-        return health::missing(name, missing, need);
+    if let Err(ClientProblem { message, remedy, .. }) = kind.check_program(command.as_ref()) {
+        return health::missing(kind.name, (message, remedy), need);
     }
-    let program = probe::client_version(name, command, probe::CLIENT_TIMEOUT).await;
+    let program = probe::client_version(kind.name, &command, probe::CLIENT_TIMEOUT).await;
     if let Program::Answers { version, .. } = &program
-        && let Err((text, remedy)) = fit(version)
+        && let Err(problem) = fits(kind, config, &command, version)
     {
-        return need.unfit(text, remedy);
+        return need.unfit(problem.message, problem.remedy);
     }
-    health::client(name, &program, need)
+    health::client(kind.name, &program, need)
 }
 
-/// Warns that Claude Code refuses to skip permission checks for root. Other clients do not.
-fn root(config: &Layer) -> Option<Finding> {
-    let command = backends::claude_command(config);
-    let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
-    match claude::preflight::check(command.as_ref(), Checks::Skipped, environment) {
-        Err(problem @ PreflightProblem::Root) => {
-            let text = "running as root: claude refuses --dangerously-skip-permissions";
-            Some(Finding::warn("root", text, problem.remedy()))
-        }
-        Err(_) | Ok(()) => None,
+/// Checks the version of a client, and the configuration directory that its agents share.
+fn fits(
+    kind: &ClientKind,
+    config: &Layer,
+    command: &str,
+    version: &str,
+) -> Result<(), ClientProblem> {
+    kind.check_version(command.as_ref(), version)?;
+    // With an isolated home for each agent, the shared one is not used.
+    match config.config_home.as_ref().map(|home| home.value) {
+        Some(ConfigHome::PerAgent) => Ok(()),
+        Some(ConfigHome::Shared) | None => (kind.check_home)(),
     }
+}
+
+/// Warns of an installed client that refuses to skip its permission checks for root.
+fn root(kind: &ClientKind, config: &Layer) -> Option<Finding> {
+    kind.check_program(backends::command(kind, config).as_ref()).ok()?;
+    let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
+    let problem = (kind.check_skipping)(environment).err()?;
+    let text = format!("running as root: {} refuses --dangerously-skip-permissions", kind.name);
+    Some(Finding::warn("root", text, problem.remedy))
 }
 
 fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
