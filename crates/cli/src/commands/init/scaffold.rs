@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use raymond_core::text::quoted;
 
-use super::client::Client;
+use super::client::{Client, PermissionStyle};
 use super::detect::{Detected, Git};
 use super::files::File;
 
@@ -105,13 +105,13 @@ impl<'f> Scaffold<'f> {
     }
 
     /// Returns a comment about the permissions of the author.
-    const fn may(&self) -> &'static str {
-        match self.client {
-            Client::ClaudeCode | Client::Other => {
+    fn may(&self) -> &'static str {
+        match self.client.permission_style() {
+            PermissionStyle::Tools => {
                 "# Commands that the agent may run. It may edit files of the project anyway. Other tools are denied,\n\
                  # and the summary of the run prints the line that would allow them."
             }
-            Client::Codex => {
+            PermissionStyle::Sandbox => {
                 "# The agent may run any command in a sandbox: it can write below this directory and has no\n\
                  # network."
             }
@@ -119,16 +119,16 @@ impl<'f> Scaffold<'f> {
     }
 
     /// Returns the lines that a user adapts first.
-    const fn yours(&self) -> &'static str {
-        match self.client {
-            Client::ClaudeCode | Client::Other => "the `allow` lines in START.md and FIX.md",
-            Client::Codex => "`permission_mode` in START.md and FIX.md",
+    fn yours(&self) -> &'static str {
+        match self.client.permission_style() {
+            PermissionStyle::Tools => "the `allow` lines in START.md and FIX.md",
+            PermissionStyle::Sandbox => "`permission_mode` in START.md and FIX.md",
         }
     }
 
     /// Returns the permissions of the author.
     fn allow(&self) -> String {
-        if self.client == Client::Codex {
+        if self.client.permission_style() == PermissionStyle::Sandbox {
             return "permission_mode: acceptEdits".to_owned();
         }
         let rules = self.found.rules();
@@ -140,7 +140,7 @@ impl<'f> Scaffold<'f> {
 
     /// Returns the permissions of the reviewer.
     fn look(&self) -> String {
-        if self.client == Client::Codex {
+        if self.client.permission_style() == PermissionStyle::Sandbox {
             return "# The reviewer changes nothing: this sandbox is read-only.\n\
                     permission_mode: plan"
                 .to_owned();
