@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::health::Program;
 use raymond_backends::headless::program;
 use raymond_backends::process::{Grace, Inherit, Input, Limits, Marker, ProcessEnd, Spec, start};
+use raymond_backends::registry::CLIENTS;
 use raymond_backends::script::describe;
-use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::text::excerpt;
 use raymond_engine::clock;
@@ -121,7 +121,7 @@ fn parse_version(name: &str, said: &str) -> Result<String, String> {
 /// names no other client.
 fn can_be_from(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
-    let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);
+    let mut others = CLIENTS.iter().map(|kind| kind.name).filter(|other| *other != name);
     let is_bare = line.starts_with(|first: char| first.is_ascii_digit());
     line.contains(name) || (is_bare && !others.any(|other| line.contains(other)))
 }

@@ -1,31 +1,44 @@
 //! Warns of `--strict-budget` with clients that report no costs.
 //!
 //! A strict budget charges a turn's full budget share when its cost is unknown. Raymond estimates
-//! the costs of Codex from tokens, so with Codex every turn is charged in full. The user should
-//! know that before anything is spent.
+//! the costs of some clients from tokens, so with them every turn is charged in full. The user
+//! should know that before anything is spent.
 
-use raymond_backends::codex;
+use raymond_backends::registry::{CLIENTS, ClientKind, Costs};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::run::Settings;
 use raymond_core::workflow::{Reachability, State};
 
-/// Returns a warning if a strict budget charges estimated turns in full, or has no effect.
-pub(crate) fn warning(settings: &Settings, reachable: &Reachability<'_>) -> Option<Diagnostic> {
-    let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
-    let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;
-    let prompts = || reachable.prompts().filter(|state| reachable.is_reached(&state.name));
-    if settings.strict_budget && prompts().next().is_some() && !prompts().any(|s| has_share(&s)) {
-        let message = "--strict-budget has no effect without a budget";
-        return Some(Diagnostic::warning("strict-without-budget", message));
+/// Returns warnings if a strict budget charges estimated turns in full, or has no effect.
+pub(crate) fn warnings(settings: &Settings, reachable: &Reachability<'_>) -> Vec<Diagnostic> {
+    if !settings.strict_budget {
+        return Vec::new();
     }
-    let mut states = prompts().filter(has_share).filter(counts).filter(|_| settings.strict_budget);
-    let (first, more) = (states.next()?, states.count());
+    let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
+    let prompts = reachable.prompts().filter(|state| reachable.is_reached(&state.name));
+    let (capped, uncapped): (Vec<&State>, Vec<&State>) = prompts.partition(has_share);
+    if capped.is_empty() && !uncapped.is_empty() {
+        let message = "--strict-budget has no effect without a budget";
+        return vec![Diagnostic::warning("strict-without-budget", message)];
+    }
+    let estimated = CLIENTS.iter().filter(|kind| kind.costs == Costs::Estimated);
+    estimated.filter_map(|kind| charged_in_full(kind, settings, &capped)).collect()
+}
+
+/// Warns of states with a budget share whose client does not report costs.
+fn charged_in_full(
+    kind: &ClientKind,
+    settings: &Settings,
+    capped: &[&State],
+) -> Option<Diagnostic> {
+    let name = kind.name;
+    let is_answered = |state: &&&State| settings.backend_of(&state.front).as_str() == name;
+    let mut states = capped.iter().filter(is_answered);
+    let (first, more) = (&states.next()?.name, states.count());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let message = format!(
-        "a strict budget charges every turn of {0} its full budget share, because the costs of {0} \
-         are estimates ({0} answers {1}{more})",
-        codex::NAME,
-        first.name
+        "a strict budget charges every turn of {name} its full budget share, because the costs of \
+         {name} are estimates ({name} answers {first}{more})"
     );
     let hint = "remove `strict_budget`: Raymond then counts the tokens of each request and applies list prices";
     Some(Diagnostic::warning("strict-estimates", message).hint(hint))

@@ -118,7 +118,7 @@ fn start_new(project: &Project, run: RunId, flags: &Run, program: &Program) -> R
     let catalog = backends::catalog();
     let demand = Requirements { settings: &settings, catalog: &catalog };
     let check_more = |reachable: &Reachability<'_>| {
-        let strict = strict_budget::warning(&settings, reachable).into_iter().collect();
+        let strict = strict_budget::warnings(&settings, reachable);
         [demand.of_start(reachable), backends::unsupported_options(&settings, reachable), strict]
             .concat()
     };

@@ -49,7 +49,7 @@ pub(super) fn check_requirements(
             Some(_) => demand.of_start(&reachable),
             None => demand.of_resume(&reachable),
         };
-        let strict = strict_budget::warning(settings, &reachable).into_iter().collect();
+        let strict = strict_budget::warnings(settings, &reachable);
         [found, backends::unsupported_options(settings, &reachable), strict].concat()
     };
     let found = check(settings);

@@ -1,6 +1,7 @@
 //! The first line of a run: its limits, backends and permissions.
 
 use raymond_backends::claude::DEFAULT_MODE;
+use raymond_backends::registry;
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
@@ -61,7 +62,7 @@ fn asked_backends<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec
     asked.into_keys().map(BackendName::as_str).collect()
 }
 
-/// Returns the backends, unless it is only Claude, and their permissions: `acceptEdits + 3
+/// Returns the backends, unless it is only the default one, and their permissions: `acceptEdits + 3
 /// allowed`.
 fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     let Permissions { mode, allow, deny, checks } = &settings.permissions;
@@ -79,7 +80,7 @@ fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     match backends {
         [] => Vec::new(),
         ["scripted"] => vec!["scripted".to_owned()],
-        ["claude"] => vec![may],
+        [registry::DEFAULT] => vec![may],
         several => vec![several.join(" + "), may],
     }
 }
