@@ -24,7 +24,7 @@ use raymond_core::workflow::{Definition, Reachability, State};
 use raymond_engine::backends::Backends;
 use raymond_engine::project::Project;
 
-use crate::config::{self, Layer, Sourced};
+use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
 pub(crate) use raymond_backends::registry::catalog;
@@ -187,20 +187,8 @@ pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
 
 /// Returns the command of a client.
 pub(crate) fn command(kind: &ClientKind, config: &Layer) -> String {
-    let configured = configured_command(kind, config).map(|command| command.value.as_str());
+    let configured = config.clients.get(kind.name).map(|command| command.value.as_str());
     configured.unwrap_or(kind.name).to_owned()
-}
-
-/// Returns the command that the user configured for a client.
-pub(crate) fn configured_command<'c>(
-    kind: &ClientKind,
-    config: &'c Layer,
-) -> Option<&'c Sourced<String>> {
-    match kind.name {
-        "claude" => config.claude.as_ref(),
-        "codex" => config.codex.as_ref(),
-        _ => None,
-    }
 }
 
 /// Whether replies and another backend come from the same layer. A flag may override a file on

@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-use keys::{KEYS, Key};
+use keys::{KEYS, NamedKey};
 
 pub(crate) use keys::Layer;
 pub(crate) use layer::Sourced;
@@ -48,7 +48,7 @@ pub(crate) fn rows(config: &Layer) -> Vec<Row> {
 
 /// Returns the names of all environment variables with settings.
 pub(crate) fn variables() -> impl Iterator<Item = String> {
-    KEYS.iter().filter_map(Key::variable)
+    NamedKey::all().filter_map(|named| named.variable())
 }
 
 /// The author of a configuration file.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use raymond_core::diagnostic::Diagnostic;
 
-use super::keys::{KEYS, Layer};
+use super::keys::{Layer, NamedKey};
 use super::layer::Origin;
 use super::mistake;
 use super::value::{ConfigValue, RawValue};
@@ -22,15 +22,15 @@ pub(super) fn read(
         let Some(name) = name.to_str().filter(|name| name.starts_with("RAYMOND_")) else {
             continue;
         };
-        let key = KEYS.iter().find(|key| key.variable().as_deref() == Some(name));
-        let Some(key) = key else { continue };
+        let named = NamedKey::all().find(|named| named.variable().as_deref() == Some(name));
+        let Some(NamedKey { name: key_name, key }) = named else { continue };
         let Some(value) = value.to_str() else {
             mistakes.push(mistake("it is not UTF-8").in_file(name));
             continue;
         };
         let given = ConfigValue { value: RawValue::Text(value), base: Path::new("") };
         let origin = Origin::Environment(name.to_owned());
-        if let Err(wrong) = (key.read)(&mut layer, given, "", &origin) {
+        if let Err(wrong) = (key.read)(&mut layer, given, key_name, &origin) {
             mistakes.push(mistake(wrong).in_file(name));
         }
     }

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-use super::keys::{KEYS, Key, Layer};
+use super::keys::{Key, Layer, NamedKey};
 use super::layer::Origin;
 use super::setting::Sources;
 use super::value::{ConfigValue, RawValue};
@@ -92,28 +92,30 @@ impl File<'_> {
         name: &Spanned<Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
     ) {
-        let Some(key) = keys().find(|key| key.name == name.get_ref()) else {
+        let Some(named) = keys().find(|named| named.name == name.get_ref()) else {
             return self.unknown(name);
         };
+        let key = named.key;
         match key.sources {
             Sources::Tables { example } => self.take_tables(layer, key, example, value),
-            Sources::NotProject if self.whose == ConfigScope::Project => {
-                let place = key.variable().unwrap_or_default();
+            Sources::Clients if self.whose == ConfigScope::Project => {
+                let place = named.variable().unwrap_or_default();
                 let hint = format!("set it in ~/.config/raymond/config.toml, or as {place}");
                 let message = "a project cannot choose the programs that Raymond runs";
-                self.wrong(name.span(), format!("{}: {message}", key.name), Some(hint));
+                self.wrong(name.span(), format!("{}: {message}", named.name), Some(hint));
             }
-            Sources::All | Sources::NotProject | Sources::FlagOnly => {
+            Sources::All | Sources::Clients | Sources::FlagOnly => {
                 let given = ConfigValue { value: RawValue::Toml(value.get_ref()), base: self.base };
-                if let Err(wrong) = (key.read)(layer, given, "", &self.origin(name.span())) {
-                    self.wrong(value.span(), format!("{}: {wrong}", key.name), None);
+                let origin = self.origin(name.span());
+                if let Err(wrong) = (key.read)(layer, given, named.name, &origin) {
+                    self.wrong(value.span(), format!("{}: {wrong}", named.name), None);
                 }
             }
         }
     }
 
     fn unknown(&mut self, name: &Spanned<Cow<'_, str>>) {
-        let known: Vec<&str> = keys().map(|key| key.name).collect();
+        let known: Vec<&str> = keys().map(|named| named.name).collect();
         let hint = match nearest(name.get_ref(), known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("the keys are {}", known.join(", ")),
@@ -160,8 +162,8 @@ impl File<'_> {
 }
 
 /// Returns the keys that a file may contain.
-fn keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.sources != Sources::FlagOnly)
+fn keys() -> impl Iterator<Item = NamedKey> {
+    NamedKey::all().filter(|named| named.key.is_in_files())
 }
 
 /// Returns the entries of a table in the order of the file; looking up their lines is fast only in

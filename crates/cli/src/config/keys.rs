@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches};
 use raymond_backends::claude::DEFAULT_MODE;
 use raymond_backends::headless::ClientTimeouts;
-use raymond_backends::{claude, codex, scripted};
+use raymond_backends::scripted;
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
@@ -130,12 +130,8 @@ keys! {
         .put(|settings, _| settings.permissions.checks = Checks::Skipped);
     environment: Slot<Option<Vec<String>>> = field!(VARIABLES, environment);
     config_home: Slot<ConfigHome> = field!(choice(), config_home);
-    claude: Slot<String> = Setting::new(COMMAND)
-        .sources(Sources::NotProject)
-        .default(|_| Some(claude::NAME.to_owned()));
-    codex: Slot<String> = Setting::new(COMMAND)
-        .sources(Sources::NotProject)
-        .default(|_| Some(codex::NAME.to_owned()));
+    // The commands of clients, by the name of their backend.
+    clients: Named<String> = Setting::new(COMMAND).sources(Sources::Clients);
     // `backends` puts the prices into the settings, because a run keeps those of its start.
     prices: Named<Price> = Setting::new(PRICE)
         .sources(Sources::Tables { example: "write [prices.\"model\"] with input and output" });
@@ -165,9 +161,27 @@ impl Layer {
 }
 
 impl Key {
+    /// Whether a file may contain the key.
+    pub(super) fn is_in_files(&self) -> bool {
+        self.sources != Sources::FlagOnly
+    }
+}
+
+/// A name that a user writes, and the key that it belongs to.
+pub(super) struct NamedKey {
+    pub(super) name: &'static str,
+    pub(super) key: &'static Key,
+}
+
+impl NamedKey {
+    /// Returns all names. The name of a client is the key of its command.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        KEYS.iter().flat_map(|key| key.sources.names(key.name).map(|name| Self { name, key }))
+    }
+
     /// Returns the environment variable, such as `RAYMOND_BUDGET`.
     pub(super) fn variable(&self) -> Option<String> {
-        let has_variable = matches!(self.sources, Sources::All | Sources::NotProject);
+        let has_variable = matches!(self.key.sources, Sources::All | Sources::Clients);
         has_variable.then(|| format!("RAYMOND_{}", self.name.to_ascii_uppercase()))
     }
 }
@@ -189,8 +203,8 @@ mod tests {
         let rows = table.split("\n## ").next().unwrap().lines();
         let cells = rows.filter_map(|row| row.strip_prefix("| `")?.split("` |").next());
         let mut listed: Vec<&str> = cells.flat_map(|cell| cell.split("`, `")).collect();
-        let in_files = KEYS.iter().filter(|key| key.sources != Sources::FlagOnly);
-        let mut known: Vec<&str> = in_files.map(|key| key.name).collect();
+        let in_files = NamedKey::all().filter(|named| named.key.is_in_files());
+        let mut known: Vec<&str> = in_files.map(|named| named.name).collect();
         listed.sort_unstable();
         known.sort_unstable();
         assert_eq!(listed, known, "docs/configuration.md lists other keys");

@@ -2,6 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
+use raymond_backends::registry::CLIENTS;
 use raymond_core::run::Settings;
 use serde_json::Value;
 
@@ -15,9 +16,9 @@ use super::value::{ConfigValue, ValueError};
 pub(super) enum Sources {
     /// Files and the environment.
     All,
-    /// Like `All`, but not the project's file, because the key names a program. The project may
-    /// come from a stranger's repository.
-    NotProject,
+    /// Like `All`, with one key for each client, but not the project's file: the keys name
+    /// programs, and the project may come from a stranger's repository.
+    Clients,
     /// Only files, which contain one table for each name.
     Tables {
         /// A hint for values that are not tables.
@@ -25,6 +26,15 @@ pub(super) enum Sources {
     },
     /// Only the flag: a file of a cloned project must not change the setting.
     FlagOnly,
+}
+
+impl Sources {
+    /// Returns the names that a user writes for the key `name`.
+    pub(super) fn names(self, name: &'static str) -> impl Iterator<Item = &'static str> {
+        let clients = matches!(self, Self::Clients).then(|| CLIENTS.iter().map(|kind| kind.name));
+        let own = clients.is_none().then_some(name);
+        own.into_iter().chain(clients.into_iter().flatten())
+    }
 }
 
 /// The flag of a setting.
@@ -142,15 +152,25 @@ impl<T> Setting<T> {
     /// Returns the rows of `raymond config`. A list has one row for each entry, because each entry
     /// has its own origin.
     pub(super) fn rows(&self, field: &impl Field<T>) -> Vec<Row> {
-        let is_table = matches!(self.sources, Sources::Tables { .. });
-        let row = |(name, value): (&str, &Sourced<T>)| {
-            let table = is_table.then(|| format!("{}.{name}", self.name));
-            self.row(table.as_deref().unwrap_or(self.name), value)
-        };
-        let rows: Vec<Row> = field.values().into_iter().map(row).collect();
+        let values = field.values();
         match self.sources {
-            Sources::All | Sources::NotProject if rows.is_empty() => vec![self.default_row()],
-            _ => rows,
+            Sources::All if values.is_empty() => vec![self.default_row()],
+            Sources::All | Sources::FlagOnly => {
+                values.into_iter().map(|(_, value)| self.row(self.name, value)).collect()
+            }
+            Sources::Tables { .. } => values
+                .into_iter()
+                .map(|(name, value)| self.row(&format!("{}.{name}", self.name), value))
+                .collect(),
+            Sources::Clients => self
+                .sources
+                .names(self.name)
+                .map(|client| match values.iter().find(|(name, _)| *name == client) {
+                    Some((name, value)) => self.row(name, value),
+                    // By default a client runs the program with its name.
+                    None => Row::new(client, client.into(), &Origin::Default),
+                })
+                .collect(),
         }
     }
 

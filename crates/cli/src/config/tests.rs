@@ -124,7 +124,7 @@ fn path_is_relative_to_its_file() {
     let replies = layer.replies.unwrap().value;
     let directory = replies.parent().unwrap();
     assert_eq!(replies, directory.join("r.yaml"));
-    assert_eq!(Path::new(&layer.claude.unwrap().value), directory.join("bin/claude"));
+    assert_eq!(Path::new(&layer.clients["claude"].value), directory.join("bin/claude"));
     let (layer, _) = file("replies = '/r.yaml'");
     assert_eq!(layer.replies.unwrap().value, Path::new("/r.yaml"));
 }

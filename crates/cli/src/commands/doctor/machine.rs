@@ -41,7 +41,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
 /// Whether prompts go to this client.
 fn need(kind: &ClientKind, config: &Layer) -> Need {
     let default = config.backend.as_ref().map_or(registry::DEFAULT, |backend| &backend.value);
-    match backends::configured_command(kind, config) {
+    match config.clients.get(kind.name) {
         _ if default == kind.name => Need::Default,
         Some(command) if command.value != kind.name => Need::Named,
         Some(_) | None => Need::Optional,
