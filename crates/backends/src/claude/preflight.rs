@@ -1,7 +1,7 @@
 //! Checks before a client of Claude Code starts, so that mistakes cost nothing.
 //!
-//! `check_skipping` looks at the machine; `unsupported_options` looks at the settings of a state. The
-//! program and its version are checked by `registry`.
+//! `check_skipping` looks at the machine; `unsupported_options` looks at the settings of a state.
+//! `registry` checks the program and its version.
 
 use std::env;
 use std::ffi::OsStr;
