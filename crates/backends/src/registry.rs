@@ -24,7 +24,7 @@ use crate::headless::{ClientSettings, TurnReader};
 use crate::{claude, codex, scripted};
 
 /// All clients, in the order in which they are shown.
-pub static CLIENTS: [ClientKind; 2] = [
+pub static CLIENTS: &[ClientKind] = &[
     ClientKind {
         name: claude::NAME,
         product: "Claude Code",
@@ -199,7 +199,7 @@ mod tests {
     fn missing_client_is_reported_first() {
         let permissions = Permissions { checks: Checks::Skipped, ..Permissions::default() };
         let settings = Settings { permissions, ..Settings::default() };
-        for kind in &CLIENTS {
+        for kind in CLIENTS {
             let problem = kind.check("no-such-client".as_ref(), &settings).unwrap_err();
             assert_eq!(problem.message, "cannot find the client no-such-client on PATH");
             let remedy = format!("install {} ({})", kind.product, kind.install);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn rows_agree_with_their_backends() {
-        for kind in &CLIENTS {
+        for kind in CLIENTS {
             let backend = (kind.build)(ClientSettings::of(kind.name));
             assert_eq!(backend.name().as_str(), kind.name);
             assert_eq!(backend.capabilities(), kind.capabilities, "{}", kind.name);

@@ -49,7 +49,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     // A mistake in the configuration must not prevent reading what a paid turn left.
     let config = config::load(project).unwrap_or_default();
     let settings = &priced(settings.clone(), &config);
-    for kind in &CLIENTS {
+    for kind in CLIENTS {
         backends.add(client(kind, &config, settings));
     }
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
@@ -77,7 +77,7 @@ pub(crate) fn usable(
     backends.check_with(unsupported_options);
     if settings.definition == Pinning::Unpinned {
         // With unpinned states, an edit may name any client, so all are added unchecked.
-        for kind in &CLIENTS {
+        for kind in CLIENTS {
             backends.add(client(kind, config, settings));
         }
     }

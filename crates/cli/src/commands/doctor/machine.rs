@@ -22,7 +22,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let configuration = configuration(project, loaded.as_ref().err());
     let config = loaded.unwrap_or_default();
     let mut findings = Vec::new();
-    for kind in &CLIENTS {
+    for kind in CLIENTS {
         findings.push(client(kind, &config).await);
     }
     findings.extend(CLIENTS.iter().filter_map(|kind| root(kind, &config)));
