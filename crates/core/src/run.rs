@@ -7,6 +7,7 @@
 //! and [`state`].
 
 pub mod apply;
+pub mod context;
 pub(crate) mod decision;
 pub mod discarded;
 pub mod discarded_tail;
@@ -25,9 +26,11 @@ pub mod start_flags;
 pub mod state;
 pub mod stop;
 pub mod transcript_cost;
+pub mod turn_spec;
 pub mod warning;
 
 pub use apply::apply;
+pub use context::RunContext;
 pub use discarded::{Attempt, DiscardedCost};
 pub use discarded_tail::DiscardedTail;
 pub use effect::Effect;
@@ -40,3 +43,4 @@ pub use requirements::Requirements;
 pub use settings::Settings;
 pub use state::{Phase, Run};
 pub use transcript_cost::TranscriptCost;
+pub use turn_spec::TurnSpec;

@@ -11,11 +11,13 @@ pub mod frontmatter;
 pub mod manifest;
 pub mod name;
 pub mod policy;
+mod source_file;
 pub mod template;
 
-pub use definition::{Definition, Mark, Parsed, Reachability, SourceFile, Start, State};
+pub use definition::{Definition, Mark, Parsed, Reachability, Start, State};
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;
 pub use name::{Unresolved, check_name};
 pub use policy::{Policy, Refused};
+pub use source_file::SourceFile;
 pub use template::Bindings;

@@ -1,4 +1,4 @@
-//! An agent step that a backend answers: its message, and the check of its answer.
+//! The check of the answer to an agent step that a backend answers.
 //!
 //! The answer must be one JSON value that matches the schema of the step. Checking it may be slow, so
 //! it runs on a separate thread with a time limit. Steps that the caller of the tool answers do not
@@ -7,14 +7,11 @@
 use std::sync::Arc;
 
 use raymond_backends::contract::Answer;
-use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::state::accepted;
 use raymond_core::crayfish::verdict::Verdict;
 use raymond_core::crayfish::{Problem, reading};
-use raymond_core::ids::AgentId;
-use raymond_core::run::Run;
 use raymond_core::run::outcome::{Outcome, ReadReply, Reply};
-use raymond_core::workflow::Definition;
+use raymond_core::run::turn_spec::{Message, PromptSpec};
 use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -23,43 +20,33 @@ use crate::blocking::{run_with_limit, too_slow_message};
 use crate::observe;
 use crate::schemas::{Schemas, unread};
 
-/// An agent step, rendered when its effect is released.
+/// The check of one answer.
 #[derive(Debug, Clone)]
-pub(crate) struct AgentStep {
-    pub(crate) message: String,
-    pub(crate) schema: Json,
-    index: StepIndex,
+pub(crate) struct OutputCheck {
+    schema: Arc<Json>,
     schemas: Arc<Schemas>,
 }
 
-/// The JSON pointer to the schema inside an agent step.
-const SCHEMA: &str = "/schema";
+impl OutputCheck {
+    /// Returns the check for a prompt, if the prompt is the request of an agent step.
+    pub(crate) fn of(prompt: &PromptSpec, schemas: &Arc<Schemas>) -> Option<Self> {
+        match &prompt.message {
+            Message::Request { schema, .. } => {
+                Some(Self { schema: Arc::clone(schema), schemas: Arc::clone(schemas) })
+            }
+            Message::Body { .. } | Message::Reminder(_) => None,
+        }
+    }
 
-impl AgentStep {
     /// Checks an output against the schema, and returns it with its problems.
     async fn check_output(&self, json: Json) -> (Json, Vec<Problem>) {
-        let (schemas, index, json) = (Arc::clone(&self.schemas), self.index, Arc::new(json));
-        let check_output = Arc::clone(&json);
-        let look = move || schemas.errors(index, SCHEMA, &check_output);
+        let (check, json) = (self.clone(), Arc::new(json));
+        let output = Arc::clone(&json);
+        let look = move || check.schemas.errors(Some(&check.schema), &output);
         // A fresh token: the answer is already paid for, so a stop of the run must not discard it.
         let errors = run_with_limit(&CancellationToken::new(), look).await;
         let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", too_slow_message())]);
         (Arc::unwrap_or_clone(json), errors)
-    }
-
-    /// Returns the step at which an agent is, if the run has steps.
-    pub(crate) fn of(
-        run: &Run,
-        definition: &Definition,
-        agent: &AgentId,
-        schemas: &Arc<Schemas>,
-    ) -> Option<Self> {
-        let (steps, state) = (definition.steps.as_deref()?, run.program.steps()?);
-        let key = run.agents.get(agent)?.visit.location.step()?.clone();
-        let index = steps.step(&key)?;
-        let schema = schemas.bundled(index, SCHEMA)?.clone();
-        let message = steps.message(state, (agent, &key), &schema)?;
-        Some(Self { message, schema, index, schemas: Arc::clone(schemas) })
     }
 
     /// Returns the outcome of an answer: its reply is read as JSON and checked.

@@ -37,7 +37,7 @@ use crate::owned::{LeftoverClients, OpenOptions, OwnError, OwnedRun};
 use crate::prepare::{Prepared, steps};
 use crate::project::Project;
 use crate::runner;
-use crate::schemas::{Schemas, compile_schemas};
+use crate::schemas::Schemas;
 
 use inputs::{CallInputs, RunRecord};
 pub use progress::Progress;
@@ -162,16 +162,14 @@ impl Tool {
         let work = work.ok_or_else(|| internal("no document"))?;
         let OpenCall { mut owned, inputs, call_inputs } =
             match self.begin(checked, &work, directory).await? {
-                CallRun::Ended(over) => {
-                    return Ok(answer(*over, &work, &|_| None, run.as_ref()));
-                }
+                CallRun::Ended(over) => return Ok(answer(*over, &work, run.as_ref())),
                 CallRun::Open(begun) => *begun,
             };
         // A killed call without a `runId` has no run to resume, so the next call of any kind ends
         // its leftover processes.
         process::end_abandoned(&Grace::default()).await;
         // Compiled once for the check of the request, and used again by the runner.
-        owned.schemas = Some(Arc::clone(&schemas));
+        owned.schemas = schemas;
         let Follower { cancel, progress } = follower;
         let mut reporter = ProgressReporter::new(progress);
         let driven = runner::drive_until_cancelled(
@@ -184,9 +182,8 @@ impl Tool {
         .await;
         let driven =
             driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
-        let bundled = |step| schemas.bundled(step, "/schema");
         let ignored = call_inputs.ignored(&driven.head.run, run.as_ref());
-        let reply = answer(driven.head.run, &work, &bundled, run.as_ref());
+        let reply = answer(driven.head.run, &work, run.as_ref());
         Ok(Reply { ignored, ..reply })
     }
 
@@ -328,7 +325,7 @@ fn check_request(
     let document = prepared.definition.steps.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked_outputs = request.unasked(document);
-    let schemas = Arc::new(compile_schemas(Some(document)));
+    let schemas = Arc::<Schemas>::default();
     let run = request.run.clone();
     let call_inputs = CallInputs::check(request, document, &schemas);
     Ok(CheckedRequest { prepared, schemas, call_inputs, run, unasked_outputs })

@@ -28,7 +28,7 @@ pub trait World {
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
 
     /// Starts an effect. It must not block.
-    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect);
+    fn release(&mut self, effect: Effect);
 }
 
 /// Why the driver stopped. `E` is the error of its [`Log`].
@@ -169,7 +169,7 @@ impl<L: Log, W: World> Driver<L, W> {
         // Watchers first: a record is reported before anything that it starts.
         self.world.committed(run, ledger, record);
         for effect in effect::effects(run, &self.definition, events()) {
-            self.world.release(run, &self.definition, effect);
+            self.world.release(effect);
         }
     }
 }
@@ -181,7 +181,7 @@ pub struct RecordOnly;
 impl World for RecordOnly {
     fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
 
-    fn release(&mut self, _: &Run, _: &Definition, _: Effect) {}
+    fn release(&mut self, _: Effect) {}
 }
 
 impl Log for raymond_store::Journal {

@@ -100,7 +100,7 @@ impl OwnedRun {
             head: Head::empty(),
             definition: prepared.definition,
             origin: prepared.loaded.origin,
-            schemas: None,
+            schemas: Arc::default(),
             found: OpenReport::default(),
         };
         Ok((owned, Input::Start(Box::new(start))))

@@ -62,8 +62,8 @@ pub struct OwnedRun {
     pub head: Head,
     pub definition: Definition,
     pub origin: Origin,
-    /// The schemas of its steps, if the caller has compiled them already.
-    pub schemas: Option<Arc<Schemas>>,
+    /// The schemas of its steps that are compiled already.
+    pub schemas: Arc<Schemas>,
     /// The findings of opening the run.
     pub found: OpenReport,
 }
@@ -217,7 +217,7 @@ impl OwnedRun {
             head,
             definition: pin.definition()?,
             origin: pin.origin(),
-            schemas: None,
+            schemas: Arc::default(),
             paths,
             found: OpenReport { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
         };

@@ -32,24 +32,7 @@ pub struct Pin {
     /// Whether scripts have to be unpacked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     archive: bool,
-    files: Vec<File>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct File {
-    name: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    executable: bool,
-    #[serde(flatten)]
-    content: Content,
-}
-
-/// The content of a file. Scripts may contain bytes that are not UTF-8, which JSON cannot store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Content {
-    Text(String),
-    Hex(String),
+    files: Vec<SourceFile>,
 }
 
 /// Why a pinned definition cannot be used.
@@ -72,7 +55,7 @@ impl Pin {
             Start::State(name) => (Some(name.clone()), false),
             Start::Ralph(name) => (Some(name.clone()), true),
         };
-        let files = loaded.files.iter().map(File::of).collect();
+        let files = loaded.files.clone();
         Self {
             start,
             ralph,
@@ -108,7 +91,7 @@ impl Pin {
         // A definition does not contain how the run was started. The value is a hash, so the right
         // combination is the one that gives the same value.
         for (start, ralph) in [(None, false), (named(), false), (named(), true)] {
-            let files = definition.states.values().map(|state| File::of(&state.source)).collect();
+            let files = definition.states.values().map(|state| state.source.clone()).collect();
             let pin =
                 Self { start, ralph, steps: false, archive: origin == Origin::Archive, files };
             if pin.store(blobs)? == *value {
@@ -130,40 +113,9 @@ impl Pin {
             Some(start) => named(start.clone()),
             None => Start::Entry,
         };
-        let files: Result<Vec<SourceFile>, PinError> =
-            self.files.iter().map(File::source).collect();
         // This release may find mistakes that the release which pinned the files did not.
-        let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;
+        let parsed =
+            Definition::parse(self.files.clone(), &start, PLATFORM).map_err(PinError::Invalid)?;
         Ok(parsed.definition)
     }
-}
-
-impl File {
-    fn of(source: &SourceFile) -> Self {
-        let content = match str::from_utf8(&source.bytes) {
-            Ok(text) => Content::Text(text.to_owned()),
-            Err(_) => Content::Hex(hex(&source.bytes)),
-        };
-        Self { name: source.name.clone(), executable: source.executable, content }
-    }
-
-    fn source(&self) -> Result<SourceFile, PinError> {
-        let bytes = match &self.content {
-            Content::Text(text) => text.as_bytes().into(),
-            Content::Hex(digits) => unhex(digits)
-                .ok_or_else(|| PinError::Unreadable(format!("{} is not hexadecimal", self.name)))?
-                .into(),
-        };
-        Ok(SourceFile { name: self.name.clone(), bytes, executable: self.executable })
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

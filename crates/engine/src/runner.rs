@@ -26,7 +26,7 @@ use raymond_backends::process::{self, Grace};
 use raymond_core::decide::Refusal;
 use raymond_core::ids::TurnId;
 use raymond_core::run::stop::StopMode;
-use raymond_core::run::{Input, Record, Run};
+use raymond_core::run::{Input, Record, Run, RunContext};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Ledger, Status};
 use raymond_store::blobs;
@@ -40,7 +40,6 @@ use crate::backends::Backends;
 use crate::clock::{self, Clock};
 use crate::driver::{Driver, DriverError, Head};
 use crate::owned::{OwnError, OwnedRun};
-use crate::schemas::compile_schemas;
 use active_runs::ActiveRun;
 use effect_runner::{EffectRunner, TurnProgress, TurnReport};
 use run_directory::{RunDirectory, SharedJournal, WrittenState, request_key};
@@ -161,15 +160,8 @@ impl<'w> Runner<'w> {
         let run = run_after_start(&head, inputs);
         let backends_for_edits = backends.clone();
         let context = TurnContext {
-            run: run.id,
-            nonce: run.nonce,
-            scope: run.scope,
-            messages: run.program.messages(),
-            pinning: run.settings.definition,
-            vars: run.settings.vars,
-            schemas: schemas.unwrap_or_else(|| {
-                Arc::new(compile_schemas(definition.steps.as_ref().map(|work| &work.document)))
-            }),
+            run: RunContext::of(&run),
+            schemas,
             origin,
             blobs: Arc::clone(&blobs),
             backends,

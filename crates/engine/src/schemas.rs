@@ -1,83 +1,94 @@
-//! The schemas of a document, compiled once and shared by all its steps.
+//! The schemas of documents: bundled when a document is prepared, compiled when a value is checked.
 //!
 //! JSON Schema itself is in `raymond_schema`; checks that may be slow run in `blocking`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::{Document, Problem, ProblemCode, reading};
+use raymond_core::value::Hash;
 use raymond_schema::{Fault, Kind, Library, NoLibrary, Schema};
 use serde_json::Value;
-
-/// The schemas of a document, by step and JSON pointer inside the step.
-#[derive(Debug, Default)]
-pub struct Schemas(BTreeMap<(usize, String), Arc<Schema>>);
 
 /// The most bytes of all schemas of a document, each with everything that it refers to. The pinned
 /// document contains them all, and a short document can refer to a large schema many times.
 pub const MOST_BYTES: usize = 32 * 1024 * 1024;
 
+/// Returns the document with each schema replaced by its bundle, or the problems of all schemas.
+pub fn bundle(
+    document: &Value,
+    parsed: &Document,
+    library: &dyn Library,
+) -> Result<Value, Vec<Problem>> {
+    let (mut bundled, mut problems) = (document.clone(), Vec::new());
+    // Many steps may use the same schema: each text is compiled once, but its size counts each time.
+    let mut known: BTreeMap<String, Bundle> = BTreeMap::new();
+    let mut size = 0;
+    for (index, step) in parsed.indexed() {
+        for (at, source) in step.kind.schemas() {
+            let (place, text) = (format!("{}{at}", parsed.pointer(index)), source.to_string());
+            if !known.contains_key(&text) {
+                match Schema::compile(source, library) {
+                    Ok(schema) => drop(known.insert(text.clone(), Bundle::of(&schema))),
+                    Err(faults) => problems.extend(located(faults, &place)),
+                }
+            }
+            let Some(bundle) = known.get(&text) else { continue };
+            size += bundle.bytes;
+            if size > MOST_BYTES {
+                let message = format!("all schemas have more than {} MiB here", MOST_BYTES >> 20);
+                return Err(vec![Problem::new(place, ProblemCode::TooLarge, message)]);
+            }
+            if let Some(place) = bundled.pointer_mut(&place) {
+                *place = bundle.schema.clone();
+            }
+        }
+    }
+    if problems.is_empty() { Ok(bundled) } else { Err(problems) }
+}
+
+/// A schema with everything that it refers to.
+struct Bundle {
+    schema: Value,
+    bytes: usize,
+}
+
+impl Bundle {
+    fn of(schema: &Schema) -> Self {
+        let schema = schema.bundled().clone();
+        Self { bytes: schema.to_string().len(), schema }
+    }
+}
+
+/// The compiled schemas of a run, by the hash of their texts. Each is compiled once.
+#[derive(Debug, Default)]
+pub struct Schemas(Mutex<BTreeMap<Hash, Arc<Schema>>>);
+
 impl Schemas {
-    /// Compiles every schema of a document, or returns the problems of all of them.
-    pub fn compile(document: &Document, library: &dyn Library) -> Result<Self, Vec<Problem>> {
-        let (mut schemas, mut problems) = (BTreeMap::new(), Vec::new());
-        // Many steps may use the same schema: each text is compiled once, but its size counts each time.
-        let mut known: BTreeMap<String, (Arc<Schema>, usize)> = BTreeMap::new();
-        let mut size = 0;
-        for (index, step) in document.indexed() {
-            for (at, source) in step.kind.schemas() {
-                let place = || format!("{}{at}", document.pointer(index));
-                let text = source.to_string();
-                let (schema, bytes) = match known.get(&text) {
-                    Some(known) => known.clone(),
-                    None => match Schema::compile(source, library) {
-                        Ok(schema) => {
-                            let bytes = schema.bundled().to_string().len();
-                            known.entry(text).or_insert_with(|| (Arc::new(schema), bytes)).clone()
-                        }
-                        Err(faults) => {
-                            problems.extend(located(faults, &place()));
-                            continue;
-                        }
-                    },
-                };
-                size += bytes;
-                if size > MOST_BYTES {
-                    let message =
-                        format!("all schemas have more than {} MiB here", MOST_BYTES >> 20);
-                    return Err(vec![Problem::new(place(), ProblemCode::TooLarge, message)]);
-                }
-                schemas.insert((index.number(), at), schema);
-            }
-        }
-        if problems.is_empty() { Ok(Self(schemas)) } else { Err(problems) }
-    }
-
     /// Returns the problems of a value. Without a schema there are none.
-    pub fn errors(&self, step: StepIndex, at: &str, value: &Value) -> Vec<Problem> {
-        let schema = self.0.get(&(step.number(), at.to_owned()));
-        let faults = schema.map(|schema| schema.errors(value)).unwrap_or_default();
-        faults.into_iter().map(|fault| Problem::of_value(fault.path, fault.message)).collect()
-    }
-
-    /// Returns the document with each schema replaced by its bundle.
-    pub fn bundle_document(&self, document: &Value, parsed: &Document) -> Value {
-        let mut whole = document.clone();
-        for (index, step) in parsed.indexed() {
-            for (at, _) in step.kind.schemas() {
-                let place = whole.pointer_mut(&format!("{}{at}", parsed.pointer(index)));
-                if let (Some(place), Some(bundled)) = (place, self.bundled(index, &at)) {
-                    *place = bundled.clone();
-                }
+    pub fn errors(&self, schema: Option<&Value>, value: &Value) -> Vec<Problem> {
+        let Some(schema) = schema else { return Vec::new() };
+        match self.compiled(schema) {
+            Ok(schema) => {
+                let of_value = |fault: Fault| Problem::of_value(fault.path, fault.message);
+                schema.errors(value).into_iter().map(of_value).collect()
             }
+            // Pinning has compiled the schema before. If this release cannot, no value is valid.
+            Err(faults) => located(faults, ""),
         }
-        whole
     }
 
-    /// Returns a schema bundled with everything that it refers to.
-    pub fn bundled(&self, step: StepIndex, at: &str) -> Option<&Value> {
-        self.0.get(&(step.number(), at.to_owned())).map(|schema| schema.bundled())
+    /// Compiles a bundled schema, which refers to nothing outside itself.
+    fn compiled(&self, schema: &Value) -> Result<Arc<Schema>, Vec<Fault>> {
+        let hash = Hash::of(schema.to_string().as_bytes());
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // Not under the lock: compiling a large schema must not delay the checks of other steps.
+        let compiled = Arc::new(Schema::compile(schema, &NoLibrary)?);
+        let mut schemas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(schemas.entry(hash).or_insert(compiled)))
     }
 }
 
@@ -105,13 +116,6 @@ fn problem_code(kind: Kind) -> ProblemCode {
         Kind::TooLarge => ProblemCode::TooLarge,
         Kind::Value => ProblemCode::InvalidOutput,
     }
-}
-
-/// Compiles the schemas of a pinned document. Pinning has already put everything that a schema
-/// refers to into it, so no library is needed.
-pub(crate) fn compile_schemas(document: Option<&Document>) -> Schemas {
-    let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
-    compiled.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Returns the problem of an answer that is not JSON.

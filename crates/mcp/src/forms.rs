@@ -65,7 +65,7 @@ fn form(request: &AgentRequest) -> Json {
     for error in &request.validation_errors {
         write!(message, "\n\nThe last answer was not valid: {error}").expect("a string takes all");
     }
-    let mut schema = request.schema.clone();
+    let mut schema = Json::clone(&request.schema);
     let fields = schema.get_mut("properties").and_then(Json::as_object_mut);
     for field in fields.into_iter().flat_map(Map::values_mut) {
         type_choices(field);

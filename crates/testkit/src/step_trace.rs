@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::agent::AgentStatus;
-use raymond_core::crayfish::render::{Call, Program as Renders};
+use raymond_core::crayfish::render::{CallFile, CallIo, Command, ExecCall};
 use raymond_core::crayfish::state::{Branch, Position, StepsState};
 use raymond_core::failure::Failure;
 use raymond_core::run::{Ending, Phase, Run};
@@ -76,16 +76,21 @@ pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
 }
 
 /// Writes a call in the format of the reference.
-pub(crate) fn call_of(call: &Call) -> Json {
-    let mut trace = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
-    match &call.program {
-        Renders::Shell(text) => trace["shell"] = json!(text),
-        Renders::Cmd { cmd, args } => {
+pub(crate) fn call_of(call: &ExecCall) -> Json {
+    let paths = |files: &[CallFile]| files.iter().map(|file| file.path.clone()).collect();
+    let (inputs, outputs): (Vec<String>, Vec<String>) = match &call.io {
+        CallIo::File { inputs, outputs } => (paths(inputs), paths(outputs)),
+        CallIo::None | CallIo::Stream { .. } => (Vec::new(), Vec::new()),
+    };
+    let mut trace = json!({ "env": call.env, "in": inputs, "out": outputs });
+    match &call.command {
+        Command::Shell(text) => trace["shell"] = json!(text),
+        Command::Cmd { cmd, args } => {
             trace["cmd"] = json!(cmd);
             trace["args"] = json!(args);
         }
     }
-    if let Some(stdin) = &call.input {
+    if let CallIo::Stream { input: Some(stdin), .. } = &call.io {
         trace["stdin"] = stdin.clone();
     }
     trace

@@ -139,7 +139,7 @@ fn may_skip(user: User, sandbox: Option<&OsStr>) -> Result<(), PreflightProblem>
 
 #[cfg(test)]
 mod tests {
-    use raymond_core::run::effect::Extras;
+    use raymond_core::run::turn_spec::Extras;
 
     use super::*;
 

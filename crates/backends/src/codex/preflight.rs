@@ -179,7 +179,7 @@ mod tests {
 
     use raymond_core::budget::Micros;
     use raymond_core::prices::Price;
-    use raymond_core::run::effect::Extras;
+    use raymond_core::run::turn_spec::Extras;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use raymond_core::budget::Micros;
 use raymond_core::run::Permissions;
-use raymond_core::run::effect::Extras;
+use raymond_core::run::turn_spec::Extras;
 
 use crate::contract::Request;
 

@@ -8,7 +8,7 @@ use raymond_core::agent::Location;
 use raymond_core::extension::Extension;
 use raymond_core::ids::{StateName, TurnId};
 use raymond_core::run::Permissions;
-use raymond_core::run::effect::Extras;
+use raymond_core::run::turn_spec::Extras;
 
 use super::*;
 use crate::conformance::{self, Harness, Situation, planned};

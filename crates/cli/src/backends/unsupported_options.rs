@@ -10,8 +10,8 @@ use raymond_core::budget::Micros;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
-use raymond_core::run::effect::Extras;
 use raymond_core::run::requirements::{PromptsByBackend, listed};
+use raymond_core::run::turn_spec::Extras;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, Reachability, State};
 

@@ -18,7 +18,7 @@ use raymond_backends::{claude, codex};
 use raymond_core::agent::SessionPlan;
 use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
 use raymond_core::run::Permissions;
-use raymond_core::run::effect::Extras;
+use raymond_core::run::turn_spec::Extras;
 use tokio_util::sync::CancellationToken;
 
 use crate::clients;

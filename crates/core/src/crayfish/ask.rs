@@ -3,7 +3,9 @@
 //! One message contains the task, the schema and the errors of the last attempt, so a backend
 //! without any history can answer it.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use serde_json::json;
 
 use crate::ids::AgentId;
 
@@ -43,13 +45,9 @@ pub fn message(request: &AgentRequest) -> String {
 }
 
 impl StepsDefinition {
-    /// Returns the request of the agent step that a branch is at; `schema` has every `$ref` resolved.
-    pub fn request(
-        &self,
-        state: &StepsState,
-        (agent, key): (&AgentId, &Key),
-        schema: &Value,
-    ) -> Option<AgentRequest> {
+    /// Returns the request of the agent step that a branch is at. The document of a run is pinned with
+    /// every `$ref` of its schemas resolved.
+    pub fn request(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<AgentRequest> {
         let (asks, branch) = (self.agent(key)?, state.branches.get(agent)?);
         let question = render::agent(asks, &self.interpreter().scope(state, branch)).ok()?;
         Some(AgentRequest {
@@ -57,23 +55,13 @@ impl StepsDefinition {
             key: key.clone(),
             prompt: question.prompt,
             input: question.input,
-            schema: schema.clone(),
+            schema: Arc::clone(&asks.schema),
             attempt: state.attempts.get(key).copied().unwrap_or(1),
             max_attempts: self.tries(key),
             assignee: asks.assignee.clone(),
             session: asks.session.clone(),
             validation_errors: state.complaints.get(key).cloned().unwrap_or_default(),
         })
-    }
-
-    /// Returns the request as a message for a model.
-    pub fn message(
-        &self,
-        state: &StepsState,
-        of: (&AgentId, &Key),
-        schema: &Value,
-    ) -> Option<String> {
-        Some(message(&self.request(state, of, schema)?))
     }
 }
 

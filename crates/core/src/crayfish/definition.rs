@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
 
-use super::document::{Agent, Document, Exec, Kind, StepIndex};
+use super::document::{Agent, Document, Kind, StepIndex};
 use super::key::Key;
-use super::render::{self, Call, Unrendered};
+use super::render::{self, ExecCall, Unrendered};
 use super::state::StepsState;
 use super::walk::Interpreter;
 
@@ -50,17 +50,11 @@ impl StepsDefinition {
     }
 
     /// Returns an exec step with its expressions filled in at the position of a branch.
-    pub fn call(
-        &self,
-        state: &StepsState,
-        agent: &AgentId,
-        key: &Key,
-    ) -> Option<(StepIndex, Exec, Call)> {
+    pub fn call(&self, state: &StepsState, agent: &AgentId, key: &Key) -> Option<ExecCall> {
         let (index, branch) = (self.step(key)?, state.branches.get(agent)?);
         let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
         let scope = self.interpreter().scope(state, branch);
-        let call = render::exec(exec, &self.document.env, &scope).ok()?;
-        Some((index, exec.clone(), call))
+        render::exec(exec, &self.document.env, &scope).ok()
     }
 
     /// Checks that the expressions of a step can be filled in at the position of a branch.
@@ -86,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::crayfish::render::Program;
+    use crate::crayfish::render::Command;
     use crate::decide::tests::steps::steps;
     use crate::run::program::Answers;
 
@@ -103,9 +97,7 @@ mod tests {
         let steps = play.definition.steps.as_deref().unwrap();
         let state = play.run.program.steps().unwrap();
         let called = |key: &str| steps.call(state, &AgentId::main(), &key.parse().unwrap());
-        let (index, exec, call) = called("l[0].a").unwrap();
-        assert_eq!(steps.document.step(index).kind, Kind::Exec(exec));
-        assert_eq!(call.program, Program::Shell("echo 1".to_owned()));
+        assert_eq!(called("l[0].a").unwrap().command, Command::Shell("echo 1".to_owned()));
         assert_eq!(called("l[0].v"), None);
         assert_eq!(called("gone"), None);
     }

@@ -163,15 +163,15 @@ fn exec_facts(exec: &Exec) -> Vec<String> {
             let inputs = inputs.iter().map(|file| ("in", file));
             let files = inputs.chain(outputs.iter().map(|file| ("out", file)));
             facts.extend(files.map(|(way, file)| {
-                let schema = file.schema.as_ref().map(|schema| format!(": {}", gist(schema)));
+                let schema = file.schema.as_deref().map(|schema| format!(": {}", gist(schema)));
                 let path = source(&file.path);
                 format!("{way} {} = {path}{}", file.name, schema.unwrap_or_default())
             }));
         }
         Io::Stream { input, output_schema } => {
-            let schema = input.as_ref().and_then(|input| input.schema.as_ref());
+            let schema = input.as_ref().and_then(|input| input.schema.as_deref());
             facts.extend(schema.map(|schema| format!("stdin: {}", gist(schema))));
-            let output = output_schema.as_ref().map_or_else(|| "any JSON".to_owned(), gist);
+            let output = output_schema.as_deref().map_or_else(|| "any JSON".to_owned(), gist);
             facts.push(format!("stdout: {output}"));
         }
     }

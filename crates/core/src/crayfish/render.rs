@@ -4,13 +4,16 @@
 //! An error names the place in the step, as a JSON pointer, and the expression. Nothing runs here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::document::{Agent, Contract, Exec, Invocation, Io, Source};
 use super::path::{Namespaces, Root};
 use super::template::{Room, Template, Unfilled};
 use crate::text::push_pointer_token;
+use crate::time::Span;
 
 #[cfg(test)]
 mod tests;
@@ -36,40 +39,75 @@ impl Namespaces for Visible<'_> {
     }
 }
 
-/// An exec step with its expressions filled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    pub program: Program,
+/// An exec step with its expressions filled in: everything that one attempt needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecCall {
+    pub command: Command,
     /// Environment variables; those of the step replace those of the document.
     pub env: BTreeMap<String, String>,
-    /// The paths of the input contracts, in their order.
-    pub inputs: Vec<String>,
-    /// The paths of the output contracts, in their order.
-    pub outputs: Vec<String>,
-    /// The value for stdin of a stream step, if it reads one.
-    pub input: Option<Value>,
+    pub io: CallIo,
+    /// The time limit of the attempt.
+    pub timeout: Span,
 }
 
-impl Call {
+/// The way a program passes data, with its paths and values filled in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallIo {
+    None,
+    File {
+        inputs: Vec<CallFile>,
+        outputs: Vec<CallFile>,
+    },
+    Stream {
+        /// The value for stdin; without it stdin is empty.
+        input: Option<Value>,
+        input_schema: Option<Arc<Value>>,
+        output_schema: Option<Arc<Value>>,
+    },
+}
+
+/// A JSON file that a program reads or writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFile {
+    pub name: String,
+    /// The path relative to the workspace.
+    pub path: String,
+    pub schema: Option<Arc<Value>>,
+}
+
+impl CallIo {
+    /// Returns the mode as a document spells it.
+    pub const fn mode(&self) -> &'static str {
+        match self {
+            Self::None => Io::MODES[0],
+            Self::File { .. } => Io::MODES[1],
+            Self::Stream { .. } => Io::MODES[2],
+        }
+    }
+}
+
+impl ExecCall {
     /// Returns the pointer of the first text with a NUL byte. The operating system ends arguments and
     /// variables at NUL, so a program would receive less than was written.
     pub fn nul(&self) -> Option<String> {
         let is_cut = |text: &String| text.contains('\0');
-        let program = match &self.program {
-            Program::Shell(text) => is_cut(text).then(|| "/shell".to_owned()),
-            Program::Cmd { cmd, .. } if is_cut(cmd) => Some("/run/cmd".to_owned()),
-            Program::Cmd { args, .. } => {
+        let command = match &self.command {
+            Command::Shell(text) => is_cut(text).then(|| "/shell".to_owned()),
+            Command::Cmd { cmd, .. } if is_cut(cmd) => Some("/run/cmd".to_owned()),
+            Command::Cmd { args, .. } => {
                 args.iter().position(is_cut).map(|index| format!("/run/args/{index}"))
             }
         };
         let variable = || self.env.iter().find(|(_, value)| is_cut(value));
-        program.or_else(|| variable().map(|(name, _)| pointer("/env", name)))
+        command.or_else(|| variable().map(|(name, _)| pointer("/env", name)))
     }
 }
 
 /// The command of an exec step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
     /// A text for `bash -c`.
     Shell(String),
     /// A program and its arguments.
@@ -118,17 +156,17 @@ pub fn exec(
     exec: &Exec,
     env: &BTreeMap<String, Template>,
     names: &dyn Namespaces,
-) -> Result<Call, Unrendered> {
+) -> Result<ExecCall, Unrendered> {
     let mut filler = Filler { names, room: Room::new() };
-    let program = match &exec.invocation {
-        Invocation::Shell(text) => Program::Shell(filler.text(text, || "/shell".into())?),
+    let command = match &exec.invocation {
+        Invocation::Shell(text) => Command::Shell(filler.text(text, || "/shell".into())?),
         Invocation::Cmd { cmd, args } => {
             let cmd = filler.text(cmd, || "/run/cmd".into())?;
             let mut filled = Vec::with_capacity(args.len());
             for (index, argument) in args.iter().enumerate() {
                 filled.push(filler.text(argument, || format!("/run/args/{index}"))?);
             }
-            Program::Cmd { cmd, args: filled }
+            Command::Cmd { cmd, args: filled }
         }
     };
     // Those of the document first, so that those of the step replace them.
@@ -142,21 +180,19 @@ pub fn exec(
     for (name, value) in &exec.env {
         variables.insert(name.clone(), filler.text(value, || pointer("/env", name))?);
     }
-    let (inputs, outputs) = match &exec.io {
-        Io::File { inputs, outputs } => (inputs.as_slice(), outputs.as_slice()),
-        Io::None | Io::Stream { .. } => (&[][..], &[][..]),
+    let io = match &exec.io {
+        Io::None => CallIo::None,
+        Io::File { inputs, outputs } => CallIo::File {
+            inputs: filler.files("/io/in", inputs)?,
+            outputs: filler.files("/io/out", outputs)?,
+        },
+        Io::Stream { input, output_schema } => CallIo::Stream {
+            input: input.as_ref().map(|input| read(&input.from, names)).transpose()?,
+            input_schema: input.as_ref().and_then(|input| input.schema.clone()),
+            output_schema: output_schema.clone(),
+        },
     };
-    let input = match &exec.io {
-        Io::Stream { input: Some(input), .. } => Some(read(&input.from, names)?),
-        Io::Stream { input: None, .. } | Io::None | Io::File { .. } => None,
-    };
-    Ok(Call {
-        program,
-        env: variables,
-        inputs: filler.paths("/io/in", inputs)?,
-        outputs: filler.paths("/io/out", outputs)?,
-        input,
-    })
+    Ok(ExecCall { command, env: variables, io, timeout: exec.timeout })
 }
 
 fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
@@ -201,11 +237,12 @@ impl Filler<'_> {
         filled.map_err(|cause| Unrendered { at: at(), below: Below::Step, cause })
     }
 
-    fn paths(&mut self, list: &str, contracts: &[Contract]) -> Result<Vec<String>, Unrendered> {
-        let path = |contract: &Contract| {
-            self.text(&contract.path, || pointer(list, &contract.name) + "/path")
+    fn files(&mut self, list: &str, contracts: &[Contract]) -> Result<Vec<CallFile>, Unrendered> {
+        let file = |Contract { name, path, schema }: &Contract| {
+            let path = self.text(path, || pointer(list, name) + "/path")?;
+            Ok(CallFile { name: name.clone(), path, schema: schema.clone() })
         };
-        contracts.iter().map(path).collect()
+        contracts.iter().map(file).collect()
     }
 }
 

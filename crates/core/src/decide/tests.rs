@@ -7,6 +7,7 @@ mod applying;
 mod arbitrary;
 mod backends;
 mod batching;
+mod complete_effects;
 mod crashes;
 mod failures;
 mod faults;

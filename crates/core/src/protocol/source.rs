@@ -1,9 +1,12 @@
 //! The kinds of text that tags are read from.
 
+use serde::{Deserialize, Serialize};
+
 use super::tag::TagName;
 
 /// The origin of a text. Only messages of agents can contain code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The final message of an agent.
     Message,

@@ -12,7 +12,6 @@ use crate::run::program::{Program, Steps};
 use crate::run::{Ending, Phase, Run};
 
 use crate::crayfish::definition::StepsDefinition;
-use crate::crayfish::document::StepIndex;
 use crate::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::Key;
@@ -22,24 +21,14 @@ use crate::crayfish::state::Branch;
 #[cfg(test)]
 mod tests;
 
-/// Returns the schema of an agent step, with every document that it refers to.
-pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
-
 /// The message of a call that its caller cancelled.
 pub const GIVEN_UP: &str = "the call was given up";
 
 /// Returns the reply of a run to its caller.
-pub fn answer(
-    run: Run,
-    steps: &StepsDefinition,
-    schemas: Bundled<'_>,
-    id: Option<&RunId>,
-) -> Reply {
+pub fn answer(run: Run, steps: &StepsDefinition, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
-        Phase::Ended(Ending::NeedsCaller) => {
-            Outcome::NeedsAgent(requests(&run, steps, schemas, id))
-        }
+        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, steps, id)),
         Phase::Ended(Ending::Failed) => Outcome::Failed(failure(&run)),
         Phase::Ended(Ending::Cancelled) => {
             given_up("the run was cancelled for good: name another `runId`")
@@ -97,12 +86,7 @@ fn given_up(message: &str) -> Outcome {
 const MOST_ASKED: usize = 32 * 1024 * 1024;
 
 /// Returns the requests to the caller, in the order of keys.
-fn requests(
-    run: &Run,
-    steps: &StepsDefinition,
-    schemas: Bundled<'_>,
-    id: Option<&RunId>,
-) -> Vec<AgentRequest> {
+fn requests(run: &Run, steps: &StepsDefinition, id: Option<&RunId>) -> Vec<AgentRequest> {
     let Some(state) = run.program.steps() else { return Vec::new() };
     let keyed =
         run.scheduler.asks.keys().filter_map(|ask| {
@@ -110,8 +94,7 @@ fn requests(
         });
     let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
-        let schema = schemas(steps.step(&key)?)?;
-        let request = steps.request(state, (&ask.agent, &key), schema)?;
+        let request = steps.request(state, &ask.agent, &key)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
     fitting(asked, MOST_ASKED)

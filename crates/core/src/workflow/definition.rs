@@ -13,6 +13,7 @@ use crate::ids::StateName;
 use crate::value::Hash;
 
 use super::frontmatter::Frontmatter;
+use super::source_file::SourceFile;
 
 mod entry;
 mod parse;
@@ -23,16 +24,6 @@ mod resolve;
 pub mod steps;
 
 pub use reachability::{Mark, Reachability};
-
-/// A file of the scope, not parsed yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceFile {
-    /// The file name, without any folder.
-    pub name: String,
-    pub bytes: Arc<[u8]>,
-    /// Whether the file is executable, so that its own interpreter can run it.
-    pub executable: bool,
-}
 
 /// The states that a run may refer to.
 #[derive(Debug, Clone, PartialEq)]

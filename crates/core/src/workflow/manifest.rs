@@ -82,7 +82,8 @@ impl Definition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{SourceFile, Start};
+    use super::super::definition::Start;
+    use super::super::source_file::SourceFile;
     use super::*;
     use crate::extension::Platform;
 

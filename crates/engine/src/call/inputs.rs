@@ -56,7 +56,8 @@ impl CallInputs {
             let (known_as, step) = named(document, &name)?;
             // An answer that is not JSON has its problem already, and no schema to check.
             let unread = unread.remove(&name).map(|wrong| vec![wrong]);
-            let errors = unread.unwrap_or_else(|| schemas.errors(step, "/schema", &json));
+            let errors =
+                unread.unwrap_or_else(|| schemas.errors(agent_schema(document, step), &json));
             let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
             Some((known_as, (name, json, verdict)))
         });
@@ -334,4 +335,11 @@ fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
     let key: Option<Key> = name.parse().ok();
     let step = key.and_then(|key| document.find_key(&key)).or_else(|| document.find(name))?;
     Some((name.to_owned(), step))
+}
+/// Returns the schema of an agent step; other steps have none.
+fn agent_schema(document: &Document, step: StepIndex) -> Option<&Json> {
+    match &document.step(step).kind {
+        Kind::Agent(agent) => Some(&agent.schema),
+        Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+    }
 }

@@ -17,13 +17,13 @@ use raymond_core::protocol::Source;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::stop::Interruption;
-use raymond_core::run::{Header, Input, Run, Settings};
+use raymond_core::run::{Header, Input, Run, Settings, TurnSpec};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 
 use super::{LeftoverClients, OwnError, OwnedRun};
-use crate::agent_step::AgentStep;
+use crate::agent_step::OutputCheck;
 use crate::backends::Backends;
 use crate::copied_run::check_no_active_copy;
 use crate::discard::{DiscardError, check_own};
@@ -32,7 +32,6 @@ use crate::observe::read_answer;
 use crate::project::Project;
 use crate::recovery::{self, ClientTraces};
 use crate::run_lock::take_lock;
-use crate::schemas::compile_schemas;
 use crate::turn_files::{config_home, transcript};
 
 /// What to do with a turn whose transcript cannot be read.
@@ -139,14 +138,14 @@ enum AnswerReader {
     /// The text has tags.
     Tags { source: Source, cwd: String },
     /// The text is the output of a step. Without the step there is no schema to check it.
-    Output(Option<Box<AgentStep>>),
+    Output(Option<OutputCheck>),
 }
 
 impl AnswerReader {
     fn of(owned: &OwnedRun, turn: &Turn) -> Self {
         let run = &owned.head.run;
         if run.program.steps().is_some() {
-            return Self::Output(agent_step(owned, turn).map(Box::new));
+            return Self::Output(output_check(owned, turn));
         }
         let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
         Self::Tags { source: run.program.messages(), cwd: cwd.to_owned() }
@@ -155,7 +154,7 @@ impl AnswerReader {
     async fn read(self, answer: Answer, blobs: &Blobs) -> Result<Outcome, blobs::Error> {
         match self {
             Self::Tags { source, cwd } => read_answer(answer, source, cwd.as_ref(), blobs),
-            Self::Output(Some(agent_step)) => agent_step.outcome(blobs, answer).await,
+            Self::Output(Some(check)) => check.outcome(blobs, answer).await,
             Self::Output(None) => {
                 // A reply that cannot be checked counts as interrupted, so that the step is asked
                 // again. The program of an `exec` step has no reply, and stays free.
@@ -168,12 +167,10 @@ impl AnswerReader {
     }
 }
 
-/// Returns the agent step of a turn that an earlier owner started.
-fn agent_step(owned: &OwnedRun, turn: &Turn) -> Option<AgentStep> {
-    let (run, definition) = (&owned.head.run, &owned.definition);
-    let document = definition.steps.as_ref().map(|work| &work.document);
-    let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(compile_schemas(document)));
-    AgentStep::of(run, definition, &turn.id.agent, &schemas)
+/// Returns the check for the answer of a turn that an earlier owner started.
+fn output_check(owned: &OwnedRun, turn: &Turn) -> Option<OutputCheck> {
+    let spec = TurnSpec::of(&owned.head.run, &owned.definition, turn)?;
+    OutputCheck::of(spec.prompt()?, &owned.schemas)
 }
 
 /// Finds out what became of a turn whose owner is dead. Changes nothing.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
-use crate::schemas::{Schemas, schema_problems};
+use crate::schemas::{bundle, schema_problems};
 use crate::scope::{LoadedScope, Origin, unreadable};
 
 /// Schemas in directories of a workspace.
@@ -48,9 +48,8 @@ pub fn prepare(
         problems.extend(untold.flat_map(|(at, source)| schema_problems(source, &at, library)));
         validate::in_order(problems)
     })?;
-    let schemas = Schemas::compile(&parsed, library)?;
     // Pinned with its schemas: a resume must not depend on files that may have changed.
-    let text = pinned(&schemas.bundle_document(document, &parsed), &parsed.vars_with(vars));
+    let text = pinned(&bundle(document, &parsed, library)?, &parsed.vars_with(vars));
     let file =
         SourceFile { name: FILE.to_owned(), bytes: text.into_bytes().into(), executable: false };
     let loaded = LoadedScope {

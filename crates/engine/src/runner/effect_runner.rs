@@ -11,8 +11,8 @@ use raymond_backends::contract::{self, Progress};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
-use raymond_core::run::effect::StepEffect;
 use raymond_core::run::outcome::Outcome;
+use raymond_core::run::turn_spec::{TurnSpec, Work};
 use raymond_core::run::{Attempt, Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
@@ -21,10 +21,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::RunWatcher;
-use super::exec_step::{self, ExecStep};
-use super::turn::{self, TurnSpec};
+use super::exec_step;
+use super::turn;
 use super::turn_context::TurnContext;
-use crate::agent_step::AgentStep;
 use crate::driver::World;
 
 /// The outcome of a turn, or an error if one of its values could not be stored or read.
@@ -85,49 +84,23 @@ impl<'w> EffectRunner<'w> {
         }
     }
 
-    fn start(&mut self, run: &Run, definition: &Definition, effect: Effect) {
-        let spec = |turn: &TurnId, prompt| {
-            let agent = run.agents.get(&turn.agent)?;
-            match AgentStep::of(run, definition, &agent.id, &self.context.schemas) {
-                Some(agent_step) => Some(TurnSpec::step(agent, agent_step.into())),
-                None => TurnSpec::new(definition, agent, prompt),
-            }
-            .map(Box::new)
-        };
+    fn start(&mut self, TurnSpec { header, work }: TurnSpec) {
         let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
-        match effect {
-            Effect::Prompt(effect) => {
-                let Some(spec) = spec(&effect.turn, Some(&effect.prompt)) else { return };
-                let id = (effect.turn.clone(), effect.attempt);
-                let watch = self.turn_watch(&effect.turn, cancel.clone());
-                self.spawn(id, cancel, turn::prompt(context, effect, spec, watch));
+        let id = (header.turn.clone(), header.attempt);
+        match work {
+            Work::Prompt(prompt) => {
+                let watch = self.turn_watch(&header.turn, cancel.clone());
+                self.spawn(id, cancel, turn::prompt(context, header, prompt, watch));
             }
-            Effect::Script(effect) => {
-                let Some(spec) = spec(&effect.turn, None) else { return };
-                let id = (effect.turn.clone(), effect.attempt);
-                let turn = turn::script(context, effect, spec, cancel.clone());
+            Work::Script(script) => {
+                let turn = turn::script(context, header, script, cancel.clone());
                 self.spawn(id, cancel, turn);
             }
-            Effect::Step(effect) => {
-                let Some(step) = self.exec_step(run, definition, &effect) else { return };
-                let id = (effect.turn.clone(), effect.attempt);
-                let turn = exec_step::run(context, effect, step, cancel.clone());
+            Work::Exec(exec) => {
+                let turn = exec_step::run(context, header, exec, cancel.clone());
                 self.spawn(id, cancel, turn);
             }
-            Effect::Cancel { .. } | Effect::Finish => {}
         }
-    }
-
-    /// Renders the command of a step with the values that its branch sees now.
-    fn exec_step(
-        &self,
-        run: &Run,
-        definition: &Definition,
-        effect: &StepEffect,
-    ) -> Option<ExecStep> {
-        let (steps, state) = (definition.steps.as_deref()?, run.program.steps()?);
-        let (index, exec, call) = steps.call(state, &effect.turn.agent, &effect.key)?;
-        Some(ExecStep { index, exec, call, schemas: Arc::clone(&self.context.schemas) })
     }
 
     /// Follows every turn in flight that this process has not started: the client of an earlier owner
@@ -135,13 +108,12 @@ impl<'w> EffectRunner<'w> {
     pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
         for turn in effect::in_flight(run) {
             let id = (turn.id.clone(), turn.attempt);
-            let Some(Effect::Prompt(effect)) = effect::of_turn(run, definition, turn) else {
-                continue;
-            };
             // Started by this process in the first batch.
             if self.turns.contains_key(&id) {
                 continue;
             }
+            let spec = TurnSpec::of(run, definition, turn);
+            let Some(TurnSpec { header, work: Work::Prompt(prompt) }) = spec else { continue };
             let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
             if turn.recalled {
                 // Its `Cancel` effect was released before this process followed the client, so it
@@ -149,8 +121,7 @@ impl<'w> EffectRunner<'w> {
                 cancel.cancel();
             }
             let watch = self.turn_watch(&turn.id, cancel.clone());
-            let agent_step = AgentStep::of(run, definition, &turn.id.agent, &self.context.schemas);
-            self.spawn(id, cancel, turn::follow(context, effect, agent_step.map(Box::new), watch));
+            self.spawn(id, cancel, turn::follow(context, header, prompt, watch));
         }
     }
 
@@ -191,11 +162,9 @@ impl World for EffectRunner<'_> {
         self.watch.committed(run, ledger, record);
     }
 
-    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
+    fn release(&mut self, effect: Effect) {
         match effect {
-            Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) => {
-                self.start(run, definition, effect);
-            }
+            Effect::Start(spec) => self.start(spec),
             // A turn that has reported meanwhile has no token: its outcome is already on its way.
             Effect::Cancel { turn, attempt } => {
                 if let Some(token) = self.turns.get(&(turn, attempt)) {

@@ -12,13 +12,12 @@ use raymond_backends::exec::{self, ExecCommand, ExecEnd, ExecResult};
 use raymond_backends::process::{Inherit, Input, Marker};
 use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::document::{Contract, Exec, Io, StepIndex};
-use raymond_core::crayfish::render::{Call, Program};
+use raymond_core::crayfish::render::{CallFile, CallIo, Command, ExecCall};
 use raymond_core::crayfish::{Problem, ProblemCode, reading};
 use raymond_core::failure::TurnFailure;
-use raymond_core::run::effect::StepEffect;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
+use raymond_core::run::turn_spec::{ExecSpec, TurnHeader};
 use raymond_core::text::push_pointer_token;
 use raymond_store::blobs;
 use serde_json::{Map, Value as Json, json};
@@ -30,13 +29,11 @@ use crate::observe::store;
 use crate::prepare::steps::file_problem_code;
 use crate::schemas::Schemas;
 
-/// An `exec` step, rendered when its effect is released.
+/// The call of an `exec` step, with the compiled schemas that check its values.
 #[derive(Debug)]
-pub(crate) struct ExecStep {
-    pub(crate) index: StepIndex,
-    pub(crate) exec: Exec,
-    pub(crate) call: Call,
-    pub(crate) schemas: Arc<Schemas>,
+struct ExecStep {
+    call: ExecCall,
+    schemas: Arc<Schemas>,
 }
 
 /// Why an attempt failed.
@@ -82,23 +79,21 @@ impl AttemptFailure {
 struct FileList<'a> {
     /// The JSON pointer to the list inside the step.
     pointer: &'a str,
-    contracts: &'a [Contract],
-    /// The rendered path of each contract.
-    paths: &'a [String],
+    files: &'a [CallFile],
 }
 
 impl<'a> FileList<'a> {
-    fn new(pointer: &'a str, contracts: &'a [Contract], paths: &'a [String]) -> Self {
-        Self { pointer, contracts, paths }
+    const fn inputs(files: &'a [CallFile]) -> Self {
+        Self { pointer: "/io/in", files }
     }
 
-    fn files(self) -> impl Iterator<Item = (&'a Contract, &'a String)> {
-        self.contracts.iter().zip(self.paths)
+    const fn outputs(files: &'a [CallFile]) -> Self {
+        Self { pointer: "/io/out", files }
     }
 
-    fn pointer_to(self, contract: &Contract) -> String {
+    fn pointer_to(self, file: &CallFile) -> String {
         let mut pointer = self.pointer.to_owned();
-        push_pointer_token(&mut pointer, &contract.name);
+        push_pointer_token(&mut pointer, &file.name);
         pointer
     }
 }
@@ -106,16 +101,18 @@ impl<'a> FileList<'a> {
 /// Runs one attempt. An error means that the run cannot continue: a value could not be stored.
 pub(crate) async fn run(
     context: Arc<TurnContext>,
-    effect: Box<StepEffect>,
-    step: ExecStep,
+    header: Box<TurnHeader>,
+    exec: Box<ExecSpec>,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
+    let ExecSpec { counted, call } = *exec;
+    let step = ExecStep { call, schemas: Arc::clone(&context.schemas) };
     // An attempt counts only if the program was started.
     let known =
-        [("mode", json!(step.exec.io.mode())), ("stderr", json!("")), ("attempts", json!(0))];
+        [("mode", json!(step.call.io.mode())), ("stderr", json!("")), ("attempts", json!(0))];
     let mut result: Map<String, Json> =
         known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let workspace = match Workspace::open(effect.cwd.as_ref()) {
+    let workspace = match Workspace::open(header.cwd.as_ref()) {
         Ok(workspace) => workspace,
         Err(fault) => {
             return failed(&context, result, AttemptFailure::from_input(fault.to_string()));
@@ -138,13 +135,13 @@ pub(crate) async fn run(
         }
         Err(Unfinished::Cancelled) => return Ok(interrupted()),
     }
-    let ran = exec::run(step.command(&context, &effect), &cancel).await;
+    let ran = exec::run(step.command(&context, &header), &cancel).await;
     // A stop is not a failure of the step.
     if ran.end == ExecEnd::Cancelled {
         return Ok(interrupted());
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
-    result.insert("attempts".to_owned(), json!(effect.counted));
+    result.insert("attempts".to_owned(), json!(counted));
     // A copy for the thread: if the check takes too long, the result without outputs is still needed.
     let (reader, mut left) = (Arc::clone(&step), result.clone());
     let checked_results = step.check(&cancel, move || {
@@ -215,32 +212,35 @@ impl ExecStep {
         cancel: &CancellationToken,
         look: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unfinished> {
-        match &self.exec.io {
-            Io::None => Ok(look()),
-            Io::File { .. } | Io::Stream { .. } => run_with_limit(cancel, look).await,
+        match &self.call.io {
+            CallIo::None => Ok(look()),
+            CallIo::File { .. } | CallIo::Stream { .. } => run_with_limit(cancel, look).await,
         }
     }
 
-    fn command(&self, context: &TurnContext, effect: &StepEffect) -> exec::Exec {
-        let command = match &self.call.program {
-            Program::Shell(text) => ExecCommand::Shell(text.clone()),
-            Program::Cmd { cmd, args } => {
+    fn command(&self, context: &TurnContext, header: &TurnHeader) -> exec::Exec {
+        let command = match &self.call.command {
+            Command::Shell(text) => ExecCommand::Shell(text.clone()),
+            Command::Cmd { cmd, args } => {
                 ExecCommand::Program { program: cmd.clone(), arguments: args.clone() }
             }
         };
         exec::Exec {
             command,
-            cwd: effect.cwd.clone().into(),
+            cwd: header.cwd.clone().into(),
             environment: self.call.env.clone().into_iter().collect(),
-            inherit: Inherit::only(effect.environment.as_deref()),
-            // Without an input the program reads from `/dev/null`, so that it cannot wait for a user.
-            stdin: self
-                .call
-                .input
-                .as_ref()
-                .map_or(Input::Null, |json| Input::Bytes(json.to_string().into_bytes())),
-            marker: Marker::new(&context.nonce, &effect.turn, effect.attempt),
-            timeout: Duration::from_millis(self.exec.timeout.0),
+            inherit: Inherit::only(header.environment.as_deref()),
+            stdin: self.stdin(),
+            marker: Marker::new(&context.run.nonce, &header.turn, header.attempt),
+            timeout: Duration::from_millis(self.call.timeout.0),
+        }
+    }
+
+    fn stdin(&self) -> Input {
+        match &self.call.io {
+            CallIo::Stream { input: Some(json), .. } => Input::Bytes(json.to_string().into_bytes()),
+            // The program reads from `/dev/null`, so that it cannot wait for a user.
+            CallIo::None | CallIo::File { .. } | CallIo::Stream { input: None, .. } => Input::Null,
         }
     }
 
@@ -248,25 +248,24 @@ impl ExecStep {
         if let Some(place) = self.call.nul() {
             return Err(AttemptFailure::from_input(nul_finding(&place)));
         }
-        match &self.exec.io {
-            Io::None => Ok(()),
-            Io::File { inputs, outputs } => {
-                let inputs = FileList::new("/io/in", inputs, &self.call.inputs);
-                let outputs = FileList::new("/io/out", outputs, &self.call.outputs);
+        match &self.call.io {
+            CallIo::None => Ok(()),
+            CallIo::File { inputs, outputs } => {
+                let (inputs, outputs) = (FileList::inputs(inputs), FileList::outputs(outputs));
                 check_no_nul(inputs).map_err(AttemptFailure::from_input)?;
                 check_no_nul(outputs).map_err(AttemptFailure::from_input)?;
                 self.read_files(workspace, inputs).map_err(AttemptFailure::from_input)?;
                 // Checked before the program runs: afterwards it may already have written to a path
                 // outside the workspace.
-                for (contract, path) in outputs.files() {
-                    check_writable(workspace, contract, path)
+                for file in outputs.files {
+                    check_writable(workspace, file, &outputs.pointer_to(file))
                         .map_err(AttemptFailure::from_input)?;
                 }
                 Ok(())
             }
-            Io::Stream { .. } => {
-                let errors =
-                    self.call.input.as_ref().map(|json| self.errors("/io/inputSchema", json));
+            CallIo::Stream { input, input_schema, .. } => {
+                let schema = input_schema.as_deref();
+                let errors = input.as_ref().map(|json| self.schemas.errors(schema, json));
                 check_errors("its input", &errors.unwrap_or_default())
                     .map_err(AttemptFailure::from_input)
             }
@@ -281,23 +280,22 @@ impl ExecStep {
         result: &mut Map<String, Json>,
     ) -> Result<(), AttemptFailure> {
         // For a stream, stdout is the JSON value below and is not stored twice.
-        if !matches!(self.exec.io, Io::Stream { .. }) {
+        if !matches!(self.call.io, CallIo::Stream { .. }) {
             result.insert("stdout".to_owned(), json!(ran.stdout));
         }
         check_end(&ran.end)
             .map_err(|fault| AttemptFailure { last_line: last_line_of(&ran.stderr), ..fault })?;
-        match &self.exec.io {
-            Io::None => Ok(()),
-            Io::File { outputs, .. } => {
-                let files = FileList::new("/io/out", outputs, &self.call.outputs);
-                let files = self.read_files(workspace, files);
+        match &self.call.io {
+            CallIo::None => Ok(()),
+            CallIo::File { outputs, .. } => {
+                let files = self.read_files(workspace, FileList::outputs(outputs));
                 result.insert(
                     "outputs".to_owned(),
                     Json::Object(files.map_err(AttemptFailure::from_output)?),
                 );
                 Ok(())
             }
-            Io::Stream { .. } => {
+            CallIo::Stream { output_schema, .. } => {
                 if ran.invalid_utf8 {
                     let finding = Finding::at("", ProblemCode::NotUtf8, "its stdout is not UTF-8");
                     return Err(AttemptFailure::from_output(finding));
@@ -306,23 +304,23 @@ impl ExecStep {
                     let told = format!("its stdout is not JSON: {why}");
                     AttemptFailure::from_output(Finding { why: told, errors: vec![why.into()] })
                 })?;
-                let errors = self.errors("/io/outputSchema", &json);
+                let errors = self.schemas.errors(output_schema.as_deref(), &json);
                 result.insert("json".to_owned(), json);
                 check_errors("its stdout", &errors).map_err(AttemptFailure::from_output)
             }
         }
     }
 
-    /// Reads and checks the files of these contracts. Returns their content by name of contract.
+    /// Reads and checks these files. Returns their content by name.
     fn read_files(
         &self,
         workspace: &Workspace,
         list: FileList<'_>,
     ) -> Result<Map<String, Json>, Finding> {
         let mut files = Map::new();
-        for (contract, path) in list.files() {
-            let name = &contract.name;
-            let place = list.pointer_to(contract);
+        for file in list.files {
+            let CallFile { name, path, schema } = file;
+            let place = list.pointer_to(file);
             let bytes = workspace.read(path).map_err(|fault| {
                 Finding::at(&place, file_problem_code(&fault), format!("{name}: {fault}"))
             })?;
@@ -330,23 +328,18 @@ impl ExecStep {
                 why: format!("{name}: {path} is not JSON: {why}"),
                 errors: vec![why.into()],
             })?;
-            let errors = self.errors(&format!("{place}/schema"), &json);
+            let errors = self.schemas.errors(schema.as_deref(), &json);
             check_errors(&format!("{name}: {path}"), &errors)?;
             files.insert(name.clone(), json);
         }
         Ok(files)
     }
-
-    fn errors(&self, schema: &str, json: &Json) -> Vec<Problem> {
-        self.schemas.errors(self.index, schema, json)
-    }
 }
 
 /// Checks that the program may write this file, as far as that is known before it runs.
-fn check_writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<(), Finding> {
-    let mut place = "/io/out".to_owned();
-    push_pointer_token(&mut place, &contract.name);
-    let finding = |code, why: &str| Finding::at(&place, code, format!("{}: {why}", contract.name));
+fn check_writable(workspace: &Workspace, file: &CallFile, place: &str) -> Result<(), Finding> {
+    let CallFile { name, path, .. } = file;
+    let finding = |code, why: &str| Finding::at(place, code, format!("{name}: {why}"));
     // A template may render to an empty path, which would mean the workspace itself.
     if path.is_empty() {
         return Err(finding(ProblemCode::EscapingPath, "its path is empty"));
@@ -364,9 +357,8 @@ fn nul_finding(place: &str) -> Finding {
 
 /// Refuses a NUL character in a path: the system would silently use the part before it.
 fn check_no_nul(list: FileList<'_>) -> Result<(), Finding> {
-    let mut files = list.files();
-    match files.find(|(_, path)| path.contains('\0')) {
-        Some((contract, _)) => Err(nul_finding(&list.pointer_to(contract))),
+    match list.files.iter().find(|file| file.path.contains('\0')) {
+        Some(file) => Err(nul_finding(&list.pointer_to(file))),
         None => Ok(()),
     }
 }

@@ -13,8 +13,9 @@ use raymond_backends::script::{ScriptEnd, ScriptOutput, ScriptSuccess};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::settings::Pinning;
+use raymond_core::run::turn_spec::ScriptSpec;
 use raymond_core::value::Value;
-use raymond_core::workflow::State;
+use raymond_core::workflow::SourceFile;
 use raymond_store::{blobs, disk};
 
 use super::script_neighbours;
@@ -74,13 +75,15 @@ impl Runnable {
 /// them and then running that file would leave a gap: an edit between the two would run. An edit
 /// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
 /// uses its files as they are, so there the script's own file runs.
-pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, disk::Error> {
-    let (scope, name) = (Path::new(&context.scope), state.name.as_str());
+pub(super) fn prepare(context: &TurnContext, script: &ScriptSpec) -> Result<Runnable, disk::Error> {
+    let (scope, name) = (Path::new(&context.run.scope), script.source.name.as_str());
     // One directory per version of a script: after an edit, running turns keep their own copy. 16 hex
     // digits are enough to tell apart the versions of one run.
-    let folder = context.private.join(&state.hash.as_str()[..16]);
-    let folder = match (context.origin, context.pinning) {
-        (Origin::Directory, Pinning::Unpinned) if has_bytes_of(&scope.join(name), state) => {
+    let folder = context.private.join(&script.hash.as_str()[..16]);
+    let folder = match (context.origin, context.run.pinning) {
+        (Origin::Directory, Pinning::Unpinned)
+            if has_bytes_of(&scope.join(name), &script.source) =>
+        {
             return Ok(Runnable { path: scope.join(name), scope: None });
         }
         (Origin::Directory, _) => {
@@ -94,21 +97,21 @@ pub(super) fn prepare(context: &TurnContext, state: &State) -> Result<Runnable, 
     let copy = folder.join(name);
     // A link would lead to the script's own file.
     if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink())
-        || !has_bytes_of(&copy, state)
+        || !has_bytes_of(&copy, &script.source)
     {
-        let mode = if state.source.executable { 0o500 } else { 0o400 };
+        let mode = if script.source.executable { 0o500 } else { 0o400 };
         // Renamed into place, because another turn may be running the same copy.
         let new = folder.join(format!(".{name}.new"));
-        write_new(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
+        write_new(&new, &script.source.bytes, mode).map_err(unwritable(&new))?;
         fs::rename(new, &copy).map_err(unwritable(&copy))?;
     }
     let scope = (context.origin == Origin::Directory).then(|| scope.to_owned());
     Ok(Runnable { path: copy, scope })
 }
 
-/// Returns whether the file contains the bytes of the state.
-fn has_bytes_of(path: &Path, state: &State) -> bool {
-    let bytes = &state.source.bytes;
+/// Returns whether the file at `path` contains the bytes of the source.
+fn has_bytes_of(path: &Path, source: &SourceFile) -> bool {
+    let bytes = &source.bytes;
     // Only a regular file of this length is read: a pipe never answers, and a device may be endless.
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)

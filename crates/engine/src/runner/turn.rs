@@ -11,92 +11,29 @@ use std::time::Duration;
 use raymond_backends::contract::{Answer, Backend, Capability, Request, StartedTurn, TurnObserver};
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, ScriptEnd, ScriptSuccess};
-use raymond_core::agent::{Agent, Location};
+use raymond_core::agent::Location;
 use raymond_core::budget::Cost;
-use raymond_core::extension::Kind;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::StateName;
+use raymond_core::ids::TurnId;
+use raymond_core::protocol::Source;
 use raymond_core::protocol::notice::notice;
-use raymond_core::protocol::reminder::reminder;
-use raymond_core::protocol::{Source, allowance::Allowance};
-use raymond_core::run::effect::{PromptEffect, ScriptEffect};
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::stop::Interruption;
+use raymond_core::run::turn_spec::{Message, PromptSpec, ScriptSpec, TurnHeader, VisitValues};
 use raymond_core::run::warning::Warning;
-use raymond_core::scheduler::Prompt;
 use raymond_core::time::Span;
-use raymond_core::value::{BlobRef, Hash};
+use raymond_core::value::BlobRef;
 use raymond_core::workflow::environment::{ScriptVisit, environment};
 use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
-use raymond_core::workflow::{Definition, SourceFile, State};
 use raymond_store::blobs;
+use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::script_files;
 use super::turn_context::TurnContext;
-use crate::agent_step::AgentStep;
+use crate::agent_step::OutputCheck;
 use crate::observe;
 use crate::turn_files::{config_home, transcript};
-
-/// The parts of the run that a turn needs, copied when its effect is released: the run changes while
-/// the turn is running.
-#[derive(Debug, Clone)]
-pub(crate) struct TurnSpec {
-    state: State,
-    agent: Agent,
-    allowed: Option<Allowance>,
-    /// The agent step, or `None` in a run of states.
-    agent_step: Option<Box<AgentStep>>,
-}
-
-impl TurnSpec {
-    /// Returns the specification of a turn of `agent`.
-    pub(crate) fn new(
-        definition: &Definition,
-        agent: &Agent,
-        prompt: Option<&Prompt>,
-    ) -> Option<Self> {
-        let state = definition.states.get(agent.visit.location.state()?)?.clone();
-        // Only a reminder lists the allowed targets. Collecting them costs O(states), so other turns
-        // skip it.
-        let allowed = matches!(prompt, Some(Prompt::Reminder(_))).then(|| {
-            let runnable = definition.states.values().filter(|state| definition.can_run(state));
-            state.front.policy.allowance(runnable.map(|state| state.name.to_string()).collect())
-        });
-        Some(Self { state, agent: agent.clone(), allowed, agent_step: None })
-    }
-
-    /// Returns the specification of an agent step. Its state is made up, because a document of steps
-    /// has no states.
-    pub(crate) fn step(agent: &Agent, agent_step: Box<AgentStep>) -> Self {
-        let name = StateName::new(agent.visit.location.to_string());
-        let bytes: Arc<[u8]> = Arc::from([]);
-        let source = SourceFile { name: name.to_string(), bytes, executable: false };
-        let state = State {
-            kind: Kind::Prompt,
-            front: Arc::default(),
-            body: agent_step.message.as_str().into(),
-            hash: Hash::of(&source.bytes),
-            source,
-            name,
-        };
-        Self { state, agent: agent.clone(), allowed: None, agent_step: Some(agent_step) }
-    }
-
-    fn bindings<'a>(&'a self, context: &'a TurnContext) -> Bindings<'a> {
-        let agent = &self.agent;
-        Bindings {
-            run: &context.run,
-            agent: &agent.id,
-            state: &self.state.name,
-            visit: agent.visit_count(),
-            scope: &context.scope,
-            result: agent.visit.input.as_ref(),
-            attributes: &agent.attributes,
-            vars: &context.vars,
-        }
-    }
-}
 
 /// Sends a prompt and waits for its outcome. An error means that the run cannot continue.
 ///
@@ -104,12 +41,13 @@ impl TurnSpec {
 /// needed only before the wait is boxed and consumed by [`prepare_prompt`].
 pub(crate) async fn prompt(
     context: Arc<TurnContext>,
-    effect: Box<PromptEffect>,
-    spec: Box<TurnSpec>,
+    header: Box<TurnHeader>,
+    prompt: Box<PromptSpec>,
     watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
-    let PreparedPrompt { backend, request, check } = match prepare_prompt(&context, effect, spec)? {
-        Ok(prepare_prompt) => prepare_prompt,
+    let PreparedPrompt { backend, request, check } = match prepare_prompt(&context, header, prompt)?
+    {
+        Ok(prepared) => prepared,
         Err(failed) => return Ok(failed),
     };
     let answer = backend.answer(request, watch).await;
@@ -125,10 +63,9 @@ struct PreparedPrompt {
 
 fn prepare_prompt(
     context: &TurnContext,
-    effect: Box<PromptEffect>,
-    mut spec: Box<TurnSpec>,
+    header: Box<TurnHeader>,
+    prompt: Box<PromptSpec>,
 ) -> Result<Result<PreparedPrompt, Outcome>, blobs::Error> {
-    let effect = *effect;
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
@@ -137,45 +74,45 @@ fn prepare_prompt(
     };
     // A failure before the client starts costs nothing. It is an outcome, so that the core decides
     // what follows.
-    let Some(backend) = context.backends.get(&effect.backend) else {
-        return Ok(Err(not_started(format!("there is no backend {}", effect.backend))));
+    let Some(backend) = context.backends.get(&prompt.backend) else {
+        return Ok(Err(not_started(format!("there is no backend {}", prompt.backend))));
     };
-    if !Path::new(&effect.cwd).is_dir() {
-        let cwd = &effect.cwd;
+    if !Path::new(&header.cwd).is_dir() {
+        let cwd = &header.cwd;
         return Ok(Err(not_started(format!("the working directory {cwd} does not exist"))));
     }
-    let Rendered { text, unknown, too_large } = prompt_text(context, &effect, &mut spec)?;
+    let output_check = OutputCheck::of(&prompt, &context.schemas);
+    let started = started_turn(context, &header, &prompt);
+    let PreparedMessage { rendered, schema } = prepare_message(context, &header, prompt.message)?;
+    let Rendered { text, unknown, too_large } = rendered;
     if too_large {
         let mib = LARGEST >> 20;
         return Ok(Err(not_started(format!("the prompt would be larger than {mib} MiB"))));
     }
-    let cwd = PathBuf::from(&effect.cwd);
-    let mut agent_step = spec.agent_step;
+    let cwd = PathBuf::from(&header.cwd);
     let request = Request {
-        started: started(context, &effect),
-        location: effect.location.clone(),
-        count: effect.count,
+        started,
+        location: header.location.clone(),
+        count: prompt.count,
         prompt: text,
-        notice: effect.notice.map(|why| notice(why).to_owned()),
+        notice: prompt.notice.map(|why| notice(why).to_owned()),
         cwd: cwd.clone(),
-        model: effect.model,
-        effort: effect.effort,
-        permissions: effect.permissions,
-        extras: effect.extras,
+        model: prompt.model,
+        effort: prompt.effort,
+        permissions: prompt.permissions,
+        extras: prompt.extras,
         // Without that capability the schema is only part of the message.
-        schema: agent_step
-            .as_mut()
-            .map(|agent_step| agent_step.schema.take())
-            .filter(|_| backend.capabilities().contains(&Capability::Schema)),
-        environment: effect.environment,
+        schema: schema.filter(|_| backend.capabilities().contains(&Capability::Schema)),
+        environment: header.environment,
     };
-    let check = AnswerCheck { agent_step, cwd, location: effect.location, unknown };
+    let check = AnswerCheck { output_check, cwd, location: header.location, unknown };
     Ok(Ok(PreparedPrompt { backend, request, check }))
 }
 
 /// The information for turning an answer into an outcome.
 struct AnswerCheck {
-    agent_step: Option<Box<AgentStep>>,
+    /// The check of the output, if the prompt is the request of an agent step.
+    output_check: Option<OutputCheck>,
     cwd: PathBuf,
     location: Location,
     /// Names of template variables in the prompt that nothing defines.
@@ -184,11 +121,11 @@ struct AnswerCheck {
 
 impl AnswerCheck {
     async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
-        if let Some(agent_step) = self.agent_step {
-            return Box::pin(agent_step.outcome(&context.blobs, answer)).await;
+        if let Some(check) = self.output_check {
+            return Box::pin(check.outcome(&context.blobs, answer)).await;
         }
         let mut outcome =
-            observe::read_answer(answer, context.messages, &self.cwd, &context.blobs)?;
+            observe::read_answer(answer, context.run.messages, &self.cwd, &context.blobs)?;
         if let Outcome::Finished(finished) = &mut outcome {
             finished.warnings.splice(0..0, context.warn_unknown(&self.location, self.unknown));
         }
@@ -199,62 +136,84 @@ impl AnswerCheck {
 /// Follows a turn that an earlier owner started, until it ends.
 pub(crate) async fn follow(
     context: Arc<TurnContext>,
-    effect: Box<PromptEffect>,
-    agent_step: Option<Box<AgentStep>>,
+    header: Box<TurnHeader>,
+    prompt: Box<PromptSpec>,
     watch: TurnObserver,
 ) -> Result<Outcome, blobs::Error> {
-    let Some(backend) = context.backends.get(&effect.backend) else {
+    let Some(backend) = context.backends.get(&prompt.backend) else {
         // The client was started by an owner with this backend, so it may have cost something.
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
+    let output_check = OutputCheck::of(&prompt, &context.schemas);
     // The same description as at the start of the turn: an adopted client keeps its time limits.
-    let answer = backend.follow(started(&context, &effect), watch).await;
-    let PromptEffect { cwd, location, .. } = *effect;
-    let check = AnswerCheck { agent_step, cwd: cwd.into(), location, unknown: Vec::new() };
+    let answer = backend.follow(started_turn(&context, &header, &prompt), watch).await;
+    let TurnHeader { cwd, location, .. } = *header;
+    let check = AnswerCheck { output_check, cwd: cwd.into(), location, unknown: Vec::new() };
     check.outcome(&context, answer).await
 }
 
-fn started(context: &TurnContext, effect: &PromptEffect) -> StartedTurn {
+fn started_turn(context: &TurnContext, header: &TurnHeader, prompt: &PromptSpec) -> StartedTurn {
     StartedTurn {
-        nonce: context.nonce.clone(),
-        turn: effect.turn.clone(),
-        attempt: effect.attempt,
-        plan: effect.plan.clone(),
-        transcript: transcript(&context.transcripts, &effect.turn, effect.attempt),
-        timeout: effect.timeout,
-        idle_timeout: effect.idle_timeout,
-        cap: effect.cap,
-        config_home: config_home(effect.config_home, &context.homes, &effect.turn.agent),
+        nonce: context.run.nonce.clone(),
+        turn: header.turn.clone(),
+        attempt: header.attempt,
+        plan: prompt.plan.clone(),
+        transcript: transcript(&context.transcripts, &header.turn, header.attempt),
+        timeout: prompt.limits.timeout,
+        idle_timeout: prompt.limits.idle_timeout,
+        cap: prompt.cap,
+        config_home: config_home(prompt.config_home, &context.homes, &header.turn.agent),
     }
 }
 
-/// Renders the text of a prompt.
-fn prompt_text(
+/// The text of a prompt, and the schema that its answer must match.
+struct PreparedMessage {
+    rendered: Rendered,
+    schema: Option<Json>,
+}
+
+fn prepare_message(
     context: &TurnContext,
-    effect: &PromptEffect,
-    spec: &mut TurnSpec,
-) -> Result<Rendered, blobs::Error> {
-    if let Some(agent_step) = &mut spec.agent_step {
-        let text = std::mem::take(&mut agent_step.message);
-        return Ok(Rendered { text, ..Rendered::default() });
-    }
-    match (&effect.prompt, &spec.allowed) {
-        (Prompt::Reminder(fault), Some(allowed)) => {
-            Ok(Rendered { text: reminder(fault, allowed), ..Rendered::default() })
-        }
-        (Prompt::Body | Prompt::Reminder(_), _) => {
+    header: &TurnHeader,
+    message: Message,
+) -> Result<PreparedMessage, blobs::Error> {
+    let as_is = |text| Rendered { text, ..Rendered::default() };
+    Ok(match message {
+        Message::Body { body, values } => {
             let mut load = |blob: &BlobRef| context.load(blob);
-            spec.bindings(context).render(&spec.state.body, &mut load)
+            let rendered = bindings(context, &header.turn, &values).render(&body, &mut load)?;
+            PreparedMessage { rendered, schema: None }
         }
+        Message::Reminder(text) => PreparedMessage { rendered: as_is(text), schema: None },
+        Message::Request { text, schema } => {
+            PreparedMessage { rendered: as_is(text), schema: Some(Arc::unwrap_or_clone(schema)) }
+        }
+    })
+}
+
+fn bindings<'a>(
+    context: &'a TurnContext,
+    turn: &'a TurnId,
+    values: &'a VisitValues,
+) -> Bindings<'a> {
+    Bindings {
+        run: &context.run.run,
+        agent: &turn.agent,
+        state: &values.state,
+        visit: values.visit,
+        scope: &context.run.scope,
+        result: values.input.as_ref(),
+        attributes: &values.attributes,
+        vars: &context.run.vars,
     }
 }
 
 /// Runs a script and waits for its outcome.
 pub(crate) async fn script(
     context: Arc<TurnContext>,
-    effect: Box<ScriptEffect>,
-    spec: Box<TurnSpec>,
+    header: Box<TurnHeader>,
+    script: Box<ScriptSpec>,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
     let failed = |why| Outcome::Failed {
@@ -263,30 +222,30 @@ pub(crate) async fn script(
         denied: Vec::new(),
         session: None,
     };
-    let runnable = script_files::prepare(&context, &spec.state)?;
+    let runnable = script_files::prepare(&context, &script)?;
     let result =
-        script_files::ResultFile::write(&context, &effect.turn, spec.agent.visit.input.as_ref())?;
-    let environment = match variables(&context, &effect, &spec, result.path()) {
+        script_files::ResultFile::write(&context, &header.turn, script.values.input.as_ref())?;
+    let environment = match variables(&context, &header.turn, &script.values, result.path()) {
         Ok(environment) => environment,
         Err(why) => return Ok(failed(why)),
     };
-    let script = Script {
+    let process = Script {
         path: runnable.path.clone(),
-        cwd: PathBuf::from(&effect.cwd),
+        cwd: PathBuf::from(&header.cwd),
         environment,
-        inherit: Inherit::only(effect.environment.as_deref()),
-        marker: Marker::new(&context.nonce, &effect.turn, effect.attempt),
+        inherit: Inherit::only(header.environment.as_deref()),
+        marker: Marker::new(&context.run.nonce, &header.turn, header.attempt),
     };
     let limits = Limits {
-        wall: effect.timeout.map(duration),
-        idle: effect.idle_timeout.map(duration),
+        wall: script.limits.timeout.map(duration),
+        idle: script.limits.idle_timeout.map(duration),
         grace: context.grace,
         ..Limits::default()
     };
-    let path = transcript(&context.transcripts, &effect.turn, effect.attempt);
-    let ended = script::run(script, &limits, &cancel).await;
+    let path = transcript(&context.transcripts, &header.turn, header.attempt);
+    let ended = script::run(process, &limits, &cancel).await;
     Ok(match runnable.with_own_paths(ended) {
-        ScriptEnd::Succeeded(spoken) => script_outcome(&context, &effect.cwd, spoken)?,
+        ScriptEnd::Succeeded(spoken) => script_outcome(&context, &header.cwd, spoken)?,
         ScriptEnd::Failed { failure, output } => {
             script_files::keep_output(&path, &output);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
@@ -320,16 +279,16 @@ fn script_outcome(
 
 fn variables(
     context: &TurnContext,
-    effect: &ScriptEffect,
-    spec: &TurnSpec,
+    turn: &TurnId,
+    values: &VisitValues,
     result_file: &str,
 ) -> Result<Vec<(String, String)>, String> {
-    let turn = &effect.turn;
     // The same on every attempt, so that a script can recognise a repeated visit.
-    let key = format!("{}.{}.{}", context.nonce, turn.agent, turn.visit);
+    let key = format!("{}.{}.{}", context.run.nonce, turn.agent, turn.visit);
     let visit = ScriptVisit { key: &key, result_file };
     let mut load = |blob: &BlobRef| context.load(blob);
-    environment(&spec.bindings(context), &visit, &mut load).map_err(|error| error.to_string())
+    let bindings = bindings(context, turn, values);
+    environment(&bindings, &visit, &mut load).map_err(|error| error.to_string())
 }
 
 fn duration(span: Span) -> Duration {

@@ -1,17 +1,15 @@
 //! Everything that all turns of a run share: backends, blobs, directories and settings.
 //!
 //! The context never changes while the run is active, except for the list of warnings. The data of a
-//! single turn is in `turn::TurnSpec`.
+//! single turn is in its `TurnSpec`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::process::Grace;
 use raymond_core::agent::Location;
-use raymond_core::ids::{Nonce, RunId};
-use raymond_core::protocol::Source;
-use raymond_core::run::settings::Pinning;
+use raymond_core::run::RunContext;
 use raymond_core::run::warning::Warning;
 use raymond_core::value::{BlobRef, Value};
 use raymond_store::{Blobs, blobs};
@@ -24,15 +22,9 @@ use crate::scope::Origin;
 /// The data that every turn of a run shares.
 #[derive(Debug)]
 pub(crate) struct TurnContext {
-    pub(crate) run: RunId,
-    pub(crate) nonce: Nonce,
-    pub(crate) scope: String,
-    pub(crate) vars: BTreeMap<String, String>,
+    pub(crate) run: RunContext,
     pub(crate) schemas: Arc<Schemas>,
-    /// Decides which tags a final message may contain.
-    pub(crate) messages: Source,
     pub(crate) origin: Origin,
-    pub(crate) pinning: Pinning,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,

@@ -121,7 +121,7 @@ impl Fake {
             key: "v".parse().unwrap(),
             prompt: "say foo".to_owned(),
             input: Some(json!({ "x": 1 })),
-            schema: request["workflow"]["schema"].clone(),
+            schema: request["workflow"]["schema"].clone().into(),
             attempt: if errors.is_empty() { 1 } else { 2 },
             max_attempts: 3,
             assignee: None,

@@ -20,10 +20,10 @@ mod waits;
 use crate::violation::Violation;
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_core::agent::{Frame, Session, SessionPlan};
+use raymond_core::agent::{Frame, Location, Session, SessionPlan};
 use raymond_core::budget::{Charge, Micros};
 use raymond_core::ids::{AgentId, SessionId, TurnId};
-use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::turn_spec::{PromptSpec, TurnHeader, TurnSpec, Work};
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;
 use raymond_core::view::{Owner, States, next_command, status};
@@ -111,12 +111,9 @@ impl Auditor {
 
     /// Checks an effect: the turn that it starts must be in flight and not settled.
     pub fn effect(&self, definition: &Definition, effect: &Effect) -> Result<(), Violation> {
-        let (turn, attempt) = match effect {
-            Effect::Prompt(prompt) => (&prompt.turn, prompt.attempt),
-            Effect::Script(script) => (&script.turn, script.attempt),
-            Effect::Step(step) => (&step.turn, step.attempt),
-            Effect::Cancel { .. } | Effect::Finish => return Ok(()),
-        };
+        check_complete(effect)?;
+        let Effect::Start(TurnSpec { header, work }) = effect else { return Ok(()) };
+        let (turn, attempt) = (&header.turn, header.attempt);
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
         let known = self.in_flight.get(turn).filter(|flight| flight.attempt == attempt);
         let Some(InFlight { share, .. }) = known else {
@@ -124,14 +121,14 @@ impl Auditor {
                 format!("attempt {attempt} of {turn} is run, and no durable record starts it");
             return Err(Violation(what));
         };
-        match effect {
-            Effect::Prompt(prompt) => {
+        match (work, &header.location) {
+            (Work::Prompt(prompt), _) => {
                 must!(prompt.cap == *share, "{turn} may spend {:?}, not {share:?}", prompt.cap);
-                self.within_label(definition, prompt)?;
-                self.within_visit(definition, prompt)
+                self.within_label(definition, header, prompt)?;
+                self.within_visit(definition, header, prompt)
             }
-            Effect::Step(step) => self.not_done(&step.key),
-            Effect::Script(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
+            (Work::Exec(_), Location::Step(key)) => self.not_done(key),
+            (Work::Exec(_) | Work::Script(_), _) => Ok(()),
         }
     }
 
@@ -140,11 +137,12 @@ impl Auditor {
     fn within_visit(
         &self,
         definition: &Definition,
-        prompt: &PromptEffect,
+        header: &TurnHeader,
+        prompt: &PromptSpec,
     ) -> Result<(), Violation> {
         let budget =
-            prompt.location.state().and_then(|state| definition.states.get(state)?.front.budget);
-        let (turn, Some(budget)) = (&prompt.turn, budget) else { return Ok(()) };
+            header.location.state().and_then(|state| definition.states.get(state)?.front.budget);
+        let (turn, Some(budget)) = (&header.turn, budget) else { return Ok(()) };
         let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |tracked| tracked.spent);
         let left = budget.minus(spent);
         let within = prompt.cap.is_some_and(|cap| cap <= left && cap > Micros::ZERO);
@@ -339,5 +337,13 @@ fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<
         Session::Fresh | Session::BranchOf(_) => false,
     };
     must!(!stack.iter().any(theirs), "{turn} writes into the session of its caller");
+    Ok(())
+}
+
+/// Checks that an effect can be sent to another process.
+fn check_complete(effect: &Effect) -> Result<(), Violation> {
+    let sent = serde_json::to_vec(effect).and_then(|text| serde_json::from_slice(&text));
+    let sent: Effect = sent.map_err(|error| Violation(error.to_string()))?;
+    must!(sent == *effect, "{effect:?} changes on the way to another process");
     Ok(())
 }

@@ -47,7 +47,7 @@ pub struct Host {
     /// Everything outside the machine.
     pub world: Rc<RefCell<SimWorld>>,
     /// Every definition that the run may use, by its manifest.
-    definitions: BTreeMap<Value, Definition>,
+    definitions: Rc<BTreeMap<Value, Definition>>,
     /// An edit of the states, which the next resume of a failed run adopts.
     edit: Option<Value>,
     /// The settings of the next start or resume.
@@ -148,7 +148,7 @@ impl Host {
             paths: paths.map_err(|bad| Violation(bad.to_string()))?,
             world: Rc::new(RefCell::new(SimWorld::new(replies, seeds.world, faults.clone()))),
             faults,
-            definitions: BTreeMap::from([(Value::from("as written"), definition)]),
+            definitions: Rc::new(BTreeMap::from([(Value::from("as written"), definition)])),
             edit: None,
             program: Program::States,
             settings,
@@ -220,9 +220,7 @@ impl Host {
     }
 
     fn definition(&self, run: &Run) -> &Definition {
-        let first = || self.definitions.get(&Value::from("as written"));
-        let known = self.definitions.get(&run.manifest).or_else(first);
-        known.expect("the first definition is never removed")
+        definition_of(&self.definitions, run)
     }
 
     /// Passes inputs to the driver. A fault takes the machine down.
@@ -337,4 +335,14 @@ fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, rec
             coverage.note(record, column);
         }
     }
+}
+
+/// Returns the definition that a run uses now.
+pub(super) fn definition_of<'d>(
+    definitions: &'d BTreeMap<Value, Definition>,
+    run: &Run,
+) -> &'d Definition {
+    let first = || definitions.get(&Value::from("as written"));
+    let known = definitions.get(&run.manifest).or_else(first);
+    known.expect("the first definition is never removed")
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::call::{Call as CallInput, Output};
+use raymond_core::crayfish::render::ExecCall;
 use raymond_core::crayfish::stored::{Read, Stored};
 use raymond_core::crayfish::verdict::Verdict;
-use raymond_core::crayfish::{Key, Problem, StepsDefinition};
+use raymond_core::crayfish::{Key, Problem, StepsDefinition, ask};
 use raymond_core::decide::batch;
 use raymond_core::extension::Platform;
 use raymond_core::failure::TurnFailure;
@@ -18,6 +19,7 @@ use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::program::Answers;
 use raymond_core::run::start::Start;
+use raymond_core::run::turn_spec::{TurnHeader, TurnSpec, Work};
 use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
@@ -129,16 +131,16 @@ impl CoreDriver {
 
     fn begin(&mut self, effect: Effect) -> Result<(), Violation> {
         match effect {
-            Effect::Step(step) => {
-                let ran = self.run_program(&step.turn.agent, step.attempt)?;
-                self.in_flight.push((step.turn, step.attempt, ran));
+            Effect::Start(TurnSpec { header, work: Work::Exec(exec) }) => {
+                let ran = self.run_program(&header, &exec.call);
+                self.in_flight.push((header.turn, header.attempt, ran));
             }
-            Effect::Prompt(prompt) => {
-                let (text, read, verdict) = self.answer_question(&prompt.turn.agent)?;
+            Effect::Start(TurnSpec { header, work: Work::Prompt(_) }) => {
+                let (text, read, verdict) = self.answer_question(&header.turn.agent)?;
                 let verdict = Some(verdict);
                 let reply = ReadReply { read, verdict, ..text.into() };
                 let outcome = Outcome::Finished(Box::new(Finished::new(reply, Cost::Free)));
-                self.in_flight.push((prompt.turn, prompt.attempt, outcome));
+                self.in_flight.push((header.turn, header.attempt, outcome));
             }
             Effect::Finish if self.in_flight.is_empty() => {}
             other => return Err(Violation(format!("unexpected effect {other:?}"))),
@@ -197,36 +199,31 @@ impl CoreDriver {
         attempt.ok_or_else(|| Violation(format!("{key} asks for no attempt")))
     }
 
-    fn run_program(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
-        let key = self.key(agent)?;
-        let flow = self.run.program.steps();
-        let called = flow.and_then(|flow| self.steps_program().ok()?.call(flow, agent, &key));
-        let Some((_, exec, call)) = called else {
-            return Err(Violation(format!("{key} cannot be filled in, and is run")));
-        };
-        let (key, call) = (key.to_string(), call_of(&call));
+    fn run_program(&mut self, header: &TurnHeader, call: &ExecCall) -> Outcome {
+        let (key, attempt) = (header.location.to_string(), header.attempt);
+        let (mode, call) = (call.io.mode(), call_of(call));
         self.trace.ran.insert(format!("{key} {attempt} {call}"));
-        let (left, again) = match self.replies.exec(exec.io.mode(), &key, attempt, &call) {
+        let (left, again) = match self.replies.exec(mode, &key, attempt, &call) {
             ProgramResult::Succeeded(result) => {
                 let stored = Stored::inline(result, true);
                 let reply = ReadReply { read: stored.read, ..stored.value.into() };
-                return Ok(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))));
+                return Outcome::Finished(Box::new(Finished::new(reply, Cost::Free)));
             }
             ProgramResult::Failed(result) => (result, true),
             ProgramResult::NotRun(result) => (result, false),
         };
         let result = Stored::inline(left, false);
         let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
-        Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+        Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
     }
 
     /// Returns the answer to a question of a step.
     fn answer_question(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.program.steps();
-        let message = flow
-            .and_then(|flow| self.steps_program().ok()?.message(flow, (agent, &key), &json!({})));
-        let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
+        let request = flow.and_then(|flow| self.steps_program().ok()?.request(flow, agent, &key));
+        let request = request.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
+        let message = ask::message(&request);
         let (key, question) = (key.to_string(), question_of(&message, attempt)?);
         self.trace.asked.insert(format!("{key} {attempt} {question}"));
         let (answer, valid) = self.replies.answer(&key, attempt);

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use raymond_core::agent::SessionPlan;
 use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
-use raymond_core::run::effect::Extras;
+use raymond_core::run::turn_spec::Extras;
 
 use super::*;
 use crate::contract::StartedTurn;

@@ -1,7 +1,7 @@
 use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Micros;
 use raymond_core::ids::{Nonce, SessionId, StateName, TurnId};
-use raymond_core::run::effect::Extras;
+use raymond_core::run::turn_spec::Extras;
 
 use super::*;
 use crate::contract::StartedTurn;

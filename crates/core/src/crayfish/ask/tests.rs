@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::*;
 use crate::decide::tests::play::Play;
 use crate::decide::tests::steps::{call, exec, steps, wrong};
@@ -7,15 +9,15 @@ use crate::run::program::Answers;
 fn message_for(play: &Play, key: &str) -> Option<String> {
     let (steps, flow) =
         (play.definition.steps.as_ref().unwrap(), play.run.program.steps().unwrap());
-    let of = (&AgentId::main(), &key.parse().unwrap());
-    steps.message(flow, of, &json!({ "type": "number" }))
+    let request = steps.request(flow, &AgentId::main(), &key.parse().unwrap())?;
+    Some(message(&request))
 }
 
 #[test]
 fn message_contains_the_whole_request() {
     let asks = json!({
         "id": "v", "kind": "agent", "prompt": "Judge {{vars.list[0]}}.", "input": "{{vars.list[1]}}",
-        "schema": {}, "retries": 2,
+        "schema": { "type": "number" }, "retries": 2,
     });
     let mut play = steps(Answers::Caller, &json!([asks, exec("a")]));
     play.start();

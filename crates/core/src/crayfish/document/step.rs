@@ -1,6 +1,7 @@
 //! The five kinds of steps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ impl Kind {
     pub fn schemas(&self) -> Vec<(String, &Value)> {
         match self {
             Self::Exec(exec) => exec.io.schemas(),
-            Self::Agent(agent) => vec![("/schema".to_owned(), &agent.schema)],
+            Self::Agent(agent) => vec![("/schema".to_owned(), &*agent.schema)],
             Self::If(_) | Self::ForEach(_) | Self::While(_) => Vec::new(),
         }
     }
@@ -120,7 +121,7 @@ pub enum Io {
         /// The value on stdin; without it stdin is empty.
         input: Option<StreamInput>,
         /// The schema of stdout.
-        output_schema: Option<Value>,
+        output_schema: Option<Arc<Value>>,
     },
 }
 
@@ -147,9 +148,9 @@ impl Io {
                 inputs.chain(outputs).collect()
             }
             Self::Stream { input, output_schema } => {
-                let input = input.iter().filter_map(|input| input.schema.as_ref());
+                let input = input.iter().filter_map(|input| input.schema.as_deref());
                 let input = input.map(|schema| ("/io/inputSchema".to_owned(), schema));
-                let output = output_schema.iter();
+                let output = output_schema.as_deref().into_iter();
                 input.chain(output.map(|schema| ("/io/outputSchema".to_owned(), schema))).collect()
             }
         }
@@ -160,7 +161,7 @@ impl Contract {
     fn schema_under(&self, list: &str) -> Option<(String, &Value)> {
         let mut pointer = list.to_owned();
         push_pointer_token(&mut pointer, &self.name);
-        self.schema.as_ref().map(|schema| (pointer + "/schema", schema))
+        self.schema.as_deref().map(|schema| (pointer + "/schema", schema))
     }
 }
 
@@ -171,14 +172,14 @@ pub struct Contract {
     /// The path relative to the workspace.
     pub path: Template,
     /// The schema of the file; without it any JSON is valid.
-    pub schema: Option<Value>,
+    pub schema: Option<Arc<Value>>,
 }
 
 /// The value that a stream step reads from stdin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamInput {
     pub from: Source,
-    pub schema: Option<Value>,
+    pub schema: Option<Arc<Value>>,
 }
 
 /// A part of the `json` of another step's result.
@@ -204,7 +205,7 @@ pub struct Agent {
     /// Data for the task.
     pub input: Option<Shape>,
     /// The schema of the answer.
-    pub schema: Value,
+    pub schema: Arc<Value>,
     /// The number of attempts in all, including the first.
     pub retries: Cap,
     /// The agent that should answer; advice to the caller.

@@ -1,6 +1,7 @@
 //! The reply to a call: done, requests for the caller, or a failure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -57,7 +58,7 @@ pub struct AgentRequest {
     /// Data for the task.
     pub input: Option<Value>,
     /// The schema of the output, with every `$ref` resolved.
-    pub schema: Value,
+    pub schema: Arc<Value>,
     /// The attempt, from 1.
     pub attempt: u32,
     pub max_attempts: u32,
@@ -131,7 +132,7 @@ impl AgentRequest {
             ("stepId", self.key.step.as_str().into()),
             ("key", self.key.to_string().into()),
             ("prompt", self.prompt.into()),
-            ("schema", self.schema),
+            ("schema", Arc::unwrap_or_clone(self.schema)),
             ("attempt", self.attempt.into()),
             ("maxAttempts", self.max_attempts.into()),
         ]);

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::crayfish::document::{Document, Kind};
 
-fn rendered(step: &Value) -> Result<Result<Call, Question>, String> {
+fn rendered(step: &Value) -> Result<Result<ExecCall, Question>, String> {
     let env = json!({ "A": "{{vars.x}}", "B": "document" });
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {} });
     let steps = json!([asks("r"), asks("skipped"), step]);
@@ -26,28 +26,39 @@ fn a_step_is_rendered_as_a_whole() {
     let shell = rendered(&json!({
         "id": "s", "kind": "exec", "shell": "echo {{vars.x}}", "env": { "B": "{{results.r.json}}" },
     }));
-    let program = Program::Shell("echo hello".into());
-    let expected = Call { program, env: env("[2]"), inputs: vec![], outputs: vec![], input: None };
-    assert_eq!(shell, Ok(Ok(expected)));
+    let command = Command::Shell("echo hello".into());
+    let (io, timeout) = (CallIo::None, Exec::TIMEOUT);
+    assert_eq!(shell, Ok(Ok(ExecCall { command, env: env("[2]"), io, timeout })));
 
     let cmd = rendered(&json!({
         "id": "s", "kind": "exec",
         "run": { "kind": "cmd", "cmd": "{{vars.x}}", "args": ["{{results.r.json[0]}}", "b"] },
+        "timeoutMs": 7,
         "io": {
-            "in": { "a": { "path": "in/{{vars.n}}.json" } },
+            "in": { "a": { "path": "in/{{vars.n}}.json", "schema": { "type": "array" } } },
             "out": { "b": { "path": "out" }, "c": { "path": "{{vars.x}}" } },
         },
     }));
-    let program = Program::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
-    let (inputs, outputs) = (vec!["in/1.json".into()], vec!["out".into(), "hello".into()]);
-    assert_eq!(cmd, Ok(Ok(Call { program, env: env("document"), inputs, outputs, input: None })));
+    let command = Command::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
+    let file = |name: &str, path: &str, schema: Option<Value>| CallFile {
+        name: name.into(),
+        path: path.into(),
+        schema: schema.map(Arc::new),
+    };
+    let io = CallIo::File {
+        inputs: vec![file("a", "in/1.json", Some(json!({ "type": "array" })))],
+        outputs: vec![file("b", "out", None), file("c", "hello", None)],
+    };
+    assert_eq!(cmd, Ok(Ok(ExecCall { command, env: env("document"), io, timeout: Span(7) })));
 
     for (from, expected) in
         [(json!("r"), json!([2])), (json!({ "stepId": "r", "jsonPath": "$[0]" }), json!(2))]
     {
-        let io = json!({ "mode": "stream", "inputFrom": from });
+        let io = json!({ "mode": "stream", "inputFrom": from, "inputSchema": {} });
         let reads = rendered(&json!({ "id": "s", "kind": "exec", "shell": "x", "io": io }));
-        assert_eq!(reads.unwrap().unwrap().input, Some(expected));
+        let (input, input_schema) = (Some(expected), Some(Arc::new(json!({}))));
+        let io = CallIo::Stream { input, input_schema, output_schema: None };
+        assert_eq!(reads.unwrap().unwrap().io, io);
     }
 
     let asked = rendered(&json!({
@@ -111,15 +122,15 @@ fn a_fault_is_pointed_to_from_the_document() {
 
 #[test]
 fn nul_bytes_are_found() {
-    let shell = |text: &str| Program::Shell(text.to_owned());
+    let shell = |text: &str| Command::Shell(text.to_owned());
     let cmd = |cmd: &str, args: &[&str]| {
         let args = args.iter().map(|&argument| argument.to_owned()).collect();
-        Program::Cmd { cmd: cmd.to_owned(), args }
+        Command::Cmd { cmd: cmd.to_owned(), args }
     };
-    let check = |program: &Program, value: &str, expected: Option<&str>| {
+    let check = |command: &Command, value: &str, expected: Option<&str>| {
         let env = [("A", "a"), ("B/C", value)].map(|(name, value)| (name.into(), value.into()));
-        let (inputs, outputs, program) = (Vec::new(), Vec::new(), program.clone());
-        let call = Call { program, env: env.into(), inputs, outputs, input: None };
+        let (command, io) = (command.clone(), CallIo::None);
+        let call = ExecCall { command, env: env.into(), io, timeout: Exec::TIMEOUT };
         assert_eq!(call.nul().as_deref(), expected, "{call:?}");
     };
     check(&shell("a"), "b", None);

@@ -1,5 +1,7 @@
 //! Reads agent steps, which ask the caller for JSON.
 
+use std::sync::Arc;
+
 use super::fields::Fields;
 use super::keys;
 use super::text::{Reader, Use};
@@ -13,7 +15,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
         Some(input) => text.under("input", |text| text.shape(input)).map(Some),
     };
     let schema = fields.required(text.report, "schema");
-    let schema = schema.and_then(|_| fields.schema(text.report, "schema")).cloned();
+    let schema = schema.and_then(|_| fields.schema(text.report, "schema"));
     let retries = text.cap(&fields, "retries");
     let assignee = fields.string(text.report, "assigneeAgentId").map(str::to_owned);
     let session = fields.get("session").and_then(|value| {
@@ -25,7 +27,7 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Age
     Some(Agent {
         prompt: prompt?,
         input: input?,
-        schema: schema?,
+        schema: Arc::new(schema?.clone()),
         retries: retries.unwrap_or(Cap::AGENT),
         assignee,
         session,

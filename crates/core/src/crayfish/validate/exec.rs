@@ -1,5 +1,7 @@
 //! Reads exec steps, which run a program.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::fields::{Fields, expected, leaving};
@@ -131,7 +133,7 @@ fn contract(text: &mut Reader<'_, '_>, name: &str, value: &Value) -> Option<Cont
     if let Some(message) = path.as_ref().and_then(escaping) {
         text.report.add_at("path", ProblemCode::EscapingPath, message);
     }
-    let schema = fields.schema(text.report, "schema").cloned();
+    let schema = fields.schema(text.report, "schema").cloned().map(Arc::new);
     Some(Contract { name: name.to_owned(), path: path?, schema })
 }
 
@@ -149,8 +151,8 @@ fn escaping(path: &Template) -> Option<&'static str> {
 }
 
 fn stream(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Option<Io> {
-    let output_schema = fields.schema(text.report, "outputSchema").cloned();
-    let schema = fields.schema(text.report, "inputSchema").cloned();
+    let output_schema = fields.schema(text.report, "outputSchema").cloned().map(Arc::new);
+    let schema = fields.schema(text.report, "inputSchema").cloned().map(Arc::new);
     let input = match fields.get("inputFrom") {
         Some(value) => {
             let from = text.under("inputFrom", |text| source(text, value, want))?;

@@ -74,9 +74,9 @@ impl Walk {
         let scope = steps.scope(&self.state, &self.state.branches[agent]);
         let said = match &self.document.step(step).kind {
             Kind::Exec(exec) => {
-                match render::exec(exec, &self.document.env, &scope).unwrap().program {
-                    render::Program::Shell(text) => text,
-                    render::Program::Cmd { args, .. } => args.join(" "),
+                match render::exec(exec, &self.document.env, &scope).unwrap().command {
+                    render::Command::Shell(text) => text,
+                    render::Command::Cmd { args, .. } => args.join(" "),
                 }
             }
             Kind::Agent(agent) => render::agent(agent, &scope).unwrap().prompt,

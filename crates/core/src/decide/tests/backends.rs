@@ -383,8 +383,8 @@ fn model_of_a_tag_belongs_to_its_backend() {
         let mut play = stage().with(|s| s.model = Some("usual".into()));
         play.run.settings.model = Some("usual".into());
         let told = |play: &Play| {
-            let prompt = play.prompt();
-            format!("{} {}", prompt.location, prompt.model.as_deref().unwrap_or("-"))
+            let (location, model) = (play.started_turn().header.location, play.prompt().model);
+            format!("{location} {}", model.as_deref().unwrap_or("-"))
         };
         let mut seen = Vec::new();
         for text in texts {

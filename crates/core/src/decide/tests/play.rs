@@ -11,11 +11,12 @@ use crate::extension::Platform;
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
 use crate::protocol::{Reading, Source};
-use crate::run::effect::{Effect, PromptEffect, effects};
+use crate::run::effect::{Effect, effects};
 use crate::run::input::Resume;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::start::Start;
 use crate::run::stop::{Interruption, StopMode};
+use crate::run::turn_spec::{PromptSpec, TurnSpec, Work};
 use crate::run::{Event, Input, Program, Record, Run, Settings};
 use crate::scheduler::{Lane, Phase as TurnPhase};
 use crate::time::{Span, Timestamp};
@@ -302,11 +303,19 @@ impl Play {
         effects(&self.run, &self.definition, &self.last)
     }
 
-    /// Returns the prompt effect of the last input.
-    pub(crate) fn prompt(&self) -> PromptEffect {
+    /// Returns the turn that the last input started.
+    pub(crate) fn started_turn(&self) -> TurnSpec {
         match self.effects().as_slice() {
-            [Effect::Prompt(prompt)] => (**prompt).clone(),
-            other => panic!("one prompt is due, not {other:?}"),
+            [Effect::Start(spec)] => spec.clone(),
+            other => panic!("one turn is due, not {other:?}"),
+        }
+    }
+
+    /// Returns the prompt that the last input sends.
+    pub(crate) fn prompt(&self) -> PromptSpec {
+        match self.started_turn().work {
+            Work::Prompt(prompt) => *prompt,
+            other => panic!("a prompt is due, not {other:?}"),
         }
     }
 

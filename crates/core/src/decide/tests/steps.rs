@@ -12,10 +12,10 @@ use crate::crayfish::stored::{Read, Stored};
 use crate::crayfish::verdict::Verdict;
 use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsDefinition};
 use crate::failure::TurnFailure;
-use crate::run::effect::{Effect, StepEffect};
 use crate::run::event::Ending;
 use crate::run::input::Resume;
 use crate::run::program::Answers;
+use crate::run::turn_spec::{TurnSpec, Work};
 use crate::run::{Event, Input, Phase, Program};
 use crate::value::{BlobRef, Hash, Value};
 
@@ -60,18 +60,19 @@ fn steps_queue_one_after_the_other() {
 #[test]
 fn program_runs_with_its_steps_attempt_number() {
     let mut play = steps(Answers::Caller, &json!([exec("a")]));
-    let step = |attempt: u32, counted: u32| {
-        let (turn, key) = (turn("main.1.1"), "a".parse().unwrap());
-        let effect =
-            StepEffect { turn, attempt, counted, key, cwd: "/home".into(), environment: None };
-        [Effect::Step(Box::new(effect))]
+    let numbers = |play: &Play| {
+        let TurnSpec { header, work } = play.started_turn();
+        assert_eq!((header.turn, header.cwd.as_str()), (turn("main.1.1"), "/home"));
+        assert_eq!(header.location.to_string(), "a");
+        let Work::Exec(exec) = work else { panic!("{work:?}") };
+        (header.attempt, exec.counted)
     };
     play.start();
-    assert_eq!(play.effects(), step(1, 1));
+    assert_eq!(numbers(&play), (1, 1));
     play.crashes(true);
-    assert_eq!(play.effects(), step(2, 1), "what was cut off does not count");
+    assert_eq!(numbers(&play), (2, 1), "an interrupted attempt does not count");
     fails(&mut play, "main");
-    assert_eq!(play.effects(), step(3, 2));
+    assert_eq!(numbers(&play), (3, 2));
 }
 
 #[test]

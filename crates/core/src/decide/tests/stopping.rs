@@ -17,7 +17,7 @@ fn forked() -> Play {
 fn cancelled(play: &Play) -> Vec<String> {
     let cancelled = |effect| match effect {
         Effect::Cancel { turn, .. } => Some(turn.to_string()),
-        Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) | Effect::Finish => None,
+        Effect::Start(_) | Effect::Finish => None,
     };
     play.effects().into_iter().filter_map(cancelled).collect()
 }

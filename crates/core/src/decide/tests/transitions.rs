@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 
 use super::play::{Play, prompts, turn, workflow};
-use crate::run::effect::{Effect, Extras, ScriptEffect, effects};
+use crate::run::effect::effects;
+use crate::run::turn_spec::{Extras, TimeLimits, TurnSpec, Work};
 
 /// Lets `main` emit `text` at A, where it has a conversation, and checks `main` afterwards.
 fn check(text: &str, expected: &str, plan: &str) {
@@ -170,7 +171,8 @@ fn state_overrides_timeouts_and_effort() {
     });
     let shown = |play: &Play| {
         let prompt = play.prompt();
-        let clocks = [prompt.timeout, prompt.idle_timeout].map(|clock| clock.unwrap().to_string());
+        let clocks = [prompt.limits.timeout, prompt.limits.idle_timeout];
+        let clocks = clocks.map(|clock| clock.unwrap().to_string());
         format!("{} {}", prompt.effort.unwrap(), clocks.join(" "))
     };
     play.start();
@@ -196,16 +198,14 @@ fn client_options_are_passed_on_as_written() {
 fn script_runs_with_its_states_settings() {
     let play = Play::new(workflow(&[("A.sh", "true")]));
     let play = play.with(|settings| settings.timeout = "10m".parse().ok()).started();
-    let script = ScriptEffect {
-        turn: turn("main.1.1"),
-        attempt: 1,
-        state: "A.sh".into(),
-        cwd: "/home".into(),
-        environment: None,
-        timeout: "10m".parse().ok(),
-        idle_timeout: None,
-    };
-    assert_eq!(play.effects(), [Effect::Script(Box::new(script))]);
+    let TurnSpec { header, work } = play.started_turn();
+    assert_eq!((header.turn, header.attempt), (turn("main.1.1"), 1));
+    assert_eq!((header.cwd.as_str(), header.environment), ("/home", None));
+    let Work::Script(script) = work else { panic!("{work:?}") };
+    assert_eq!((script.source.name.as_str(), &*script.source.bytes), ("A.sh", &b"true"[..]));
+    assert_eq!(script.values.state.as_str(), "A.sh");
+    let timeout = "10m".parse().ok();
+    assert_eq!(script.limits, TimeLimits { timeout, idle_timeout: None });
 }
 
 #[test]

@@ -9,16 +9,15 @@ use crate::run::Input;
 use crate::run::program::Answers;
 use crate::run::stop::StopMode;
 
-/// Returns the reply to the caller; every schema accepts numbers.
+/// Returns the reply to the caller.
 fn replied(play: &Play, id: Option<&str>) -> Json {
-    let (id, schema) = (id.map(RunId::from), json!({ "type": "number" }));
-    let schemas = |_: StepIndex| Some(&schema);
-    let steps = play.definition.steps.as_deref().unwrap();
-    answer(play.run.clone(), steps, &schemas, id.as_ref()).into_json()
+    let (id, steps) = (id.map(RunId::from), play.definition.steps.as_deref().unwrap());
+    answer(play.run.clone(), steps, id.as_ref()).into_json()
 }
 
 fn asks(id: &str) -> Json {
-    json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 })
+    let schema = json!({ "type": "number" });
+    json!({ "id": id, "kind": "agent", "prompt": "?", "schema": schema, "retries": 2 })
 }
 
 fn each(more: &Json, body: &Json) -> Json {
@@ -86,7 +85,7 @@ fn requests_are_limited_except_the_first() {
         key: key.parse().unwrap(),
         prompt: "seven..".to_owned(),
         input: Some(json!("three")),
-        schema: json!("nine....."),
+        schema: json!("nine.....").into(),
         attempt: 1,
         max_attempts: 1,
         assignee: None,

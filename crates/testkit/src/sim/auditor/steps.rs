@@ -7,7 +7,7 @@ use raymond_core::agent::SessionPlan;
 use raymond_core::crayfish::document::SessionMode;
 use raymond_core::crayfish::{Key, StepEvent};
 use raymond_core::ids::{AgentId, SessionId};
-use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::turn_spec::{PromptSpec, TurnHeader};
 use raymond_core::workflow::Definition;
 
 use super::Auditor;
@@ -85,16 +85,17 @@ impl Auditor {
     pub(super) fn within_label(
         &self,
         definition: &Definition,
-        prompt: &PromptEffect,
+        header: &TurnHeader,
+        prompt: &PromptSpec,
     ) -> Result<(), Violation> {
-        let (Some(steps), Some(key)) = (&definition.steps, prompt.location.step()) else {
+        let (Some(steps), Some(key)) = (&definition.steps, header.location.step()) else {
             return Ok(());
         };
         self.not_done(key)?;
         let Some(asks) = steps.agent(key) else {
             return Err(Violation(format!("{key} is asked, but is not an agent step")));
         };
-        if prompt.turn.turn > 1 || prompt.attempt > 1 {
+        if header.turn.turn > 1 || header.attempt > 1 {
             return Ok(());
         }
         let kept =

@@ -177,14 +177,15 @@ impl Host {
         let world = Rc::clone(&self.world);
         let log = WatchedLog { journal, world: Rc::clone(&world) };
         let definition = self.definition(&head.run).clone();
+        let port = WorldPort { world, definitions: Rc::clone(&self.definitions) };
         self.clock = OwnerClock::default();
-        self.driver = Some(Driver::new(head, definition, log, WorldPort(world)));
+        self.driver = Some(Driver::new(head, definition, log, port));
     }
 
     /// Edits the states while the run has no owner.
     pub fn edit(&mut self, name: &str, definition: Definition) {
         let manifest = Value::from(name);
-        self.definitions.insert(manifest.clone(), definition);
+        Rc::make_mut(&mut self.definitions).insert(manifest.clone(), definition);
         self.edit = Some(manifest);
     }
 

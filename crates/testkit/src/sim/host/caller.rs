@@ -1,15 +1,14 @@
 //! A simulated caller, which answers the questions of a run of steps with each call.
 
-use raymond_core::crayfish::Key;
 use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
+use raymond_core::crayfish::{Key, ask};
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
 use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::run::{Input, Run};
 use raymond_core::time::Timestamp;
-use serde_json::Value as Json;
 
 use super::super::client_cost::ClientCost;
 use super::super::clients::Client;
@@ -83,16 +82,15 @@ impl Host {
     fn note_question(
         &self,
         run: &Run,
-        ask: &TurnId,
+        question: &TurnId,
         key: &Key,
         attempt: u32,
     ) -> Result<(), Violation> {
         let work = self.definition(run).steps.as_deref().zip(run.program.steps());
-        let message =
-            work.and_then(|(work, flow)| work.message(flow, (&ask.agent, key), &Json::Null));
-        let message = message.ok_or_else(|| Violation(format!("{ask} asks nothing")))?;
-        let question = question_of(&message, attempt)?;
-        self.world.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
+        let request = work.and_then(|(work, flow)| work.request(flow, &question.agent, key));
+        let request = request.ok_or_else(|| Violation(format!("{question} asks nothing")))?;
+        let text = question_of(&ask::message(&request), attempt)?;
+        self.world.borrow_mut().asked.push(format!("{key} {attempt} {text}"));
         Ok(())
     }
 }

@@ -1,21 +1,23 @@
 //! The driver's access to the world: released effects happen, unless the machine goes down first.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use raymond_core::agent::Location;
 use raymond_core::agent::SessionPlan;
+use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
-use raymond_core::run::effect::{PromptEffect, StepEffect};
-use raymond_core::run::{Effect, Record, Run};
+use raymond_core::run::turn_spec::{Message, PromptSpec, TurnHeader, Work};
+use raymond_core::run::{Effect, Record, Run, TurnSpec};
 use raymond_core::time::Span;
+use raymond_core::value::Value;
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::World;
-use serde_json::Value as Json;
 
 use super::super::client_cost::ClientCost;
 use super::super::clients::{Attempt, Client};
+use super::super::host::definition_of;
 use super::super::outcome::IDLE;
 use super::super::reply::{Reply, TurnRequest};
 use super::SimWorld;
@@ -23,17 +25,22 @@ use crate::step_trace::{call_of, question_of};
 use crate::violation::Violation;
 
 #[derive(Debug, Clone)]
-pub struct WorldPort(pub Rc<RefCell<SimWorld>>);
+pub struct WorldPort {
+    pub world: Rc<RefCell<SimWorld>>,
+    /// Every definition that the run may use, by its manifest. The auditor needs them; effects are
+    /// complete without.
+    pub definitions: Rc<BTreeMap<Value, Definition>>,
+}
 
 impl World for WorldPort {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
-        let world = &mut *self.0.borrow_mut();
+        let world = &mut *self.world.borrow_mut();
         let verdict = world.accept(run, record);
         world.keep_violation(verdict);
     }
 
-    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
-        let world = &mut *self.0.borrow_mut();
+    fn release(&mut self, effect: Effect) {
+        let world = &mut *self.world.borrow_mut();
         if world.is_down {
             return;
         }
@@ -43,21 +50,30 @@ impl World for WorldPort {
             if world.dice.percent(50) {
                 return;
             }
-            if let Effect::Prompt(prompt) = &effect {
-                world.unseen.insert((prompt.turn.clone(), prompt.attempt));
+            if let Effect::Start(TurnSpec { header, work: Work::Prompt(_) }) = &effect {
+                world.unseen.insert((header.turn.clone(), header.attempt));
             }
         }
+        let definition = definition_of(&self.definitions, &world.last);
         let verdict = world.auditor.effect(definition, &effect);
         world.keep_violation(verdict);
-        let verdict = world.act(run, definition, effect);
+        let verdict = world.act(effect);
         world.keep_violation(verdict);
     }
 }
 
 impl SimWorld {
-    fn start(&mut self, started: TurnStart<'_>) -> Result<(), Violation> {
-        let TurnStart { attempt, location, count, cwd, source, prompt, program } = started;
-        let turn = &attempt.0;
+    fn start(&mut self, spec: TurnSpec) -> Result<(), Violation> {
+        let TurnHeader { turn, attempt, location, cwd, .. } = *spec.header;
+        let (source, count) = match &spec.work {
+            Work::Prompt(prompt) => (self.last.program.messages(), prompt.count),
+            Work::Script(script) => (Source::Script, script.values.visit),
+            Work::Exec(_) => (Source::Script, 1),
+        };
+        let prompt = match &spec.work {
+            Work::Prompt(prompt) => Some(&**prompt),
+            Work::Script(_) | Work::Exec(_) => None,
+        };
         let finished = self.finished.get(&(turn.agent.clone(), location.clone()));
         let state = location.to_string();
         let request = TurnRequest {
@@ -65,19 +81,23 @@ impl SimWorld {
             state: &state,
             count,
             turn: turn.turn,
-            attempt: 1 + self.attempts.get(turn).copied().unwrap_or(0),
+            attempt: 1 + self.attempts.get(&turn).copied().unwrap_or(0),
             finished: finished.copied().unwrap_or(0),
             backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
             cap: prompt.and_then(|prompt| prompt.cap),
         };
-        let reply = match program {
-            Some(program) => {
-                let (key, attempt) = (request.state, request.attempt);
-                self.ran.push(format!("{key} {attempt} {}", program.call));
-                Reply::Ran(self.replies.exec(program.mode, key, attempt, &program.call))
+        let reply = match &spec.work {
+            Work::Exec(exec) => {
+                let (key, attempt, call) = (request.state, request.attempt, call_of(&exec.call));
+                self.ran.push(format!("{key} {attempt} {call}"));
+                Reply::Ran(self.replies.exec(exec.call.io.mode(), key, attempt, &call))
             }
-            None => self.replies.reply(request, self.now),
+            Work::Prompt(_) | Work::Script(_) => self.replies.reply(request, self.now),
         };
+        if let Some(Message::Request { text, .. }) = prompt.map(|prompt| &prompt.message) {
+            self.asked.push(format!("{location} {} {}", turn.turn, question_of(text, turn.turn)?));
+        }
+        let attempt = (turn.clone(), attempt);
         let delay = match reply {
             // The executor's idle limit ends the client.
             Reply::Hangs => IDLE,
@@ -99,12 +119,12 @@ impl SimWorld {
             cancelled: false,
             adoptions: 0,
         };
-        let known = prompt.map_or(Ok(()), |prompt| self.check_conversation(prompt));
+        let known = prompt.map_or(Ok(()), |prompt| self.check_conversation(&turn, prompt));
         self.clients.start(attempt, client, self.now + delay).and(known)
     }
 
     /// Checks that a client uses only conversations of its own backend.
-    fn check_conversation(&mut self, prompt: &PromptEffect) -> Result<(), Violation> {
+    fn check_conversation(&mut self, turn: &TurnId, prompt: &PromptSpec) -> Result<(), Violation> {
         let mut plan = &prompt.plan;
         // `Continue` repeats an earlier plan, which names the old and the new conversation.
         while let SessionPlan::Continue { or_else, .. } = plan {
@@ -122,7 +142,7 @@ impl SimWorld {
         for session in old.into_iter().chain(new) {
             match self.conversations.get(session) {
                 Some(holder) if *holder != prompt.backend => {
-                    let (turn, backend) = (&prompt.turn, &prompt.backend);
+                    let backend = &prompt.backend;
                     let what = format!("{turn} asks {backend} for a conversation of {holder}");
                     return Err(Violation(what));
                 }
@@ -142,49 +162,12 @@ impl SimWorld {
         self.clients.reschedule(attempt, self.now + Span(10));
     }
 
-    fn act(&mut self, run: &Run, definition: &Definition, effect: Effect) -> Result<(), Violation> {
+    fn act(&mut self, effect: Effect) -> Result<(), Violation> {
         match effect {
-            Effect::Prompt(prompt) => {
-                let asked = definition.steps.as_ref().map(|_| asked(run, definition, &prompt));
-                self.asked.extend(asked.transpose()?);
-                self.start(TurnStart {
-                    attempt: (prompt.turn.clone(), prompt.attempt),
-                    location: prompt.location.clone(),
-                    count: prompt.count,
-                    cwd: prompt.cwd.clone(),
-                    source: run.program.messages(),
-                    prompt: Some(&prompt),
-                    program: None,
-                })
-            }
-            Effect::Script(script) => {
-                let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
-                let count = visits.and_then(|visits| visits.get(&script.state)).copied();
-                self.start(TurnStart {
-                    attempt: (script.turn, script.attempt),
-                    location: script.state.into(),
-                    count: count.unwrap_or(1),
-                    cwd: script.cwd,
-                    source: Source::Script,
-                    prompt: None,
-                    program: None,
-                })
-            }
+            Effect::Start(spec) => self.start(spec),
             Effect::Cancel { turn, attempt } => {
                 self.cancel(&(turn, attempt));
                 Ok(())
-            }
-            Effect::Step(step) => {
-                let program = StepCall::of(run, definition, &step)?;
-                self.start(TurnStart {
-                    attempt: (step.turn, step.attempt),
-                    location: step.key.into(),
-                    count: 1,
-                    cwd: step.cwd,
-                    source: Source::Script,
-                    prompt: None,
-                    program: Some(program),
-                })
             }
             Effect::Finish => self.check_no_client_runs(),
         }
@@ -200,45 +183,4 @@ impl SimWorld {
             }
         }
     }
-}
-
-/// A turn that is about to start.
-struct TurnStart<'a> {
-    attempt: Attempt,
-    location: Location,
-    count: u32,
-    cwd: String,
-    /// How its text is parsed.
-    source: Source,
-    /// Present for prompts only.
-    prompt: Option<&'a PromptEffect>,
-    /// Present for programs of steps only.
-    program: Option<StepCall>,
-}
-
-/// The program of a step with its templates filled in.
-struct StepCall {
-    mode: &'static str,
-    call: Json,
-}
-
-impl StepCall {
-    fn of(run: &Run, definition: &Definition, step: &StepEffect) -> Result<Self, Violation> {
-        let steps = definition.steps.as_deref().zip(run.program.steps());
-        let called =
-            steps.and_then(|(steps, state)| steps.call(state, &step.turn.agent, &step.key));
-        let nothing = || Violation(format!("{} cannot be filled in, and is run", step.key));
-        let (_, exec, call) = called.ok_or_else(nothing)?;
-        Ok(Self { mode: exec.io.mode(), call: call_of(&call) })
-    }
-}
-
-/// Returns the question of an agent step, in the format of the reference.
-fn asked(run: &Run, definition: &Definition, prompt: &PromptEffect) -> Result<String, Violation> {
-    let (turn, key) = (&prompt.turn, prompt.location.step());
-    let steps = definition.steps.as_deref().zip(run.program.steps()).zip(key);
-    let message = steps
-        .and_then(|((steps, state), key)| steps.message(state, (&turn.agent, key), &Json::Null));
-    let message = message.ok_or_else(|| Violation(format!("{turn} asks nothing")))?;
-    Ok(format!("{} {} {}", prompt.location, turn.turn, question_of(&message, turn.turn)?))
 }

@@ -25,7 +25,7 @@ fn request_contains_everything_needed_to_answer() {
         key: "v".parse().unwrap(),
         prompt: "do it".to_owned(),
         input: None,
-        schema: json!({ "type": "object" }),
+        schema: json!({ "type": "object" }).into(),
         attempt: 1,
         max_attempts: 3,
         assignee: None,

@@ -1,5 +1,7 @@
 //! Valid documents, and the types they are read into.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -59,7 +61,7 @@ fn file_mode_is_the_default_with_files() {
     let file = |name: &str, path: &str, schema: Option<Value>| Contract {
         name: name.to_owned(),
         path: template(path),
-        schema,
+        schema: schema.map(Arc::new),
     };
     check(json!({}), Io::None);
     check(json!({ "mode": "none" }), Io::None);
@@ -74,7 +76,7 @@ fn file_mode_is_the_default_with_files() {
     check(json!({ "mode": "stream" }), Io::Stream { input: None, output_schema: None });
     check(
         json!({ "mode": "stream", "outputSchema": true }),
-        Io::Stream { input: None, output_schema: Some(json!(true)) },
+        Io::Stream { input: None, output_schema: Some(json!(true).into()) },
     );
 }
 
@@ -92,7 +94,7 @@ fn stream_reads_all_or_part_of_json() {
     };
     let expected = |path: &str| StreamInput {
         from: Source { step: "a".parse().unwrap(), path: path.parse().unwrap() },
-        schema: Some(json!({})),
+        schema: Some(json!({}).into()),
     };
     assert_eq!(read(json!("a")), expected("$"));
     assert_eq!(read(json!({ "stepId": "a" })), expected("$"));
@@ -104,7 +106,7 @@ fn an_agent_step_has_its_defaults() {
     let least = Agent {
         prompt: template("p"),
         input: None,
-        schema: json!({ "$ref": "Verify" }),
+        schema: json!({ "$ref": "Verify" }).into(),
         retries: Cap::new(3).unwrap(),
         assignee: None,
         session: None,
@@ -121,7 +123,7 @@ fn an_agent_step_has_its_defaults() {
         reset: Some(true),
     };
     let expected = Agent {
-        schema: json!(false),
+        schema: json!(false).into(),
         retries: Cap::new(1).unwrap(),
         assignee: Some("musk".to_owned()),
         session: Some(session),
