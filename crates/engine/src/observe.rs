@@ -12,39 +12,56 @@ use raymond_core::crayfish::stored::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
 use raymond_core::run::outcome::{Outcome, ReadReply};
 use raymond_core::value::{Hash, Value};
-use raymond_store::{Blobs, blobs};
 use serde_json::Value as Json;
 
-/// Stores bytes under their hash.
-pub fn put(blobs: &Blobs, bytes: &[u8]) -> Result<Hash, blobs::Error> {
-    blobs.put(bytes).map(Hash::known)
+/// The store of large values. The blobs of a run are in its directory; an executor on another host
+/// has another store.
+pub trait Blobs {
+    type Error;
+
+    /// Stores bytes under their hash.
+    fn put(&self, bytes: &[u8]) -> Result<Hash, Self::Error>;
+
+    fn get(&self, hash: &Hash) -> Result<Vec<u8>, Self::Error>;
+}
+
+impl Blobs for raymond_store::Blobs {
+    type Error = raymond_store::blobs::Error;
+
+    fn put(&self, bytes: &[u8]) -> Result<Hash, Self::Error> {
+        Self::put(self, bytes).map(Hash::known)
+    }
+
+    fn get(&self, hash: &Hash) -> Result<Vec<u8>, Self::Error> {
+        Self::get(self, hash.as_str())
+    }
 }
 
 /// Stores the result of a step.
-pub fn store(blobs: &Blobs, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
-    Stored::keep(json, ok, &mut |bytes: &[u8]| put(blobs, bytes))
+pub fn store<B: Blobs>(blobs: &B, json: Json, ok: bool) -> Result<Stored, B::Error> {
+    Stored::keep(json, ok, &mut |bytes: &[u8]| blobs.put(bytes))
 }
 
 /// Returns the text of a value. Bytes that are not UTF-8 are replaced.
-pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
+pub fn load<B: Blobs>(blobs: &B, value: &Value) -> Result<String, B::Error> {
     match value {
         Value::Inline(text) => Ok(text.clone()),
         Value::Blob(blob) => {
             // The output of a script may be any bytes, so a value need not be UTF-8.
-            let text = String::from_utf8(blobs.get(blob.hash.as_str())?);
+            let text = String::from_utf8(blobs.get(&blob.hash)?);
             Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
         }
     }
 }
 
 /// Reads the tags of a final text. Large values become blobs.
-pub fn read_final_text(
+pub fn read_final_text<B: Blobs>(
     text: &str,
     source: Source,
     cwd: &Path,
-    blobs: &Blobs,
-) -> Result<ReadReply, blobs::Error> {
-    let mut store = |bytes: &[u8]| put(blobs, bytes);
+    blobs: &B,
+) -> Result<ReadReply, B::Error> {
+    let mut store = |bytes: &[u8]| blobs.put(bytes);
     let reading = Reading::of(text, source, &mut store)?;
     let text = Value::keep(text, &mut store)?;
     let directories = directories(&reading, cwd);
@@ -52,12 +69,12 @@ pub fn read_final_text(
 }
 
 /// Reads the reply of a client, if there is one.
-pub fn read_answer(
+pub fn read_answer<B: Blobs>(
     answer: Answer,
     source: Source,
     cwd: &Path,
-    blobs: &Blobs,
-) -> Result<Outcome, blobs::Error> {
+    blobs: &B,
+) -> Result<Outcome, B::Error> {
     answer.try_map(|reply| read_final_text(&reply.text, source, cwd, blobs))
 }
 

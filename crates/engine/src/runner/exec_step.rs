@@ -168,7 +168,7 @@ fn interrupted() -> Outcome {
 
 fn finished(context: &TurnContext, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
     result.insert("ok".to_owned(), json!(true));
-    let stored = store(&context.blobs, Json::Object(result), true)?;
+    let stored = store(&*context.blobs, Json::Object(result), true)?;
     let reply = ReadReply { read: stored.read, ..stored.value.into() };
     Ok(Outcome::Finished(Box::new(Finished::new(reply, Cost::Free))))
 }
@@ -190,7 +190,7 @@ fn failed(
     if let Some(Json::String(stdout)) = result.get_mut("stdout") {
         keep_end(stdout);
     }
-    let result = store(&context.blobs, Json::Object(result), false)?;
+    let result = store(&*context.blobs, Json::Object(result), false)?;
     // The message for the user contains the last line of stderr; the stored error does not repeat it.
     let why = last_line.map_or_else(|| why.clone(), |last_line| format!("{why}: {last_line}"));
     let failure = TurnFailure::Step { why, result, again: is_retryable };

@@ -166,7 +166,7 @@ impl ResultFile {
         result: Option<&Value>,
     ) -> Result<Self, blobs::Error> {
         let Some(value) = result else { return Ok(Self(None)) };
-        let text = observe::load(&context.blobs, value)?;
+        let text = observe::load(&*context.blobs, value)?;
         create_private(&context.private).map_err(unwritable(&context.private))?;
         let path = context.private.join(format!("result-{turn}"));
         write_new(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;

@@ -122,10 +122,10 @@ struct AnswerCheck {
 impl AnswerCheck {
     async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
         if let Some(check) = self.output_check {
-            return Box::pin(check.outcome(&context.blobs, answer)).await;
+            return Box::pin(check.outcome(&*context.blobs, answer)).await;
         }
         let mut outcome =
-            observe::read_answer(answer, context.run.messages, &self.cwd, &context.blobs)?;
+            observe::read_answer(answer, context.run.messages, &self.cwd, &*context.blobs)?;
         if let Outcome::Finished(finished) = &mut outcome {
             finished.warnings.splice(0..0, context.warn_unknown(&self.location, self.unknown));
         }
@@ -264,7 +264,7 @@ fn script_outcome(
     spoken: ScriptSuccess,
 ) -> Result<Outcome, blobs::Error> {
     let cwd = Path::new(cwd);
-    let reply = observe::read_final_text(&spoken.text, Source::Script, cwd, &context.blobs)?;
+    let reply = observe::read_final_text(&spoken.text, Source::Script, cwd, &*context.blobs)?;
     let reply = ReadReply { stderr: spoken.stderr, ..reply };
     let mut finished = Finished::new(reply, Cost::Free);
     if spoken.invalid_utf8 {

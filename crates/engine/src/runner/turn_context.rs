@@ -40,7 +40,7 @@ pub(crate) struct TurnContext {
 
 impl TurnContext {
     pub(crate) fn load(&self, blob: &BlobRef) -> Result<String, blobs::Error> {
-        observe::load(&self.blobs, &Value::Blob(blob.clone()))
+        observe::load(&*self.blobs, &Value::Blob(blob.clone()))
     }
 
     /// Returns warnings for unknown template variables, one per state and name: a loop would repeat
