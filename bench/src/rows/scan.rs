@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use memchr::memmem;
 use raymond_core::protocol::reading::Reading;
 use raymond_core::protocol::source::Source;
-use raymond_core::protocol::tag::Tag;
+use raymond_core::protocol::tags::Tag;
 
 use crate::series::Series;
 use crate::stage::Stage;

@@ -51,6 +51,15 @@ impl<K, V> Few<K, V> {
 /// An iterator over all pairs, ordered by key.
 pub type Iter<'f, K, V> = Map<slice::Iter<'f, (K, V)>, fn(&'f (K, V)) -> (&'f K, &'f V)>;
 
+impl<K, V> IntoIterator for Few<K, V> {
+    type Item = (K, V);
+    type IntoIter = std::vec::IntoIter<(K, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<'f, K, V> IntoIterator for &'f Few<K, V> {
     type Item = (&'f K, &'f V);
     type IntoIter = Iter<'f, K, V>;

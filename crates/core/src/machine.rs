@@ -1,6 +1,6 @@
 //! The state language: how the end of a visit changes an agent.
 //!
-//! `states` reads the text of a finished turn, `transition` takes its tags, `limits` applies
+//! `states` reads the text of a finished turn, `transition` chooses its tags, `tags` takes them, `limits` applies
 //! `max_visits`, `ralph` ends an iteration of a loop, and `revival` repeats a failed visit. The agents themselves are data in [`crate::agent`]; documents of steps are
 //! in [`crate::steps`]. Nothing here changes a run: all functions add events to a decision.
 
@@ -10,5 +10,6 @@ pub(crate) mod ralph;
 pub(crate) mod revival;
 pub(crate) mod session_backend;
 pub(crate) mod states;
+pub(crate) mod tags;
 pub(crate) mod transition;
 pub(crate) mod transition_context;

@@ -13,7 +13,7 @@ pub mod reading;
 pub mod reminder;
 pub mod scan;
 pub mod source;
-pub mod tag;
+pub mod tags;
 
 pub use allowance::{Allowance, Choice, Route, Routes};
 pub use fault::Fault;
@@ -22,4 +22,4 @@ pub use reading::{Malformed, Reading};
 pub use reminder::reminder;
 pub use scan::scan;
 pub use source::Source;
-pub use tag::{Stack, Tag, TagName};
+pub use tags::{Stack, Tag, TagName};

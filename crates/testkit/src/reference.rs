@@ -50,10 +50,12 @@ mod agent;
 mod decide;
 mod history;
 mod interpret;
+mod message_context;
 pub mod money;
 mod names;
 mod policy;
 mod read;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod workflow;
@@ -61,7 +63,8 @@ mod workflow;
 pub use history::{Failure, Fault, History, Line, Plan, TurnName, VisitName};
 pub use interpret::{AttemptLimit, interpret};
 pub use raymond_core::protocol::Source;
-pub use read::{Reading, Tag, read};
+pub use read::{Reading, read};
+pub use tags::Tag;
 pub use workflow::{
     Allowed, Answer, Attempt, FailureKind, Outcome, Policy, Prompt, Settings, State, Workflow,
 };

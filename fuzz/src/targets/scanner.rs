@@ -10,51 +10,65 @@ use raymond_testkit::reference::{self, Tag};
 use crate::Target;
 
 /// The tag scanner.
-pub const TARGET: Target = Target {
-    name: "scanner",
-    inputs: 6_000,
-    words: &[
-        "<goto>",
-        "</goto>",
-        "<reset>",
-        "</reset>",
-        "<call return=\"R\">",
-        "</call>",
-        "<function",
-        "</function >",
-        "<fork next='N'>",
-        "</fork>",
-        "<fork",
-        "<result>",
-        "</result>",
-        "<result",
-        "</result",
-        "<goto/>",
-        "<goto input=\"",
-        " return = ",
-        "next=",
-        " stack=\"clear\"",
-        " cd='d'",
-        " model=\"m\"",
-        " item=\"&lt;\"",
-        "&quot;",
-        "&apos;",
-        "A",
-        ".md",
-        "`",
-        "``",
-        "```",
-        "~~~",
-        "\n\n",
-        "\n```\n",
-        "\u{a0}",
-        "\u{1f980}",
-        "<GOTO>",
-        "< goto>",
-    ],
-    memory: Target::MEMORY,
-    check,
+pub const TARGET: Target =
+    Target { name: "scanner", inputs: 6_000, words: &WORDS, memory: Target::MEMORY, check };
+
+/// The names of all tags, after the pieces.
+const WORDS: [&str; PIECES.len() + TagName::ALL.len()] = {
+    let mut words = [""; PIECES.len() + TagName::ALL.len()];
+    let (pieces, names) = words.split_at_mut(PIECES.len());
+    pieces.copy_from_slice(&PIECES);
+    let mut tag = 0;
+    while tag < names.len() {
+        names[tag] = TagName::ALL[tag].as_str();
+        tag += 1;
+    }
+    words
 };
+
+/// Pieces of tags that begin, end or confuse the reading of one.
+const PIECES: [&str; 40] = [
+    "<",
+    "</",
+    ">",
+    "<goto>",
+    "</goto>",
+    "<reset>",
+    "</reset>",
+    "<call return=\"R\">",
+    "</call>",
+    "<function",
+    "</function >",
+    "<fork next='N'>",
+    "</fork>",
+    "<fork",
+    "<result>",
+    "</result>",
+    "<result",
+    "</result",
+    "<goto/>",
+    "<goto input=\"",
+    " return = ",
+    "next=",
+    " stack=\"clear\"",
+    " cd='d'",
+    " model=\"m\"",
+    " item=\"&lt;\"",
+    "&quot;",
+    "&apos;",
+    "A",
+    ".md",
+    "`",
+    "``",
+    "```",
+    "~~~",
+    "\n\n",
+    "\n```\n",
+    "\u{a0}",
+    "\u{1f980}",
+    "<GOTO>",
+    "< goto>",
+];
 
 /// Longest text in bytes for the second reader, which is slow: it reads again from every opening.
 const COMPARED: usize = 2 << 10;

@@ -31,7 +31,7 @@ go";
         hint: leave it out and set `permission_mode`, or let another backend answer this state
         wf/START.md:4:10: error: `goto` to OTHER.md would continue a conversation of claude, but codex answers OTHER.md [other-backend]
         hint: reach OTHER.md by `reset`, `function` or `fork`: they begin a conversation
-        wf/START.md:5:37: error: the `return` of `function` to OTHER.md would continue a conversation of claude, but codex answers OTHER.md [other-backend]
+        wf/START.md:5:37: error: the `return` of `function`, OTHER.md, would continue a conversation of claude, but codex answers OTHER.md [other-backend]
         hint: return to a state that claude answers
         wf/TYPO.md:2:1: error: there is no backend \"cladue\" [unknown-backend]
         hint: did you mean `claude`?

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use raymond_core::protocol::TagName;
+use raymond_core::protocol::tags::Body;
+
 use crate::harness::Project;
 use crate::stage::{EXAMPLE_RUNS, copy, examples, files};
 
@@ -60,9 +63,8 @@ fn prompt_has_description_and_transitions() {
 
 /// The states that a text may lead to: the targets and attributes of its tags.
 fn targets(text: &str) -> BTreeSet<String> {
-    let tags = ["goto", "reset", "call", "function", "fork"];
     let mut found = BTreeSet::new();
-    for tag in tags {
+    for tag in TagName::ALL.into_iter().filter(|tag| tag.spec().body == Body::Target) {
         let close = format!("</{tag}>");
         let held = text.match_indices(&close).filter_map(|(at, _)| text[..at].rsplit('>').next());
         found.extend(held.map(str::to_owned));

@@ -9,7 +9,7 @@ use crate::budget::Micros;
 use crate::failure::Failure;
 use crate::ids::AgentId;
 use crate::machine::blocked::Blocked;
-use crate::machine::transition;
+use crate::machine::tags;
 use crate::machine::transition_context::TransitionContext;
 use crate::program;
 use crate::run::share::{Share, share};
@@ -62,11 +62,11 @@ fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
         return None;
     };
     // A cheap test first: this runs at every step, and a fork can have thousands of tags.
-    if !transition::may_have_room(decision.run, &kept.tags) {
+    if !tags::may_have_room(decision.run, &kept.tags) {
         return None;
     }
     let context = TransitionContext::of(agent, &kept.directories);
-    match transition::take(&mut decision, context, &kept.tags) {
+    match tags::take(&mut decision, context, &kept.tags) {
         Ok(()) => Some(decision.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),

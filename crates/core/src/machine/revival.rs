@@ -9,7 +9,7 @@ use crate::run::warning::Warning;
 use crate::scheduler::{Lane, Prompt};
 
 use super::blocked::Blocked;
-use super::transition;
+use super::tags;
 use super::transition_context::TransitionContext;
 
 /// Revives a failed agent at the visit that failed. A kept transition is decided again; otherwise
@@ -20,7 +20,7 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&P
         return again(decision, agent, Prompt::Body);
     };
     let context = TransitionContext::of(agent, &kept.directories);
-    match transition::take(decision, context, &kept.tags) {
+    match tags::take(decision, context, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
         Err(Blocked::Failed(failure)) => {

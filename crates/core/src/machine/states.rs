@@ -15,8 +15,8 @@ use crate::scheduler::{Lane, Prompt};
 use crate::workflow::{OnDenied, Policy};
 
 use super::blocked::Blocked;
-use super::transition;
 use super::transition_context::TransitionContext;
+use super::{tags, transition};
 
 pub(crate) fn finished(
     decision: &mut Decision<'_>,
@@ -39,7 +39,7 @@ pub(crate) fn finished(
         }
         Err(Stop::Failure(failure)) => return fail(decision, agent, failure),
     };
-    match transition::take(decision, context, &tags) {
+    match tags::take(decision, context, &tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => {
             remind(decision, ended, session, fault, &outcome.reply.stderr);

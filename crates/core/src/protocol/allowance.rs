@@ -3,7 +3,7 @@
 //! This is plain data. It is made from a policy in [`crate::workflow`], which this module does not
 //! know.
 
-use super::tag::TagName;
+use super::tags::TagName;
 
 /// The tags that are allowed at one state.
 #[derive(Debug, Clone, PartialEq, Eq)]

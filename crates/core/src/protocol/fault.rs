@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{BackendName, StateName};
 
 use super::reading::Malformed;
-use super::tag::TagName;
+use super::tags::TagName;
 use crate::text::{excerpt, listed};
 
 /// A fault of a message. Its texts are short, because long ones are shortened where they are read.

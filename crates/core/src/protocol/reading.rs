@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::scan::{BorrowedTag, Found, Kind, TagProblem, scan};
-use super::tag::{Tag, TagName};
+use super::scan::{Found, scan};
+use super::tags::{BorrowedTag, Kind, Tag, TagName, TagProblem};
 use crate::text::excerpt;
 use crate::value::Hash;
 
@@ -81,13 +81,8 @@ impl<'a> Collected<'a> {
             }
             Err(_) => {}
             Ok(tag) => {
-                match found.name {
-                    TagName::Goto => self.gotos += 1,
-                    TagName::Fork => {}
-                    TagName::Reset | TagName::Call | TagName::Function | TagName::Result => {
-                        self.others += 1;
-                    }
-                }
+                self.gotos += usize::from(found.name == TagName::Goto);
+                self.others += usize::from(![TagName::Goto, TagName::Fork].contains(&found.name));
                 if self.tags.len() < Reading::MOST_TAGS {
                     self.add_unknown(found.name, &tag);
                     self.tags.push((place, tag));
@@ -128,7 +123,7 @@ impl<'a> Collected<'a> {
         in_code: bool,
         store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
     ) -> Result<Reading, E> {
-        let tags = self.tags.into_iter().map(|(_, tag)| tag.keep(store));
+        let tags = self.tags.into_iter().map(|(_, tag)| tag.kind.keep(store));
         let malformed = self
             .malformed
             .into_iter()
@@ -171,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::few::Few;
-    use crate::protocol::tag::Invoke;
+    use crate::protocol::tags::Invoke;
     use crate::value::{BlobRef, INLINE_MAX, Value};
 
     fn read(text: &str) -> Reading {

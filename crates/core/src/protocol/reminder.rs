@@ -3,10 +3,12 @@
 //! A reminder is short: the fault, the instruction, and the exact tags that are allowed. It does
 //! not repeat the prompt, because the agent reads it in the same session.
 
+use std::collections::BTreeSet;
+
 use super::allowance::{Allowance, Choice, Route, Routes};
 use super::fault::{Fault, names};
 use super::reading::Malformed;
-use super::tag::TagName;
+use super::tags::{Body, Follower, TagName};
 use crate::text::{excerpt, listed};
 
 /// Names or tags that a reminder lists; further ones are counted, because each reminder costs
@@ -14,6 +16,8 @@ use crate::text::{excerpt, listed};
 const MOST_LISTED: usize = 40;
 /// Malformed tags that a reminder explains.
 const MOST_EXPLAINED: usize = 5;
+/// The placeholder for the name of any state.
+const STATE: &str = "STATE";
 /// Characters of a text from the message that are shown.
 const SHOWN: usize = 80;
 
@@ -100,10 +104,8 @@ fn instruction(allowed: &Allowance) -> String {
         ),
         tag_lines(allowed).join("\n"),
     ];
-    if routes.iter().any(|(tag, _)| *tag == TagName::Fork) {
-        parts
-            .push("Several <fork> tags are allowed together if all have the same next.".to_owned());
-    }
+    let notes = allowed.choices.iter().filter_map(|choice| choice.tag.spec().note);
+    parts.extend(notes.map(str::to_owned));
     parts.extend(legend(&routes, &allowed.states));
     parts.join("\n\n")
 }
@@ -126,46 +128,41 @@ fn tag_lines(allowed: &Allowance) -> Vec<String> {
 
 /// Explains the placeholders of the listed tags.
 fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
-    let free = |word, is_free: fn(TagName, &Route) -> bool| {
-        let used = routes.iter().any(|(tag, route)| is_free(*tag, route));
-        used.then_some(word)
-    };
-    let words = [
-        free("STATE", |tag, route| tag != TagName::Result && route.target.is_none()),
-        free("RETURN", |tag, route| {
-            matches!(tag, TagName::Call | TagName::Function) && route.then.is_none()
-        }),
-        free("NEXT", |tag, route| tag == TagName::Fork && route.then.is_none()),
-    ];
-    let words: Vec<&str> = words.into_iter().flatten().collect();
+    let mut words = Vec::new();
+    for (tag, route) in routes {
+        let spec = tag.spec();
+        let target = (spec.body == Body::Target && route.target.is_none()).then_some(STATE);
+        let follower = spec.follower.filter(|_| route.then.is_none());
+        words.extend(target.into_iter().chain(follower.map(|follower| follower.placeholder)));
+    }
+    // In the order in which tags are explained; the placeholder of the target comes first.
+    words.sort_by_key(|word| *word != STATE);
+    let mut seen = BTreeSet::new();
+    words.retain(|word| seen.insert(*word));
     let any = !words.is_empty() && !states.is_empty();
     any.then(|| format!("{}: one of {}", words.join(", "), listed(states, MOST_LISTED, ", ")))
 }
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
     const ANY: &[Route] = &[Route { target: None, then: None }];
-    let routes = match (choice.tag, &choice.routes) {
-        (TagName::Result, _) | (_, Routes::Any) => ANY,
-        (_, Routes::Only(routes)) => routes,
+    let routes = match (choice.tag.spec().body, &choice.routes) {
+        (Body::Payload(_), _) | (_, Routes::Any) => ANY,
+        (Body::Target, Routes::Only(routes)) => routes,
     };
     routes.iter().map(|route| (choice.tag, route))
 }
 
 /// Returns the tag exactly as the agent has to write it, with placeholders for free names.
 fn written(tag: TagName, route: &Route) -> String {
-    let target = route.target.as_deref().unwrap_or("STATE");
-    match tag {
-        TagName::Goto | TagName::Reset => format!("<{tag}>{target}</{tag}>"),
-        TagName::Call | TagName::Function => {
-            let then = route.then.as_deref().unwrap_or("RETURN");
-            format!("<{tag} return=\"{then}\">{target}</{tag}>")
-        }
-        TagName::Fork => {
-            let then = route.then.as_deref().unwrap_or("NEXT");
-            format!("<fork next=\"{then}\">{target}</fork>")
-        }
-        TagName::Result => "<result>YOUR RESULT</result>".to_owned(),
-    }
+    let spec = tag.spec();
+    let body = match spec.body {
+        Body::Target => route.target.as_deref().unwrap_or(STATE),
+        Body::Payload(placeholder) => placeholder,
+    };
+    let follower = spec.follower.map(|Follower { attribute, placeholder, .. }| {
+        format!(" {attribute}=\"{}\"", route.then.as_deref().unwrap_or(placeholder))
+    });
+    format!("<{tag}{}>{body}</{tag}>", follower.unwrap_or_default())
 }
 
 #[cfg(test)]

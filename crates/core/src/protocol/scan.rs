@@ -5,12 +5,9 @@
 //! `<` is; the place of its close does not matter. Every opening that counts is either a tag or a
 //! malformed tag, so that nothing that looks like a transition is ignored silently.
 
-mod borrowed_tag;
 mod code;
-mod entity;
 mod opening;
 mod payload;
-mod tag_problem;
 #[cfg(test)]
 mod tests;
 
@@ -18,14 +15,11 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr3, memrchr};
 
-use super::tag::TagName;
+use super::tags::{Body, BorrowedTag, TagName, TagProblem};
 use crate::protocol::source::Source;
 use code::{Code, is_blank};
 use opening::Opening;
 use payload::{Counting, Payloads, close_end};
-
-pub use borrowed_tag::{BorrowedTag, Invocation, Kind};
-pub use tag_problem::TagProblem;
 
 /// Reads the tags of `text`, in order.
 pub fn scan(text: &str, source: Source) -> Scan<'_> {
@@ -63,9 +57,9 @@ pub struct Found<'a> {
 
 impl Found<'_> {
     /// Returns the place where the scan continues. After a malformed tag the scan continues inside
-    /// it, because a valid tag may follow; a result is skipped with its raw payload.
+    /// it, because a valid tag may follow; a raw payload is skipped.
     fn resume(&self) -> usize {
-        if self.tag.is_ok() || self.name == TagName::Result {
+        if self.tag.is_ok() || matches!(self.name.spec().body, Body::Payload(_)) {
             self.span.end
         } else {
             self.opening_end
@@ -160,23 +154,24 @@ impl<'a> Scan<'a> {
         let name_end = start + 1 + name.as_str().len();
         let opening = Opening::read(self.text, name_end);
         let opening_end = opening.as_ref().map_or(name_end, |opening| opening.end);
-        let (end, tag) = match (name, opening) {
-            (TagName::Result, opening) => self.read_result(opening_end, opening),
-            (_, Ok(opening)) => read_transition(self.text, name, opening),
-            (_, Err(problem)) => (name_end, Err(problem)),
+        let (end, tag) = match (name.spec().body, opening) {
+            (Body::Payload(_), opening) => self.read_payload(name, opening_end, opening),
+            (Body::Target, Ok(opening)) => read_target(self.text, name, opening),
+            (Body::Target, Err(problem)) => (name_end, Err(problem)),
         };
         Found { name, span: start..end, tag, opening_end }
     }
 
-    fn read_result(
+    fn read_payload(
         &mut self,
+        name: TagName,
         opening_end: usize,
         opening: Result<Opening<'a>, TagProblem<'a>>,
     ) -> (usize, Result<BorrowedTag<'a>, TagProblem<'a>>) {
         let Some(close) = self.payloads.close(opening_end) else {
             let problem = opening.map_or_else(
                 |problem| problem,
-                |opening| opening.problem.unwrap_or(TagProblem::NoClose(TagName::Result)),
+                |opening| opening.problem.unwrap_or(TagProblem::NoClose(name)),
             );
             return (opening_end, Err(problem));
         };
@@ -188,13 +183,13 @@ impl<'a> Scan<'a> {
             return (end, Err(TagProblem::ClosedTwice));
         }
         let payload = &self.text[opening_end..close.start];
-        let tag = opening.and_then(|opening| BorrowedTag::of(TagName::Result, opening, payload));
+        let tag = opening.and_then(|opening| opening.tag(name, payload));
         (close.end, tag)
     }
 }
 
 /// Reads a tag that names a state, from the end of its opening.
-fn read_transition<'a>(
+fn read_target<'a>(
     text: &'a str,
     name: TagName,
     opening: Opening<'a>,
@@ -204,7 +199,7 @@ fn read_transition<'a>(
         return (opening_end, Err(opening.problem.unwrap_or(TagProblem::NoClose(name))));
     };
     // Problems of the opening come first, because they often cause the others.
-    let tag = BorrowedTag::of(name, opening, target).and_then(|tag| match target {
+    let tag = opening.tag(name, target).and_then(|tag| match target {
         "" => Err(TagProblem::NoTarget),
         target if target.len() > TagProblem::LONGEST_NAME => Err(TagProblem::TooLong(None)),
         _ => Ok(tag),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tag::TagName;
+use super::tags::TagName;
 
 /// The origin of a text. Only messages of agents can contain code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

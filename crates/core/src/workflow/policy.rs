@@ -6,10 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::few::Few;
 use crate::ids::StateName;
-use crate::protocol::tag::Invoke;
-use crate::protocol::{Route, Stack, Tag, TagName};
+use crate::protocol::{Route, Tag, TagName};
 
 use super::name::means;
 
@@ -67,29 +65,7 @@ impl Policy {
         let [(tag, allowed)] = self.transitions.as_deref()? else {
             return None;
         };
-        let target = allowed.target.clone()?;
-        let invoke = |return_to: &String| Invoke {
-            target: target.clone(),
-            return_to: return_to.clone(),
-            input: None,
-            model: None,
-        };
-        match tag {
-            TagName::Goto => Some(Tag::Goto { target, input: None }),
-            TagName::Reset => {
-                Some(Tag::Reset { target, input: None, cd: None, stack: Stack::Keep })
-            }
-            TagName::Call => allowed.then.as_ref().map(|then| Tag::Call(invoke(then))),
-            TagName::Function => allowed.then.as_ref().map(|then| Tag::Function(invoke(then))),
-            TagName::Fork => allowed.then.clone().map(|next| Tag::Fork {
-                target,
-                next: Some(next),
-                cd: None,
-                input: None,
-                attributes: Few::default(),
-            }),
-            TagName::Result => None,
-        }
+        tag.implicit(allowed.target.clone()?, allowed.then.clone())
     }
 
     /// Returns every name in the policy, as written.
@@ -123,6 +99,9 @@ fn passes(route: &Route, target: Option<&StateName>, then: Option<&StateName>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::few::Few;
+    use crate::protocol::Stack;
+    use crate::protocol::tags::Invoke;
 
     pub(super) fn entry(target: &str, then: &str) -> Route {
         let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use raymond_core::ids::{AgentId, StateName};
-use raymond_core::protocol::{Stack, TagName};
+use raymond_core::protocol::TagName;
 
-use super::decide::{Invoke, Transition, Worker};
 use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
 use super::names;
+use super::tags::{Move, NextConversation, PendingReturns, Transition, Worker};
 use super::workflow::{Settings, State, Workflow};
 
 #[derive(Debug, Clone)]
@@ -157,11 +157,18 @@ impl Agent {
     ) -> Result<(), Rejection> {
         let own = &self.session;
         let (to, session, back) = match transition {
-            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => (to, own, None),
-            Transition::Reset { to, .. } => (to, &Session::Fresh, None),
-            Transition::Call { to, with } => (to, own, Some(&with.return_to)),
-            Transition::Function { to, with } => (to, &Session::Fresh, Some(&with.return_to)),
-            Transition::Result { .. } => {
+            Transition::Move(Move { to, conversation, returns, .. }) => {
+                let session = match conversation {
+                    NextConversation::Same | NextConversation::Branch => own,
+                    NextConversation::Fresh => &Session::Fresh,
+                };
+                let back = match returns {
+                    PendingReturns::Push(state) => Some(state),
+                    PendingReturns::Keep | PendingReturns::Clear => None,
+                };
+                (to, session, back)
+            }
+            Transition::Return { .. } => {
                 let Some(frame) = self.stack.last() else { return Ok(()) };
                 let to = self.destination(&frame.state, workflow)?;
                 if frame.session.can_continue_at(&workflow.states[&to]) {
@@ -193,48 +200,44 @@ impl Agent {
         workflow: &Workflow,
         settings: &Settings,
     ) -> Result<(Vec<Line>, Next), Failure> {
-        let line = match transition {
-            Transition::Goto { to, input } => {
-                let line = self.move_to(TagName::Goto, to, workflow)?;
-                self.input = input;
-                line
-            }
-            Transition::Reset { to, input, cwd, stack } => {
-                let line = self.move_to(TagName::Reset, to, workflow)?;
-                self.reset(cwd, stack);
-                self.input = input;
-                line
-            }
-            Transition::Call { to, with } => {
-                let line = self.move_to(TagName::Call, to, workflow)?;
-                let branch = self.session.branch_for_callee();
-                self.push(with, branch);
-                line
-            }
-            Transition::Function { to, with } => {
-                let line = self.move_to(TagName::Function, to, workflow)?;
-                self.push(with, Session::Fresh);
-                line
-            }
-            Transition::Fork { workers, next, input } => {
-                let workers = self.name_workers(workers, settings)?;
-                let line = self.move_to(TagName::Fork, next, workflow)?;
-                self.input = input;
-                return Ok(self.spawn(line, workers));
-            }
-            Transition::Result { payload } => {
-                let Some(frame) = self.stack.pop() else {
-                    let agent = self.id.clone();
-                    return Ok((vec![Line::End { agent, payload }], Next::Over));
-                };
-                let line = self.move_to(TagName::Result, frame.state, workflow)?;
-                self.session = frame.session;
-                self.cwd = frame.cwd;
-                self.model = frame.model;
-                self.input = Some(payload);
-                line
-            }
+        let moved = match transition {
+            Transition::Move(moved) => moved,
+            Transition::Return { payload } => return self.give_back(payload, workflow),
         };
+        let workers = self.name_workers(moved.workers, settings)?;
+        let line = self.move_to(moved.tag, moved.to, workflow)?;
+        let next = match moved.conversation {
+            NextConversation::Same => self.session.clone(),
+            NextConversation::Fresh => Session::Fresh,
+            NextConversation::Branch => self.session.branch_for_callee(),
+        };
+        // The frame has the conversation, the directory and the model of the caller, so it is pushed
+        // before they change.
+        self.change_stack(moved.returns);
+        self.session = next;
+        self.cwd = moved.cwd.unwrap_or_else(|| self.cwd.clone());
+        if let Some(name) = moved.model {
+            self.model = Some(Model { name, scope: ModelScope::FirstBackend });
+        }
+        self.input = moved.input;
+        Ok(self.spawn(line, workers))
+    }
+
+    /// Returns to the caller, or ends.
+    fn give_back(
+        &mut self,
+        payload: String,
+        workflow: &Workflow,
+    ) -> Result<(Vec<Line>, Next), Failure> {
+        let Some(frame) = self.stack.pop() else {
+            let agent = self.id.clone();
+            return Ok((vec![Line::End { agent, payload }], Next::Over));
+        };
+        let line = self.move_to(TagName::Result, frame.state, workflow)?;
+        self.session = frame.session;
+        self.cwd = frame.cwd;
+        self.model = frame.model;
+        self.input = Some(payload);
         Ok((vec![line], Next::Enters(Vec::new())))
     }
 
@@ -272,31 +275,20 @@ impl Agent {
         }
     }
 
-    fn reset(&mut self, cwd: Option<String>, stack: Stack) {
-        self.session = Session::Fresh;
-        if let Some(cwd) = cwd {
-            self.cwd = cwd;
-        }
-        match stack {
-            Stack::Keep => {}
-            Stack::Clear => {
+    fn change_stack(&mut self, returns: PendingReturns) {
+        match returns {
+            PendingReturns::Keep => {}
+            PendingReturns::Clear => {
                 self.stack.clear();
                 self.model = None;
             }
+            PendingReturns::Push(state) => self.stack.push(Frame {
+                state,
+                session: self.session.clone(),
+                cwd: self.cwd.clone(),
+                model: self.model.clone(),
+            }),
         }
-    }
-
-    fn push(&mut self, with: Invoke, callee: Session) {
-        self.stack.push(Frame {
-            state: with.return_to,
-            session: std::mem::replace(&mut self.session, callee),
-            cwd: self.cwd.clone(),
-            model: self.model.clone(),
-        });
-        if let Some(name) = with.model {
-            self.model = Some(Model { name, scope: ModelScope::FirstBackend });
-        }
-        self.input = with.input;
     }
 
     /// Names the workers, and counts them as forks.

@@ -11,8 +11,9 @@ use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;
 
 use super::agent::{Agent, Next, Rejection};
-use super::decide::{MessageContext, decide};
+use super::decide::decide;
 use super::history::{Failure, History, Line, TurnName};
+use super::message_context::MessageContext;
 use super::read::read;
 use super::workflow::{Answer, Attempt, FailureKind, Outcome, Settings, State, Workflow};
 

@@ -18,7 +18,8 @@ pub(super) fn is_allowed(
     };
     let Policy { tags, targets, transitions } = &prompt.policy;
     let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
-    let by_target = tag == TagName::Result
+    // Only a payload has no target, and a policy cannot restrict a payload.
+    let by_target = target.is_none()
         || targets
             .get(&tag)
             .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));

@@ -10,21 +10,10 @@ mod opening;
 mod plain;
 mod walk;
 
-use std::collections::BTreeMap;
-
 use raymond_core::protocol::{Source, TagName};
 
+use super::tags::Tag;
 use walk::{Found, alone_on_lines, outside_code};
-
-/// A well-formed tag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tag {
-    pub name: TagName,
-    /// The trimmed target; for a result the unchanged payload.
-    pub body: String,
-    /// The decoded attributes that the tag knows (on a fork: all of them).
-    pub attributes: BTreeMap<String, String>,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {

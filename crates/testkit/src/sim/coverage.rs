@@ -225,7 +225,7 @@ impl fmt::Display for Coverage {
         for column in Column::ALL {
             write!(f, "{:>11}", column.title())?;
         }
-        for row in ROWS {
+        for row in ROWS.iter() {
             write!(f, "\n{:<20}", row.name)?;
             for column in Column::ALL {
                 if column.is_possible(row) {

@@ -6,6 +6,8 @@
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::SessionId;
+use raymond_core::protocol::TagName;
+use raymond_core::protocol::tags::Body;
 use raymond_core::time::{Span, Timestamp};
 
 use crate::dice::Dice;
@@ -207,7 +209,7 @@ impl RandomAgents {
                 let forks = format!("<fork item=\"y\"{cd}>{target}</fork>\n").repeat(workers);
                 format!("{forks}<goto{input}>{other}</goto>")
             }
-            _ => format!("<goto>{target}</goto>"),
+            _ => any_tag_but_fork(dice, &target, &other),
         }
     }
 
@@ -268,6 +270,15 @@ fn as_lower_bound(cost: Cost) -> Cost {
 fn large(tag: &str) -> String {
     // 16 × 1,030 bytes are more than the 16 KiB that a record holds inline.
     format!("{}\n\n{tag}\n", "So much to say. ".repeat(1_030))
+}
+
+/// Writes a tag without options. It comes from core's table, so that a new tag is simulated, too.
+fn any_tag_but_fork(dice: &mut Dice, target: &str, other: &str) -> String {
+    let has_target = |tag: &TagName| tag.spec().body == Body::Target;
+    let tags = TagName::ALL.into_iter().filter(has_target).filter(|tag| *tag != TagName::Fork);
+    let tag = *dice.pick(&tags.collect::<Vec<_>>());
+    let follower = tag.spec().follower.map(|given| format!(" {}=\"{other}\"", given.attribute));
+    format!("<{tag}{}>{target}</{tag}>", follower.unwrap_or_default())
 }
 
 fn result(dice: &mut Dice) -> String {

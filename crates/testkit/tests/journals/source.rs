@@ -81,12 +81,35 @@ fn item(text: &str) -> Option<(String, Shape)> {
         head = lines.next()?;
     }
     let head = head.strip_prefix("pub ")?.strip_suffix(" {")?;
-    let body: Vec<&str> = lines.take_while(|line| *line != "}").collect();
-    match head.split_once(' ')? {
-        ("struct", name) => Some((name.to_owned(), Shape::Struct(fields(&body, "    pub ")))),
-        ("enum", name) => Some((name.to_owned(), Shape::Enum(variants(&body)))),
+    let (kind, named) = head.split_once(' ')?;
+    let (name, parameters) = named.split_once('<').unwrap_or((named, ""));
+    let defaults = defaults(parameters.trim_end_matches('>'));
+    let body = lines.take_while(|line| *line != "}");
+    let body: Vec<String> = body.map(|line| with_defaults(line, &defaults)).collect();
+    let body: Vec<&str> = body.iter().map(String::as_str).collect();
+    match kind {
+        "struct" => Some((name.to_owned(), Shape::Struct(fields(&body, "    pub ")))),
+        "enum" => Some((name.to_owned(), Shape::Enum(variants(&body)))),
         _ => None,
     }
+}
+
+/// Returns the type parameters with their defaults, from `N: Ord = String, T = Value`. A record has
+/// the defaults.
+fn defaults(parameters: &str) -> BTreeMap<&str, &str> {
+    let given = parameters.split(", ").filter_map(|parameter| parameter.split_once(" = "));
+    given.map(|(name, default)| (name.split(':').next().unwrap_or(name), default)).collect()
+}
+
+/// Puts the default of each type parameter in its place.
+fn with_defaults(line: &str, defaults: &BTreeMap<&str, &str>) -> String {
+    let words = line.split_inclusive(|letter: char| !letter.is_alphanumeric());
+    let replaced = words.flat_map(|word| {
+        let name = word.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+        let default = defaults.get(name).copied().unwrap_or(name);
+        [default, &word[name.len()..]]
+    });
+    replaced.collect()
 }
 
 fn fields(lines: &[&str], prefix: &str) -> Vec<Field> {
@@ -185,4 +208,10 @@ fn source_types_are_parsed() {
         variant("four", Holds::Fields(four)),
     ]);
     assert_eq!(item(text), Some(("Sample".to_owned(), expected)));
+
+    let generic = "pub struct Sample<N: Ord = String, T = Value> {\n    pub a: Option<N>,\n    \
+        pub b: Pair<N, T>,\n}\n";
+    let expected =
+        vec![field("a", "Option<String>", false), field("b", "Pair<String, Value>", false)];
+    assert_eq!(item(generic), Some(("Sample".to_owned(), Shape::Struct(expected))));
 }

@@ -6,8 +6,12 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
+/// Allows these tags with any state. The list is fixed, so that a new tag changes no snapshot.
 fn anything() -> Allowance {
-    Allowance::everything(strings(&["START.md", "REVIEW.md", "publish.sh"]))
+    use TagName::{Call, Fork, Function, Goto, Reset, Result};
+    let tags = [Goto, Reset, Call, Function, Fork, Result];
+    let choices = tags.map(|tag| Choice { tag, routes: Routes::Any }).to_vec();
+    Allowance { choices, states: strings(&["START.md", "REVIEW.md", "publish.sh"]) }
 }
 
 fn only(tag: TagName, routes: &[(Option<&str>, Option<&str>)]) -> Choice {
@@ -116,7 +120,7 @@ fn malformed_tags() {
 
 #[test]
 fn a_result_that_was_mentioned() {
-    let why = crate::protocol::scan::TagProblem::OpenedTwice.to_string();
+    let why = crate::protocol::tags::TagProblem::OpenedTwice.to_string();
     let fault = Fault::Malformed(vec![malformed(TagName::Result, &why)]);
     assert_snapshot!(reminder(&fault, &strict()), @r#"
     The <result> tag of your message cannot be read: `<result` appears twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.

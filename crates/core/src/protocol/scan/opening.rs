@@ -9,9 +9,8 @@
 
 use memchr::memchr;
 
-use super::tag_problem::TagProblem;
 use crate::protocol::source::Source;
-use crate::protocol::tag::TagName;
+use crate::protocol::tags::{BorrowedTag, TagName, TagProblem};
 
 /// An opening that ends with `>`.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +28,18 @@ const BLOCK: usize = 64;
 /// Blocks after a `<` that are tested as a whole, because markup has many `<` and a search for each
 /// would be slow.
 const DENSE: usize = 16;
+
+/// The first letters of all tags. A block of text is tested for them at once; the compiler tests a
+/// letter that is here twice only once.
+const FIRST_LETTERS: [u8; TagName::ALL.len()] = {
+    let mut letters = [0; TagName::ALL.len()];
+    let mut tag = 0;
+    while tag < letters.len() {
+        letters[tag] = TagName::ALL[tag].as_str().as_bytes()[0];
+        tag += 1;
+    }
+    letters
+};
 
 /// Returns the first opening at or after `from` of a tag that counts in `source`, with its place.
 pub(super) fn next(bytes: &[u8], from: usize, source: Source) -> Option<(usize, TagName)> {
@@ -71,7 +82,7 @@ fn may_open(bytes: &[u8]) -> Option<bool> {
     let after: &[u8; BLOCK] = bytes[1..].first_chunk()?;
     let pairs = block.iter().zip(after);
     Some(pairs.fold(false, |any, (byte, letter)| {
-        let first = (*letter == b'g') | (*letter == b'r') | (*letter == b'c') | (*letter == b'f');
+        let first = FIRST_LETTERS.iter().fold(false, |any, first| any | (letter == first));
         any | ((*byte == b'<') & first)
     }))
 }
@@ -88,14 +99,11 @@ pub(super) fn is_opening(rest: &[u8]) -> bool {
 
 /// Returns the tag whose name, with a byte that ends a name, begins `rest`.
 fn name_at(rest: &[u8]) -> Option<TagName> {
-    let candidates: &[TagName] = match rest.first()? {
-        b'g' => &[TagName::Goto],
-        b'r' => &[TagName::Reset, TagName::Result],
-        b'c' => &[TagName::Call],
-        b'f' => &[TagName::Function, TagName::Fork],
-        _ => return None,
-    };
-    candidates.iter().copied().find(|name| {
+    // Most texts end here: a `<` is rarely followed by one of these letters.
+    if !FIRST_LETTERS.contains(rest.first()?) {
+        return None;
+    }
+    TagName::ALL.into_iter().find(|name| {
         rest.strip_prefix(name.as_str().as_bytes())
             .and_then(<[u8]>::first)
             .is_some_and(|byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/'))
@@ -103,6 +111,18 @@ fn name_at(rest: &[u8]) -> Option<TagName> {
 }
 
 impl<'a> Opening<'a> {
+    /// Returns the tag of this opening, whose text is `body`. Problems of the opening come first.
+    pub(super) fn tag(
+        self,
+        name: TagName,
+        body: &'a str,
+    ) -> Result<BorrowedTag<'a>, TagProblem<'a>> {
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => BorrowedTag::of(name, self.attributes, body),
+        }
+    }
+
     /// Reads an opening from the end of its name, at `from`. Fails if the opening cannot end.
     pub(super) fn read(text: &'a str, from: usize) -> Result<Self, TagProblem<'a>> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: from, attributes: Vec::new() };

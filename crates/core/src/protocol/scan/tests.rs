@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::protocol::tag::Stack;
+use crate::protocol::tags::{Invoke, Kind, Stack};
 
 mod hostile;
 mod properties;
@@ -27,29 +27,12 @@ fn summary(text: &str, source: Source) -> String {
 }
 
 fn line(tag: &BorrowedTag<'_>) -> String {
-    let mut text = match &tag.kind {
-        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input.as_ref())),
-        Kind::Reset { target, input, cd, stack } => format!(
-            "reset {target}{}{}{}",
-            shown("input", input.as_ref()),
-            shown("cd", cd.as_ref()),
-            if *stack == Stack::Clear { " clear" } else { "" }
-        ),
-        Kind::Call(invocation) => format!("call {}", invoked(invocation)),
-        Kind::Function(invocation) => format!("function {}", invoked(invocation)),
-        Kind::Fork { target, next, cd, input, attributes } => {
-            let mut text = format!(
-                "fork {target}{}{}{}",
-                shown("next", next.as_ref()),
-                shown("cd", cd.as_ref()),
-                shown("input", input.as_ref())
-            );
-            for (name, value) in attributes {
-                write!(text, " {name}:{value:?}").unwrap();
-            }
-            text
+    let mut text = match (tag.kind.target(), &tag.kind) {
+        (None, Kind::Result { payload }) => format!("result {payload:?}"),
+        (target, kind) => {
+            let target = target.map_or("", |target| target.as_ref());
+            format!("{} {target}{}", kind.name(), options(kind))
         }
-        Kind::Result { payload } => format!("result {payload:?}"),
     };
     for name in &tag.unknown {
         write!(text, " ?{name}").unwrap();
@@ -57,10 +40,26 @@ fn line(tag: &BorrowedTag<'_>) -> String {
     text
 }
 
-fn invoked(invocation: &Invocation<'_>) -> String {
+fn options(kind: &Kind<'_>) -> String {
+    if let Kind::Goto { input, .. } = kind {
+        shown("input", input.as_ref())
+    } else if let Kind::Reset { input, cd, stack, .. } = kind {
+        let clear = if *stack == Stack::Clear { " clear" } else { "" };
+        shown("input", input.as_ref()) + &shown("cd", cd.as_ref()) + clear
+    } else if let Kind::Call(invocation) | Kind::Function(invocation) = kind {
+        invoked(invocation)
+    } else if let Kind::Fork { next, cd, input, attributes, .. } = kind {
+        let known = [("next", next), ("cd", cd), ("input", input)];
+        let known = known.map(|(name, value)| shown(name, value.as_ref())).concat();
+        attributes.iter().fold(known, |text, (name, value)| format!("{text} {name}:{value:?}"))
+    } else {
+        String::new()
+    }
+}
+
+fn invoked(invocation: &Invoke<Cow<'_, str>, Cow<'_, str>>) -> String {
     format!(
-        "{} return={:?}{}{}",
-        invocation.target,
+        " return={:?}{}{}",
         invocation.return_to,
         shown("input", invocation.input.as_ref()),
         shown("model", invocation.model.as_ref())

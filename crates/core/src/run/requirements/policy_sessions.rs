@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
+use crate::protocol::tags::Follower;
 use crate::protocol::{Route, Routes, TagName};
 use crate::workflow::frontmatter::Role;
 use crate::workflow::{Mark, Reachability, State};
@@ -65,31 +66,25 @@ impl<'a> Requirements<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EntryPart {
     Target,
-    Return,
-    Next,
+    Follower,
 }
 
 impl EntryPart {
     const fn role(self, tag: TagName) -> Role {
         match self {
             Self::Target => Role::Policy(tag),
-            Self::Return | Self::Next => Role::Following(tag),
+            Self::Follower => Role::Following(tag),
         }
     }
 }
 
 /// Returns the states of an entry that continue the conversation.
 fn continuing(tag: TagName, route: &Route) -> Vec<(TagName, EntryPart, String)> {
-    let target = (EntryPart::Target, &route.target);
-    let words = match tag {
-        TagName::Goto => vec![target],
-        TagName::Call => vec![target, (EntryPart::Return, &route.then)],
-        TagName::Function => vec![(EntryPart::Return, &route.then)],
-        TagName::Fork => vec![(EntryPart::Next, &route.then)],
-        TagName::Reset | TagName::Result => Vec::new(),
-    };
-    let named = |(part, name): (EntryPart, &Option<String>)| Some((tag, part, name.clone()?));
-    words.into_iter().filter_map(named).collect()
+    let spec = tag.spec();
+    let target = route.target.clone().filter(|_| spec.continues_at_target);
+    let follower = route.then.clone().filter(|_| spec.follower.is_some());
+    let target = target.map(|name| (tag, EntryPart::Target, name));
+    target.into_iter().chain(follower.map(|name| (tag, EntryPart::Follower, name))).collect()
 }
 
 fn mistake(
@@ -100,18 +95,14 @@ fn mistake(
     other: &BackendName,
 ) -> Diagnostic {
     let name = &target.name;
-    let (what, hint) = match part {
-        EntryPart::Target => (
+    let (what, hint) = match (part, tag.spec().follower) {
+        (EntryPart::Follower, Some(Follower { attribute, advice, .. })) => (
+            format!("the `{attribute}` of `{tag}`, {name},"),
+            format!("{advice} a state that {own} answers"),
+        ),
+        (EntryPart::Target | EntryPart::Follower, _) => (
             format!("`{tag}` to {name}"),
             format!("reach {name} by `reset`, `function` or `fork`: they begin a conversation"),
-        ),
-        EntryPart::Return => (
-            format!("the `return` of `{tag}` to {name}"),
-            format!("return to a state that {own} answers"),
-        ),
-        EntryPart::Next => (
-            format!("the `next` of `{tag}`, {name},"),
-            format!("continue at a state that {own} answers"),
         ),
     };
     let message =

@@ -66,7 +66,7 @@ fn policy_moving_a_conversation_is_an_error() {
     );
     check_policy(
         "allowed_transitions: [{tag: function, target: X, return: X.md}]\n",
-        &["A.md:2:58: error: the `return` of `function` to X.md would continue a conversation of \
+        &["A.md:2:58: error: the `return` of `function`, X.md, would continue a conversation of \
            claude, but codex answers X.md [other-backend]; return to a state that claude answers"],
     );
     check_policy("allowed_transitions: [{tag: function, target: X, return: B}]\n", &[]);

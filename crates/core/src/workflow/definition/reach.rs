@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::ids::StateName;
 use crate::protocol::TagName;
+use crate::protocol::tags::Body;
 
 use super::{Definition, State};
 use crate::protocol::{Route, Routes};
@@ -41,10 +42,10 @@ impl Definition {
     fn steps(&self, state: &State) -> Option<Vec<StateName>> {
         let mut names: Vec<String> = state.front.then.iter().cloned().collect();
         for (tag, choice) in state.front.policy.allowances() {
-            match (tag, choice) {
-                (TagName::Result, _) => {}
-                (_, Routes::Any) => return None,
-                (tag, Routes::Only(list)) => {
+            match (tag.spec().body, choice) {
+                (Body::Payload(_), _) => {}
+                (Body::Target, Routes::Any) => return None,
+                (Body::Target, Routes::Only(list)) => {
                     for allowed in list {
                         names.extend(named(tag, allowed)?);
                     }
@@ -59,8 +60,8 @@ impl Definition {
 /// Returns the names in one entry; `None` if the entry leaves a name open.
 fn named(tag: TagName, allowed: Route) -> Option<Vec<String>> {
     let target = allowed.target?;
-    match tag {
-        TagName::Goto | TagName::Reset | TagName::Result => Some(vec![target]),
-        TagName::Call | TagName::Function | TagName::Fork => Some(vec![target, allowed.then?]),
+    match tag.spec().follower {
+        None => Some(vec![target]),
+        Some(_) => Some(vec![target, allowed.then?]),
     }
 }

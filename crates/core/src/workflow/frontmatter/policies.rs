@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::protocol::TagName;
+use crate::protocol::tags::Body;
 
 use super::Role;
 use super::reader::{Entry, Reader};
@@ -38,9 +39,9 @@ impl Reader<'_> {
                 continue;
             };
             let what = format!("`allowed_targets.{tag}`");
-            if tag == TagName::Result {
-                let message = "a result has no target that could be allowed".to_owned();
-                let hint = "name `result` in `allowed_tags`".to_owned();
+            if tag.spec().body != Body::Target {
+                let message = format!("a {tag} has no target that could be allowed");
+                let hint = format!("name `{tag}` in `allowed_tags`");
                 self.error_with_hint(entry.span, "misplaced-key", message, Some(hint));
             } else if let Some(items) = self.items(&what, entry.value)
                 && self.has_room(&what, items.len(), entry.value)
@@ -152,12 +153,9 @@ impl Reader<'_> {
 }
 
 fn known_keys(tag: TagName, target: &'static str) -> Vec<&'static str> {
-    match tag {
-        TagName::Goto | TagName::Reset => vec![target],
-        TagName::Call | TagName::Function => vec![target, "return"],
-        TagName::Fork => vec![target, "next"],
-        TagName::Result => vec![],
-    }
+    let spec = tag.spec();
+    let target = (spec.body == Body::Target).then_some(target);
+    target.into_iter().chain(spec.follower.map(|follower| follower.attribute)).collect()
 }
 
 fn once_each<T: Ord + Clone>(items: impl Iterator<Item = T>) -> Vec<T> {

@@ -26,7 +26,9 @@ fn mistakes(yaml: &str) -> String {
         let d = d.clone().in_file("X");
         format!("{d}\n    {line}:{column} {span:?} [{}]{}", d.code, hint.unwrap_or_default())
     });
-    lines.collect::<Vec<_>>().join("\n")
+    // A new tag must not change a snapshot about something else.
+    let all = TagName::ALL.map(TagName::as_str).join(", ");
+    lines.collect::<Vec<_>>().join("\n").replace(&all, "[ALL]")
 }
 
 fn allowed(target: &str, then: &str) -> Route {
@@ -361,7 +363,7 @@ fn mistakes_in_allowed_tags_are_named() {
         hint: did you mean `goto`?
     X:2:22: error: an entry of `allowed_tags` must be a tag, and "jump" is none
         2:22 "jump" [unknown-tag]
-        hint: the tags are goto, reset, call, function, fork, result
+        hint: the tags are [ALL]
     X:2:28: error: an entry of `allowed_tags` must be a text, found a number
         2:28 "1" [wrong-type]
         hint: put it in quotes: "1"
@@ -435,7 +437,7 @@ allowed_transitions:
         5:5 "{target: A}" [missing-key]
     X:6:11: error: `tag` must be a tag, and "jump" is none
         6:11 "jump" [unknown-tag]
-        hint: the tags are goto, reset, call, function, fork, result
+        hint: the tags are [ALL]
     X:7:28: error: `return` means nothing for goto in `allowed_transitions`
         7:28 "return" [misplaced-key]
         hint: known keys: target

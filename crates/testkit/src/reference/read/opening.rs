@@ -4,22 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::protocol::{Source, TagName};
 
-/// The longest target, `return`, `next`, `cd` or `model`, in bytes.
-pub(super) const MAX_NAME_BYTES: usize = 4096;
-
-/// Attributes that a `fork` may not use as template variables.
-const RESERVED: [&str; 10] = [
-    "wait",
-    "wait_timeout",
-    "after",
-    "model",
-    "backend",
-    "budget",
-    "worktree",
-    "branch",
-    "timeout",
-    "name",
-];
+use crate::reference::tags::grammar;
 
 /// Returns the tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`. An
 /// iteration knows only one tag.
@@ -138,50 +123,19 @@ pub(super) struct Meaning {
 pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let names: BTreeSet<&String> = written.iter().map(|(name, _)| name).collect();
     let repeated = names.len() < written.len();
+    let grammar = grammar(name);
     let (known, unknown): (Written, Written) =
-        written.into_iter().partition(|(attribute, _)| is_known(name, attribute));
+        written.into_iter().partition(|(attribute, _)| grammar.knows(attribute));
     let trimmed = |(key, value): (String, String)| {
-        let value = if is_word(name, &key) { value.trim().to_owned() } else { value };
+        let value = if grammar.is_word(&key) { value.trim().to_owned() } else { value };
         (key, value)
     };
     let known: BTreeMap<String, String> = known.into_iter().map(trimmed).collect();
-    let missing = needs_return(name) && !known.contains_key("return");
-    let refused = known.iter().any(|(key, value)| is_refused(name, key, value));
+    let missing = grammar.required.iter().any(|key| !known.contains_key(*key));
+    let refused = known.iter().any(|(key, value)| grammar.refuses(key, value));
     if repeated || missing || refused {
         return None;
     }
     let unknown = unknown.into_iter().map(|(name, _)| name).collect();
     Some(Meaning { known, unknown })
-}
-
-fn is_known(name: TagName, attribute: &str) -> bool {
-    match name {
-        TagName::Goto => attribute == "input",
-        TagName::Reset => ["input", "cd", "stack"].contains(&attribute),
-        TagName::Call | TagName::Function => ["return", "input", "model"].contains(&attribute),
-        TagName::Fork => true,
-        TagName::Result => false,
-    }
-}
-
-fn needs_return(name: TagName) -> bool {
-    matches!(name, TagName::Call | TagName::Function)
-}
-
-/// Returns whether the attribute is a state, directory or model, whose value is trimmed like a
-/// target.
-fn is_word(name: TagName, attribute: &str) -> bool {
-    match name {
-        TagName::Goto | TagName::Result => false,
-        TagName::Reset => attribute == "cd",
-        TagName::Call | TagName::Function => ["return", "model"].contains(&attribute),
-        TagName::Fork => ["next", "cd"].contains(&attribute),
-    }
-}
-
-fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
-    let unusable = value.is_empty() || value.len() > MAX_NAME_BYTES;
-    (is_word(name, attribute) && unusable)
-        || (name == TagName::Reset && attribute == "stack" && value != "clear")
-        || (name == TagName::Fork && RESERVED.contains(&attribute))
 }

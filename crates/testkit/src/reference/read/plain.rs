@@ -1,69 +1,42 @@
 //! Converts core's tags to plain strings, to compare them with the naive reader's.
 
-use std::collections::BTreeMap;
-
-use raymond_core::protocol::{Stack, Tag as CoreTag};
-use raymond_core::value::Value;
+use raymond_core::protocol::Tag as CoreTag;
+use serde_json::Value as Json;
 
 use super::Tag;
 
 impl Tag {
     /// Converts a tag of core; `None` if one of its values is a blob.
     pub fn plain(tag: &CoreTag) -> Option<Self> {
-        let mut attributes: BTreeMap<String, Option<String>> = BTreeMap::new();
-        let mut put = |key: &str, value: Option<Option<String>>| {
-            if let Some(value) = value {
-                attributes.insert(key.to_owned(), value);
-            }
-        };
-        let body = match tag {
-            CoreTag::Goto { target, input } => {
-                put("input", input.as_ref().map(inline));
-                Some(target.clone())
-            }
-            CoreTag::Reset { target, input, cd, stack } => {
-                put("input", input.as_ref().map(inline));
-                put("cd", cd.clone().map(Some));
-                let clear = *stack == Stack::Clear;
-                put("stack", clear.then(|| Some("clear".to_owned())));
-                Some(target.clone())
-            }
-            CoreTag::Call(invoke) | CoreTag::Function(invoke) => {
-                put("return", Some(Some(invoke.return_to.clone())));
-                put("input", invoke.input.as_ref().map(inline));
-                put("model", invoke.model.clone().map(Some));
-                Some(invoke.target.clone())
-            }
-            CoreTag::Fork { target, next, cd, input, attributes: variables } => {
-                put("next", next.clone().map(Some));
-                put("cd", cd.clone().map(Some));
-                put("input", input.as_ref().map(inline));
-                for (key, value) in variables {
-                    put(key, Some(inline(value)));
-                }
-                Some(target.clone())
-            }
-            CoreTag::Result { payload } => inline(payload),
-        }?;
-        let attributes = attributes
+        // A tag in the journal has the same attribute names as in a message, so this needs no list
+        // of the tags: `{"fork": {"target": "A", "next": "N", "attributes": {"x": "1"}}}`.
+        let journalled = serde_json::to_value(tag).ok()?;
+        let mut fields = journalled.get(tag.name().as_str())?.as_object()?.clone();
+        let body = fields.remove("target").or_else(|| fields.remove("payload"))?;
+        if let Some(Json::Object(variables)) = fields.remove("attributes") {
+            fields.extend(variables);
+        }
+        let attributes = fields
             .into_iter()
-            .map(|(key, value)| Some((key, value?)))
+            .map(|(key, value)| Some((key, inline(value)?)))
             .collect::<Option<_>>()?;
-        Some(Self { name: tag.name(), body, attributes })
+        Some(Self { name: tag.name(), body: inline(body)?, attributes })
     }
 }
 
-fn inline(value: &Value) -> Option<String> {
+/// Returns the text, unless it is in a blob.
+fn inline(value: Json) -> Option<String> {
     match value {
-        Value::Inline(text) => Some(text.clone()),
-        Value::Blob(_) => None,
+        Json::String(text) => Some(text),
+        Json::Object(_) | Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use raymond_core::protocol::tag::Invoke;
-    use raymond_core::value::{BlobRef, Hash};
+    use raymond_core::protocol::Stack;
+    use raymond_core::protocol::tags::Invoke;
+    use raymond_core::value::{BlobRef, Hash, Value};
 
     use super::super::{Source, read};
     use super::*;

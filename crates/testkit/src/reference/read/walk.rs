@@ -3,7 +3,8 @@
 use raymond_core::protocol::{Source, TagName};
 
 use super::Tag;
-use super::opening::{self, Broken, MAX_NAME_BYTES, Meaning};
+use super::opening::{self, Broken, Meaning};
+use crate::reference::tags::{MAX_NAME_BYTES, grammar};
 
 /// A tag in the text, its end, and the position where reading continues.
 pub(super) struct Found {
@@ -88,11 +89,10 @@ pub(super) fn alone_on_lines(text: &str, source: Source) -> (Vec<Found>, bool) {
 }
 
 fn tag_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
-    match name {
-        TagName::Result => result_at(text, start, source, code),
-        TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
-            targeted_at(text, start, name)
-        }
+    if grammar(name).has_target {
+        targeted_at(text, start, name)
+    } else {
+        payload_at(text, start, name, source, code)
     }
 }
 
@@ -123,13 +123,12 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     Found { end, open, resume_at: end, tag: Some((tag, unknown)) }
 }
 
-/// Reads a result, whose payload is raw text.
+/// Reads a tag whose payload is raw text.
 ///
 /// A second opening in the payload, or a second closing after it, makes everything up to that
 /// closing malformed. If the first closing is outside code, later closings in code are text. A
 /// first closing in code may be a quotation, so any later closing makes the result malformed.
-fn result_at(text: &str, start: usize, source: Source, code: &[bool]) -> Found {
-    let name = TagName::Result;
+fn payload_at(text: &str, start: usize, name: TagName, source: Source, code: &[bool]) -> Found {
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
     let open = match &opening {

@@ -1,5 +1,7 @@
 //! The rows of the coverage table, and the row of each event.
 
+use std::sync::LazyLock;
+
 use raymond_core::failure::TurnFailure;
 use raymond_core::protocol::{Fault, TagName};
 use raymond_core::run::event::StackChange;
@@ -7,6 +9,7 @@ use raymond_core::run::warning::Warning;
 use raymond_core::run::{Ending, Event};
 use raymond_core::scheduler::Hold;
 
+#[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     /// Whether it follows from a text, which may be large enough for a blob.
@@ -27,16 +30,15 @@ const fn silent(name: &'static str) -> Row {
     Row { name, follows_text: false, has_effects: false }
 }
 
-/// All rows in the order of the table.
-pub(super) const ROWS: &[Row] = &[
-    text("goto"),
-    text("reset"),
+/// All rows in the order of the table: one for each tag, then the others.
+pub(super) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let tags = TagName::ALL.into_iter().map(|tag| text(transition(tag, &StackChange::Keep)));
+    tags.chain(OTHERS.iter().copied()).collect()
+});
+
+const OTHERS: &[Row] = &[
     text("reset clear"),
-    text("call"),
-    text("function"),
-    text("fork"),
     text("many forks"),
-    text("return"),
     text("end"),
     text("then"),
     text("spawn"),
@@ -133,13 +135,9 @@ const fn ended(ending: Ending) -> &'static str {
 
 const fn transition(tag: TagName, stack: &StackChange) -> &'static str {
     match (tag, stack) {
-        (TagName::Goto, _) => "goto",
         (TagName::Reset, StackChange::Clear) => "reset clear",
-        (TagName::Reset, _) => "reset",
-        (TagName::Call, _) => "call",
-        (TagName::Function, _) => "function",
-        (TagName::Fork, _) => "fork",
         (TagName::Result, _) => "return",
+        (tag, _) => tag.as_str(),
     }
 }
 

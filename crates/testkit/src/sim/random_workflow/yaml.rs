@@ -71,11 +71,6 @@ fn fields(tag: TagName, allowed: &Allowed) -> String {
     text
 }
 
-const fn then_key(tag: TagName) -> &'static str {
-    match tag {
-        TagName::Fork => "next",
-        TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Result => {
-            "return"
-        }
-    }
+fn then_key(tag: TagName) -> &'static str {
+    tag.spec().follower.map_or("return", |follower| follower.attribute)
 }

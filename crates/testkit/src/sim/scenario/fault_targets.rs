@@ -145,7 +145,10 @@ fn is_rare(outcome: &Outcome) -> bool {
                 || reading.tags.iter().any(|tag| tag.name() == TagName::Fork)
                 || !finished.denied.is_empty()
                 || reading.tags.iter().any(|tag| tag.cd().is_some_and(lost))
-                || reading.tags.iter().any(|tag| tag.target() == Some("NOWHERE"))
+                || reading
+                    .tags
+                    .iter()
+                    .any(|tag| tag.target().is_some_and(|target| target == "NOWHERE"))
         }
         Outcome::Failed { .. } | Outcome::Capped { .. } => true,
         Outcome::Interrupted { .. } => false,

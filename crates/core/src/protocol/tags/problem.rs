@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::protocol::tag::TagName;
+use super::TagName;
 use crate::text::excerpt;
 
 /// The reason for which a tag is malformed. It borrows from the text, and a message is only made

@@ -1,0 +1,56 @@
+//! Takes the tags of a transition, one file for each tag.
+//!
+//! Everything that can refuse a transition runs before the first event is added to the decision, so
+//! that a transition is taken as a whole or not at all. The specifications of the tags are in
+//! [`crate::protocol::tags`].
+
+mod call;
+pub(super) mod fork;
+mod goto;
+mod reset;
+mod result;
+
+pub(crate) use fork::may_have_room;
+
+use crate::agent::Session;
+use crate::ids::StateName;
+use crate::protocol::{Fault, Tag, TagName};
+use crate::run::decision::Decision;
+
+use super::blocked::Blocked;
+use super::transition_context::{TransitionContext, shortened};
+use reset::Reset;
+
+/// Takes the transition, or returns why not. Adds no event unless the whole transition is taken.
+pub(crate) fn take(
+    decision: &mut Decision<'_>,
+    context: TransitionContext<'_>,
+    tags: &[Tag],
+) -> Result<(), Blocked> {
+    match tags {
+        [Tag::Goto { target, input }] => goto::take(decision, context, target, input.clone()),
+        [Tag::Reset { target, input, cd, stack }] => {
+            let (input, cd) = (input.clone(), cd.as_deref());
+            reset::take(decision, context, Reset { target, input, cd, stack: *stack })
+        }
+        [Tag::Call(invoke)] => {
+            let session = context.session.branched();
+            call::take(decision, context, TagName::Call, invoke, &session)
+        }
+        [Tag::Function(invoke)] => {
+            call::take(decision, context, TagName::Function, invoke, &Session::Fresh)
+        }
+        [Tag::Result { payload }] => result::take(decision, context, payload),
+        tags => fork::take(decision, context, tags),
+    }
+}
+
+fn resolve(decision: &Decision<'_>, tag: TagName, target: &str) -> Result<StateName, Blocked> {
+    match decision.definition.resolve(target) {
+        Ok(state) => Ok(state.name.clone()),
+        Err(why) => {
+            let (target, why) = (shortened(target), shortened(&why.to_string()));
+            Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
+        }
+    }
+}

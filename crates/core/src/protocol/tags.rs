@@ -1,0 +1,287 @@
+//! The tags of the transition protocol, one file each.
+//!
+//! The file of a tag has its specification: what is between the tags, which attributes it has, and
+//! where the conversation continues. Policies, reminders and checks follow from it. How a tag is
+//! taken is in [`crate::machine::tags`]. Names are as written: resolving them needs the definition.
+//!
+//! To add a tag: its variants in this file, a file with its specification here, and a file that takes
+//! it there.
+
+pub(super) mod attributes;
+mod call;
+mod entity;
+mod fork;
+mod function;
+mod goto;
+mod problem;
+mod reset;
+mod result;
+
+pub use attributes::{BorrowedTag, Kind};
+pub use problem::TagProblem;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::few::Few;
+use crate::value::{Hash, Value};
+
+use attributes::Attributes;
+
+/// The specification of a tag.
+#[derive(Debug)]
+pub struct TagSpec {
+    pub body: Body,
+    /// The attribute that names a second state, if the tag has one. The conversation of the agent
+    /// continues there.
+    pub follower: Option<Follower>,
+    /// Whether the conversation of the agent continues at the target.
+    pub continues_at_target: bool,
+    /// A rule that a reminder adds if the tag is allowed.
+    pub note: Option<&'static str>,
+    /// Reads the tag from its attributes and its body. Attributes that stay are unknown.
+    read: for<'a> fn(&mut Attributes<'a>, &'a str) -> Result<Kind<'a>, TagProblem<'a>>,
+    /// Returns the tag with these names and nothing else, if that is enough to write it.
+    implicit: fn(String, Option<String>) -> Option<Tag>,
+}
+
+/// The text between the tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// The name of a state.
+    Target,
+    /// Any text. A reminder shows this placeholder.
+    Payload(&'static str),
+}
+
+/// An attribute that names a second state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Follower {
+    pub attribute: &'static str,
+    /// The word that a reminder shows for any state.
+    pub placeholder: &'static str,
+    /// The advice for a state of another backend: `{advice} a state that claude answers`.
+    pub advice: &'static str,
+}
+
+/// The name of a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TagName {
+    /// Continue in the same session.
+    Goto,
+    /// Continue in a fresh session.
+    Reset,
+    /// Branch the session, and return with a result.
+    Call,
+    /// Start a fresh session, and return with a result.
+    Function,
+    /// Spawn a worker.
+    Fork,
+    /// Return to the caller, or end the agent.
+    Result,
+}
+
+impl TagName {
+    /// All tags, in the order in which they are explained.
+    pub const ALL: [Self; 6] =
+        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Goto => "goto",
+            Self::Reset => "reset",
+            Self::Call => "call",
+            Self::Function => "function",
+            Self::Fork => "fork",
+            Self::Result => "result",
+        }
+    }
+
+    pub const fn spec(self) -> &'static TagSpec {
+        match self {
+            Self::Goto => &goto::SPEC,
+            Self::Reset => &reset::SPEC,
+            Self::Call => &call::SPEC,
+            Self::Function => &function::SPEC,
+            Self::Fork => &fork::SPEC,
+            Self::Result => &result::SPEC,
+        }
+    }
+
+    /// Returns the tag with these names and nothing else, if that is enough to write it.
+    pub fn implicit(self, target: String, follower: Option<String>) -> Option<Tag> {
+        (self.spec().implicit)(target, follower)
+    }
+}
+
+impl fmt::Display for TagName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A well-formed tag. Targets are trimmed but not resolved. `N` is the type of names, `T` of texts: a
+/// tag that was just found borrows both. The serialized form is part of the journal format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[serde(bound(deserialize = "N: Deserialize<'de> + Ord, T: Deserialize<'de>"))]
+pub enum Tag<N: Ord = String, T = Value> {
+    /// `<goto>TARGET</goto>`
+    Goto {
+        target: N,
+        /// The input of the target.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<T>,
+    },
+    /// `<reset>TARGET</reset>`
+    Reset {
+        target: N,
+        /// The input of the target.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<T>,
+        /// The new working directory, as written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cd: Option<N>,
+        /// Whether pending returns are dropped.
+        #[serde(default, skip_serializing_if = "Stack::is_keep")]
+        stack: Stack,
+    },
+    /// `<call return="R">TARGET</call>`
+    Call(Invoke<N, T>),
+    /// `<function return="R">TARGET</function>`
+    Function(Invoke<N, T>),
+    /// `<fork next="N">TARGET</fork>`
+    Fork {
+        /// The first state of the worker.
+        target: N,
+        /// The state in which the parent continues. It may be absent only if a `goto` beside the
+        /// forks names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<N>,
+        /// The worker's working directory, as written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cd: Option<N>,
+        /// The input of the worker's first state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<T>,
+        /// The worker's template variables.
+        #[serde(default, skip_serializing_if = "Few::is_empty")]
+        attributes: Few<N, T>,
+    },
+    /// `<result>PAYLOAD</result>`
+    Result {
+        /// The text between the tags, byte for byte.
+        payload: T,
+    },
+}
+
+/// The common parts of `call` and `function`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "N: Deserialize<'de>, T: Deserialize<'de>"))]
+pub struct Invoke<N = String, T = Value> {
+    pub target: N,
+    /// The state that receives the result.
+    #[serde(rename = "return")]
+    pub return_to: N,
+    /// The input of the callee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<T>,
+    /// The model until the call returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<N>,
+}
+
+/// The effect of `reset` on pending returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stack {
+    #[default]
+    Keep,
+    /// `stack="clear"`: pending returns are dropped.
+    Clear,
+}
+
+impl Stack {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+    fn is_keep(&self) -> bool {
+        *self == Self::Keep
+    }
+}
+
+impl<N: Ord, T> Tag<N, T> {
+    pub const fn name(&self) -> TagName {
+        match self {
+            Self::Goto { .. } => TagName::Goto,
+            Self::Reset { .. } => TagName::Reset,
+            Self::Call(_) => TagName::Call,
+            Self::Function(_) => TagName::Function,
+            Self::Fork { .. } => TagName::Fork,
+            Self::Result { .. } => TagName::Result,
+        }
+    }
+    /// Returns the state between the tags; `None` for a result.
+    pub fn target(&self) -> Option<&N> {
+        match self {
+            Self::Goto { target, .. } | Self::Reset { target, .. } | Self::Fork { target, .. } => {
+                Some(target)
+            }
+            Self::Call(invoke) | Self::Function(invoke) => Some(&invoke.target),
+            Self::Result { .. } => None,
+        }
+    }
+}
+
+impl Tag {
+    /// Returns the directory as written.
+    pub fn cd(&self) -> Option<&str> {
+        match self {
+            Self::Reset { cd, .. } | Self::Fork { cd, .. } => cd.as_deref(),
+            Self::Goto { .. } | Self::Call(_) | Self::Function(_) | Self::Result { .. } => None,
+        }
+    }
+}
+
+impl Kind<'_> {
+    /// Converts into an owned tag. Long texts go through `store`.
+    pub fn keep<E>(self, store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>) -> Result<Tag, E> {
+        let mut keep = |text: Cow<'_, str>| Value::keep(&text, store);
+        Ok(match self {
+            Self::Goto { target, input } => {
+                Tag::Goto { target: target.into_owned(), input: input.map(keep).transpose()? }
+            }
+            Self::Reset { target, input, cd, stack } => Tag::Reset {
+                target: target.into_owned(),
+                input: input.map(keep).transpose()?,
+                cd: cd.map(Cow::into_owned),
+                stack,
+            },
+            Self::Call(invoke) => Tag::Call(invoke.keep(keep)?),
+            Self::Function(invoke) => Tag::Function(invoke.keep(keep)?),
+            Self::Fork { target, next, cd, input, attributes } => Tag::Fork {
+                target: target.into_owned(),
+                next: next.map(Cow::into_owned),
+                cd: cd.map(Cow::into_owned),
+                input: input.map(&mut keep).transpose()?,
+                attributes: attributes
+                    .into_iter()
+                    .map(|(name, text)| Ok((name.into_owned(), keep(text)?)))
+                    .collect::<Result<Few<_, _>, E>>()?,
+            },
+            Self::Result { payload } => Tag::Result { payload: keep(payload)? },
+        })
+    }
+}
+
+impl<'a> Invoke<Cow<'a, str>, Cow<'a, str>> {
+    fn keep<E>(self, keep: impl FnOnce(Cow<'a, str>) -> Result<Value, E>) -> Result<Invoke, E> {
+        Ok(Invoke {
+            target: self.target.into_owned(),
+            return_to: self.return_to.into_owned(),
+            input: self.input.map(keep).transpose()?,
+            model: self.model.map(Cow::into_owned),
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! A tag as it was found in a text, and its attributes.
+//!
+//! A message can contain thousands of tags, but few are kept. Values are copied only when a tag is
+//! kept.
+
+use std::borrow::Cow;
+
+use super::entity::decode;
+use super::{Tag, TagName, TagProblem};
+
+/// A tag that borrows from its text.
+pub type Kind<'a> = Tag<Cow<'a, str>, Cow<'a, str>>;
+
+/// A well-formed tag as written in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BorrowedTag<'a> {
+    pub kind: Kind<'a>,
+    /// Unknown attributes.
+    pub unknown: Vec<&'a str>,
+}
+
+impl<'a> BorrowedTag<'a> {
+    /// Checks the attributes of a tag. `body` is the trimmed target, or the raw payload.
+    pub(in crate::protocol) fn of(
+        name: TagName,
+        attributes: Vec<(&'a str, &'a str)>,
+        body: &'a str,
+    ) -> Result<Self, TagProblem<'a>> {
+        let mut given = Attributes(attributes);
+        let kind = (name.spec().read)(&mut given, body)?;
+        let unknown = given.0.into_iter().map(|(name, _)| name).collect();
+        Ok(Self { kind, unknown })
+    }
+}
+
+/// The attributes of an opening that were not used yet.
+pub(super) struct Attributes<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Attributes<'a> {
+    /// Takes an attribute that may be any text.
+    pub(super) fn text(&mut self, name: &str) -> Option<Cow<'a, str>> {
+        let index = self.0.iter().position(|(given, _)| *given == name)?;
+        let (_, raw) = self.0.remove(index);
+        Some(decode(raw))
+    }
+
+    /// Takes an attribute that is a name: trimmed, not empty, and of bounded length.
+    pub(super) fn word(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<Cow<'a, str>>, TagProblem<'a>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        let word = match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+        };
+        if word.is_empty() {
+            return Err(TagProblem::Empty(name));
+        }
+        if word.len() > TagProblem::LONGEST_NAME {
+            return Err(TagProblem::TooLong(Some(name)));
+        }
+        Ok(Some(word))
+    }
+
+    /// Takes an attribute that must be there.
+    pub(super) fn required(&mut self, name: &'static str) -> Result<Cow<'a, str>, TagProblem<'a>> {
+        self.word(name)?.ok_or(TagProblem::Missing(name))
+    }
+
+    /// Takes all other attributes.
+    pub(super) fn rest(&mut self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
+        let rest = std::mem::take(&mut self.0).into_iter();
+        rest.map(|(name, raw)| (Cow::Borrowed(name), decode(raw)))
+    }
+
+    /// Returns the first attribute with one of these names.
+    pub(super) fn named(&self, names: &[&str]) -> Option<&'a str> {
+        self.0.iter().map(|(name, _)| *name).find(|name| names.contains(name))
+    }
+}

@@ -1,0 +1,13 @@
+//! `<function return="STATE">STATE</function>`: start a fresh session, and return with a result.
+
+use super::call::{RETURN, invoke, plain};
+use super::{Body, Tag, TagSpec};
+
+pub(super) const SPEC: TagSpec = TagSpec {
+    body: Body::Target,
+    follower: Some(RETURN),
+    continues_at_target: false,
+    note: None,
+    read: |given, target| Ok(Tag::Function(invoke(given, target)?)),
+    implicit: |target, return_to| Some(Tag::Function(plain(target, return_to?))),
+};

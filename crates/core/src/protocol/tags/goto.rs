@@ -1,0 +1,12 @@
+//! `<goto>STATE</goto>`: continue in the same session.
+
+use super::{Body, Tag, TagSpec};
+
+pub(super) const SPEC: TagSpec = TagSpec {
+    body: Body::Target,
+    follower: None,
+    continues_at_target: true,
+    note: None,
+    read: |given, target| Ok(Tag::Goto { target: target.into(), input: given.text("input") }),
+    implicit: |target, _| Some(Tag::Goto { target, input: None }),
+};

@@ -1,0 +1,13 @@
+//! `<result>PAYLOAD</result>`: return to the caller, or end the agent.
+
+use super::{Body, Tag, TagSpec};
+
+pub(super) const SPEC: TagSpec = TagSpec {
+    body: Body::Payload("YOUR RESULT"),
+    follower: None,
+    continues_at_target: false,
+    note: None,
+    read: |_, payload| Ok(Tag::Result { payload: payload.into() }),
+    // A result needs a payload, so it is never implicit.
+    implicit: |_, _| None,
+};

@@ -1,0 +1,273 @@
+//! The rules of each tag: its attributes, and the transition that it makes.
+//!
+//! This is the only file of the reference that knows the tags one by one. It repeats core's table on
+//! purpose, because nothing would find a mistake that both have in common. The tags of one
+//! message are chosen in [`super::decide`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::ids::StateName;
+use raymond_core::protocol::TagName;
+
+use super::history::Fault;
+use super::message_context::MessageContext;
+
+/// A well-formed tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    pub name: TagName,
+    /// The trimmed target; for a result the unchanged payload.
+    pub body: String,
+    /// The decoded attributes that the tag knows (on a fork: all of them).
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// How a tag is written.
+pub(super) struct Grammar {
+    /// Whether the text between the tags names a state; otherwise it is a raw payload.
+    pub(super) has_target: bool,
+    /// Attributes with any text.
+    texts: &'static [&'static str],
+    /// Attributes with a state, a directory or a model, whose value is trimmed like a target.
+    words: &'static [&'static str],
+    /// Attributes without which the tag is malformed, even beside other tags.
+    pub(super) required: &'static [&'static str],
+    /// The attribute that names a second state.
+    pub(super) second_state: Option<&'static str>,
+    /// Whether all other attributes are template variables.
+    has_variables: bool,
+}
+
+pub(super) fn grammar(tag: TagName) -> Grammar {
+    let plain = Grammar {
+        has_target: true,
+        texts: &["input"],
+        words: &[],
+        required: &[],
+        second_state: None,
+        has_variables: false,
+    };
+    match tag {
+        TagName::Goto => plain,
+        TagName::Reset => Grammar { texts: &["input", "stack"], words: &["cd"], ..plain },
+        TagName::Call | TagName::Function => Grammar {
+            words: &["return", "model"],
+            required: &["return"],
+            second_state: Some("return"),
+            ..plain
+        },
+        TagName::Fork => Grammar {
+            words: &["next", "cd"],
+            second_state: Some("next"),
+            has_variables: true,
+            ..plain
+        },
+        TagName::Result => Grammar { has_target: false, texts: &[], ..plain },
+    }
+}
+
+impl Grammar {
+    pub(super) fn knows(&self, attribute: &str) -> bool {
+        self.has_variables || self.texts.contains(&attribute) || self.is_word(attribute)
+    }
+
+    pub(super) fn is_word(&self, attribute: &str) -> bool {
+        self.words.contains(&attribute)
+    }
+
+    /// Returns whether the value of an attribute makes the tag malformed.
+    pub(super) fn refuses(&self, attribute: &str, value: &str) -> bool {
+        let unusable = value.is_empty() || value.len() > MAX_NAME_BYTES;
+        let is_text = self.texts.contains(&attribute);
+        (self.is_word(attribute) && unusable)
+            || (is_text && attribute == "stack" && value != "clear")
+            || (self.has_variables && RESERVED.contains(&attribute))
+    }
+}
+
+/// The longest target, `return`, `next`, `cd` or `model`, in bytes.
+pub(super) const MAX_NAME_BYTES: usize = 4096;
+
+/// Attributes that a `fork` may not use as template variables.
+const RESERVED: [&str; 10] = [
+    "wait",
+    "wait_timeout",
+    "after",
+    "model",
+    "backend",
+    "budget",
+    "worktree",
+    "branch",
+    "timeout",
+    "name",
+];
+
+/// A transition that may be taken: everything in it exists and is allowed.
+#[derive(Debug)]
+pub(super) enum Transition {
+    Move(Move),
+    /// Returns to the caller; without a caller, the agent ends.
+    Return {
+        payload: String,
+    },
+}
+
+/// A transition to a state.
+#[derive(Debug)]
+pub(super) struct Move {
+    pub(super) tag: TagName,
+    pub(super) to: StateName,
+    pub(super) input: Option<String>,
+    pub(super) conversation: NextConversation,
+    pub(super) returns: PendingReturns,
+    pub(super) cwd: Option<String>,
+    /// The model until the callee returns.
+    pub(super) model: Option<String>,
+    pub(super) workers: Vec<Worker>,
+}
+
+/// The conversation of the next state.
+#[derive(Debug)]
+pub(super) enum NextConversation {
+    Same,
+    Fresh,
+    Branch,
+}
+
+/// The effect of a move on pending returns.
+#[derive(Debug)]
+pub(super) enum PendingReturns {
+    Keep,
+    Clear,
+    /// Adds a return to this state.
+    Push(StateName),
+}
+
+/// A worker before its start.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) state: StateName,
+    pub(super) cwd: String,
+    pub(super) input: Option<String>,
+    pub(super) attributes: BTreeMap<String, String>,
+}
+
+/// Returns the transition of a message with one tag.
+pub(super) fn single(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
+    match tag.name {
+        TagName::Goto => Ok(Transition::Move(to_target(context, tag)?)),
+        TagName::Reset => reset(context, tag),
+        TagName::Call => invoke(context, tag, NextConversation::Branch),
+        TagName::Function => invoke(context, tag, NextConversation::Fresh),
+        TagName::Fork => forks(context, std::slice::from_ref(tag)),
+        TagName::Result => {
+            context.permit(tag.name, None, None)?;
+            Ok(Transition::Return { payload: tag.body.clone() })
+        }
+    }
+}
+
+/// Moves to the target in the same conversation, and changes nothing else.
+fn to_target(context: &MessageContext<'_>, tag: &Tag) -> Result<Move, Fault> {
+    let to = context.state(&tag.body)?;
+    context.permit(tag.name, Some(&to), None)?;
+    Ok(Move::plain(tag.name, to, tag.attributes.get("input").cloned()))
+}
+
+fn reset(context: &MessageContext<'_>, tag: &Tag) -> Result<Transition, Fault> {
+    let to = context.state(&tag.body)?;
+    let cwd = context.directory(tag.attributes.get("cd"))?;
+    context.permit(tag.name, Some(&to), None)?;
+    let returns = match tag.attributes.get("stack") {
+        Some(_) => PendingReturns::Clear,
+        None => PendingReturns::Keep,
+    };
+    let plain = Move::plain(tag.name, to, tag.attributes.get("input").cloned());
+    let conversation = NextConversation::Fresh;
+    Ok(Transition::Move(Move { conversation, returns, cwd, ..plain }))
+}
+
+fn invoke(
+    context: &MessageContext<'_>,
+    tag: &Tag,
+    conversation: NextConversation,
+) -> Result<Transition, Fault> {
+    let to = context.state(&tag.body)?;
+    let return_to = context.state(&tag.attributes["return"])?;
+    context.permit(tag.name, Some(&to), Some(&return_to))?;
+    let plain = Move::plain(tag.name, to, tag.attributes.get("input").cloned());
+    let model = tag.attributes.get("model").cloned();
+    let returns = PendingReturns::Push(return_to);
+    Ok(Transition::Move(Move { conversation, returns, model, ..plain }))
+}
+
+/// Decides about forks, perhaps with one `goto` beside them.
+pub(super) fn forks(context: &MessageContext<'_>, tags: &[Tag]) -> Result<Transition, Fault> {
+    let mut targets = Vec::new();
+    let mut nexts = BTreeSet::new();
+    for tag in tags {
+        let target = context.state(&tag.body)?;
+        if tag.name == TagName::Goto {
+            nexts.insert(target.clone());
+        } else if let Some(next) = tag.attributes.get("next") {
+            nexts.insert(context.state(next)?);
+        }
+        targets.push(target);
+    }
+    let next = nexts.pop_first().filter(|_| nexts.is_empty());
+    let next = next.ok_or(Fault::NextDiffers)?;
+
+    let mut directories = Vec::new();
+    for tag in tags {
+        directories.push(context.directory(tag.attributes.get("cd"))?);
+    }
+    for (tag, target) in tags.iter().zip(&targets) {
+        let then = (tag.name == TagName::Fork).then_some(&next);
+        context.permit(tag.name, Some(target), then)?;
+    }
+
+    let mut workers = Vec::new();
+    let mut input = None;
+    for ((tag, state), directory) in tags.iter().zip(targets).zip(directories) {
+        if tag.name == TagName::Fork {
+            workers.push(worker(context, tag, state, directory));
+        } else {
+            input = tag.attributes.get("input").cloned();
+        }
+    }
+    let plain = Move::plain(TagName::Fork, next, input);
+    Ok(Transition::Move(Move { workers, ..plain }))
+}
+
+fn worker(
+    context: &MessageContext<'_>,
+    tag: &Tag,
+    state: StateName,
+    directory: Option<String>,
+) -> Worker {
+    let mut attributes = tag.attributes.clone();
+    attributes.remove("next");
+    attributes.remove("cd");
+    Worker {
+        state,
+        cwd: directory.unwrap_or_else(|| context.cwd.to_owned()),
+        input: attributes.remove("input"),
+        attributes,
+    }
+}
+
+impl Move {
+    /// Returns a move in the same conversation that changes nothing else.
+    pub(super) fn plain(tag: TagName, to: StateName, input: Option<String>) -> Self {
+        Self {
+            tag,
+            to,
+            input,
+            conversation: NextConversation::Same,
+            returns: PendingReturns::Keep,
+            cwd: None,
+            model: None,
+            workers: Vec::new(),
+        }
+    }
+}
