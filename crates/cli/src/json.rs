@@ -81,7 +81,7 @@ pub(crate) fn run(head: &Head, place: &StatusSummary) -> serde_json::Value {
         "unpriced_turns": run.unpriced,
         "denied": denied(run, ledger),
         "agents": agents.into_iter().map(|one| agent(run, one)).collect::<Vec<_>>(),
-        "ended": ledger.results.len(),
+        "ended": run.ended.len(),
     });
     if let Program::Ralph(Ralph { until }) = &run.program {
         object["ralph"] = json!({
@@ -170,7 +170,7 @@ pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
     if let Some(flow) = head.run.program.steps() {
         return steps(flow, blobs).into();
     }
-    let results = head.ledger.results.iter();
+    let results = head.run.results();
     let results: Map<String, serde_json::Value> =
         results.map(|(agent, value)| (agent.to_string(), loaded(value, blobs))).collect();
     results.into()

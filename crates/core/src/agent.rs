@@ -1,7 +1,7 @@
 //! Agents: one thread of control each, with its state, its return stack and its conversation.
 //!
-//! This is data; transitions are decided in [`crate::machine`]. An agent that ended is removed from
-//! the run, and only the journal has its result.
+//! This is data; transitions are decided in [`crate::machine`]. An agent that ended becomes an
+//! [`EndedAgent`], which has only what others may still ask for.
 
 mod location;
 mod session;
@@ -25,6 +25,9 @@ use crate::value::Value;
 pub struct Agent {
     /// The name, unique in the run.
     pub id: AgentId,
+    /// The agent that forked it; `None` for `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
     /// The position in the order of creation.
     pub born: u64,
     /// The conversation that its next prompt continues.
@@ -50,6 +53,20 @@ pub struct Agent {
     pub visit: Visit,
     /// Whether the agent can continue.
     pub status: AgentStatus,
+}
+
+/// An agent that ended with a result. It is small, because a run keeps one for every worker that
+/// it ever had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedAgent {
+    /// The agent that forked it; `None` for `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// How many workers it forked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forks: u32,
+    /// The result. A large one is a reference to a blob.
+    pub result: Value,
 }
 
 /// One execution of a state or a step.
@@ -112,6 +129,11 @@ pub struct PendingTransition {
     /// The existing directories that the tags name: the name as written, and the absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub directories: BTreeMap<String, String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Agent {

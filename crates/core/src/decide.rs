@@ -40,7 +40,7 @@ use crate::run::settings::Pinning;
 use crate::run::start::Start;
 use crate::run::state::{Phase, Run};
 use crate::run::stop::{Interruption, StopMode};
-use crate::scheduler::Hold;
+use crate::scheduler::Timer;
 use settle::AttemptId;
 
 /// Returns the events that follow from `input`. An empty list is a valid decision.
@@ -106,23 +106,25 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
     decision.events
 }
 
-/// Ends the durable waits that are over at `at`: usage limits, retries and questions.
+/// Fires the timers that are due at `at`.
 fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     let mut decision = Decision::new(run, definition, at);
-    for (backend, hold) in &run.scheduler.holds {
-        if matches!(hold, Hold::Quota { until, .. } if *until <= at) {
-            decision.push(Event::BackendReleased { backend: backend.clone() });
+    for timer in run.scheduler.timers.due(at) {
+        match timer {
+            Timer::Hold(backend) => {
+                decision.push(Event::BackendReleased { backend: backend.clone() });
+            }
+            Timer::Retry(agent) => {
+                if let Some(turn) = run.scheduler.turns.get(agent) {
+                    decision.requeue(&turn.id, Notice::Retried);
+                }
+            }
+            Timer::AskExpires(ask) => {
+                decision.push(Event::AskExpired { ask: ask.clone() });
+                let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+                decision.push(Event::AgentFailed { agent, failure, kept: None });
+            }
         }
-    }
-    for (_, agent) in run.scheduler.retries.iter().take_while(|(until, _)| *until <= at) {
-        if let Some(turn) = run.scheduler.turns.get(agent) {
-            decision.requeue(&turn.id, Notice::Retried);
-        }
-    }
-    for (_, ask) in run.scheduler.expiries.iter().take_while(|(due, _)| *due <= at) {
-        decision.push(Event::AskExpired { ask: ask.clone() });
-        let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
-        decision.push(Event::AgentFailed { agent, failure, kept: None });
     }
     decision.events
 }

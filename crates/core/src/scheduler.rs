@@ -8,7 +8,9 @@
 
 pub mod backoff;
 mod hold;
+mod timers;
 pub mod turn;
 
 pub use hold::Hold;
+pub use timers::{Timer, Timers};
 pub use turn::{Lane, Phase, Prompt, Scheduler, Turn};

@@ -59,6 +59,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use raymond_core::run::Phase;
+    use raymond_core::scheduler::Timer;
 
     use super::*;
 
@@ -68,11 +69,12 @@ mod tests {
         let wall = || Timestamp(WALL.load(Ordering::Relaxed));
         let mut clock = Clock { wall, ..Clock::default() };
         let mut run = Run { phase: Phase::Open, ..Run::default() };
-        run.scheduler.retries.insert((Timestamp(9000), "main".into()));
+        let retry = Timer::Retry("main".into());
+        run.scheduler.timers.set(Timestamp(9000), retry.clone());
         assert_eq!(clock.now(&run), Timestamp(5000));
         WALL.store(10, Ordering::Relaxed);
         assert!(clock.now(&run) >= Timestamp(5000));
-        run.scheduler.retries.clear();
+        run.scheduler.timers.cancel(Timestamp(9000), retry);
         assert_eq!(clock.now(&run), Timestamp(10));
     }
 }

@@ -66,11 +66,11 @@ struct State<'r> {
     #[serde(serialize_with = "agents")]
     agents: &'r Run,
     budget_usd: Option<f64>,
-    fork_counters: &'r BTreeMap<AgentId, u32>,
+    fork_counters: BTreeMap<&'r AgentId, u32>,
     iteration_count: u64,
     metadata: Map<String, serde_json::Value>,
     #[serde(serialize_with = "results")]
-    results: &'r Ledger,
+    results: &'r Run,
     scope: &'r str,
     started_at: String,
     status: &'static str,
@@ -112,10 +112,10 @@ impl<'r> State<'r> {
         Self {
             agents: run,
             budget_usd: run.settings.budget.map(Micros::dollars),
-            fork_counters: &ledger.forks,
+            fork_counters: run.forks(),
             iteration_count: run.visits,
             metadata: metadata(&run.settings.vars),
-            results: ledger,
+            results: run,
             scope: &run.scope,
             started_at: ledger.started_at.to_string(),
             status: status.as_str(),
@@ -173,8 +173,8 @@ fn session(session: &Session) -> Option<&str> {
     }
 }
 
-fn results<S: Serializer>(ledger: &Ledger, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(ledger.results.iter().map(|(agent, value)| {
+fn results<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(run.results().map(|(agent, value)| {
         let shown = match value {
             Value::Inline(text) if value.len() <= LARGEST_PAYLOAD => Shown::Text(text),
             Value::Inline(_) => Shown::InJournal { journal: true, length: value.len() },

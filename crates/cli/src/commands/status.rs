@@ -96,9 +96,8 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     if head.ledger.exhausted.is_some() || head.run.program.steps().is_some() {
         return Vec::new();
     }
-    let results = &head.ledger.results;
     let mut lines: Vec<String> = Vec::new();
-    for (agent, value) in results.iter().take(MOST_RESULTS) {
+    for (agent, value) in head.run.results().take(MOST_RESULTS) {
         let text = observe::load(blobs, value).unwrap_or_else(|_| "(unreadable)".to_owned());
         let text = sanitized(&text);
         let mut rest = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -106,8 +105,8 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
         let more = if rest.next().is_some() { " …" } else { "" };
         lines.push(format!("{agent:<16} returned {first}{more}"));
     }
-    if results.len() > MOST_RESULTS {
-        let more = results.len() - MOST_RESULTS;
+    let more = head.run.ended.len().saturating_sub(MOST_RESULTS);
+    if more > 0 {
         lines.push(format!("… and {} more; raymond show {} --json lists them", more, head.run.id));
     }
     lines

@@ -170,7 +170,7 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
         // Checked before the waits: a retry could not be paid for afterwards either.
         return Some(end(Ending::OverBudget));
     }
-    if !scheduler.retries.is_empty() || (quota && !run.settings.no_wait) {
+    if scheduler.timers.has_retry() || (quota && !run.settings.no_wait) {
         return None;
     }
     // The order of the branches is their precedence.
@@ -204,5 +204,5 @@ fn end_without_progress(run: &Run) -> Option<Vec<Event>> {
 /// Returns whether any paid turn is queued or waits for a retry.
 fn has_waiting_paid_turn(run: &Run) -> bool {
     let paid = |lane: &Lane| *lane != Lane::Script;
-    !run.scheduler.retries.is_empty() || run.scheduler.queues.keys().any(paid)
+    run.scheduler.timers.has_retry() || run.scheduler.queues.keys().any(paid)
 }

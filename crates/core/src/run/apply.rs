@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::{Agent, AgentStatus, Frame, Location, Session, Visit};
+use crate::agent::{Agent, AgentStatus, EndedAgent, Frame, Location, Session, Visit};
 use crate::budget::{Basis, Charge, Micros};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
@@ -111,11 +111,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::BackendHeld { backend, hold } => {
-            run.scheduler.holds.insert(backend.clone(), hold.clone());
+            run.scheduler.hold_backend(backend, hold.clone());
         }
-        Event::BackendReleased { backend } => {
-            run.scheduler.holds.remove(backend);
-        }
+        Event::BackendReleased { backend } => run.scheduler.release_backend(backend),
         Event::SessionLost { turn, plan, .. } => {
             if let Some(turn) = run.scheduler.turns.get_mut(&turn.agent) {
                 turn.plan = plan.clone();
@@ -134,7 +132,9 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AskExpired { ask } => run.scheduler.close(ask),
 
-        Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
+        Event::AgentSpawned { agent, parent, cwd, attributes } => {
+            spawn(run, agent, parent.as_ref(), cwd, attributes);
+        }
         Event::VisitEntered { agent, location, visit, count, input } => {
             run.visits += 1;
             if let Some(agent) = run.agents.get_mut(agent) {
@@ -168,10 +168,11 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             }
         }
-        Event::AgentEnded { agent, .. } => {
-            run.scheduler.forget(agent);
-            if leave(run, agent) {
-                run.ended += 1;
+        Event::AgentEnded { agent: id, result } => {
+            run.scheduler.forget(id);
+            if let Some(Agent { parent, forks, .. }) = leave(run, id) {
+                let ended = EndedAgent { parent, forks, result: result.clone() };
+                run.ended.insert(id.clone(), ended);
             }
         }
         Event::AgentFailed { agent: id, failure, kept } => {
@@ -239,9 +240,16 @@ fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     }
 }
 
-fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>) {
+fn spawn(
+    run: &mut Run,
+    id: &AgentId,
+    parent: Option<&AgentId>,
+    cwd: &str,
+    attributes: &Few<String, Value>,
+) {
     let agent = Agent {
         id: id.clone(),
+        parent: parent.cloned(),
         born: run.born,
         session: Session::Fresh,
         holder: None,
@@ -263,11 +271,11 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>
     run.agents.insert(id.clone(), agent);
 }
 
-/// Removes an agent from the run and returns whether it was there.
-fn leave(run: &mut Run, id: &AgentId) -> bool {
+/// Removes an agent from the run and returns it.
+fn leave(run: &mut Run, id: &AgentId) -> Option<Agent> {
     unhold(run, id);
-    let left = run.agents.remove(id).is_some();
-    if left && !run.failed.remove(id) {
+    let left = run.agents.remove(id);
+    if left.is_some() && !run.failed.remove(id) {
         run.live = run.live.saturating_sub(1);
     }
     left

@@ -1,14 +1,14 @@
 //! The state of a run between two inputs.
 //!
-//! It holds agents that are live or failed, and only counters for those that ended, so that its
-//! size does not grow with the history. Only `apply` changes it. Its status for users is computed
+//! It holds agents that are live or failed. Of an agent that ended it holds only the parent and the
+//! result, so that it grows with the number of agents and not with their turns. Only `apply` changes it. Its status for users is computed
 //! in [`mod@crate::view::status`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, EndedAgent};
 use crate::budget::Micros;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::scheduler::Scheduler;
@@ -19,7 +19,6 @@ use super::event::Ending;
 use super::program::Program;
 use super::settings::Settings;
 use crate::run::stop::StopMode;
-use crate::scheduler::Hold;
 
 /// One execution of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +40,8 @@ pub struct Run {
     /// How many agents were ever spawned.
     pub born: u64,
     pub live: u32,
-    /// How many agents ended with a result.
-    pub ended: u64,
+    /// Agents that ended with a result.
+    pub ended: BTreeMap<AgentId, EndedAgent>,
     /// Failed agents.
     pub failed: BTreeSet<AgentId>,
     /// Agents whose fork waits for room, oldest first.
@@ -91,7 +90,7 @@ impl Default for Run {
             agents: BTreeMap::new(),
             born: 0,
             live: 0,
-            ended: 0,
+            ended: BTreeMap::new(),
             failed: BTreeSet::new(),
             held: VecDeque::new(),
             scheduler: Scheduler::default(),
@@ -121,6 +120,19 @@ impl Run {
         })
     }
 
+    /// Returns the results of the agents that ended.
+    pub fn results(&self) -> impl Iterator<Item = (&AgentId, &Value)> {
+        self.ended.iter().map(|(agent, ended)| (agent, &ended.result))
+    }
+
+    /// Returns how many workers every agent has forked, including agents that ended. Agents without
+    /// workers are left out.
+    pub fn forks(&self) -> BTreeMap<&AgentId, u32> {
+        let present = self.agents.iter().map(|(id, agent)| (id, agent.forks));
+        let ended = self.ended.iter().map(|(id, agent)| (id, agent.forks));
+        present.chain(ended).filter(|(_, forks)| *forks > 0).collect()
+    }
+
     /// Returns the number of live workers, which excludes `main`.
     pub fn live_workers(&self) -> u32 {
         let main = self.agents.get(&AgentId::main()).is_some_and(Agent::is_live);
@@ -132,12 +144,6 @@ impl Run {
         if self.phase != Phase::Open {
             return None;
         }
-        let retry = self.scheduler.retries.first().map(|(until, _)| *until);
-        let quota = self.scheduler.holds.values().filter_map(|hold| match hold {
-            Hold::Quota { until, .. } => Some(*until),
-            Hold::Auth { .. } | Hold::Environment { .. } => None,
-        });
-        let ask = self.scheduler.expiries.first().map(|(due, _)| *due);
-        retry.into_iter().chain(quota).chain(ask).min()
+        self.scheduler.timers.next()
     }
 }

@@ -14,7 +14,7 @@ use crate::budget::Micros;
 use crate::ids::{AgentId, BackendName, SessionId, TurnId};
 use crate::pairs;
 use crate::protocol::Fault;
-use crate::scheduler::Hold;
+use crate::scheduler::{Hold, Timer, Timers};
 use crate::time::Timestamp;
 
 /// All turns that are queued, in flight or waiting, with the open questions.
@@ -33,14 +33,12 @@ pub struct Scheduler {
     pub paid_in_flight: u32,
     /// The sum of the shares of turns in flight.
     pub reserved: Micros,
-    /// Retries that wait for their time.
-    pub retries: BTreeSet<(Timestamp, AgentId)>,
+    /// Retries, ends of usage limits and expiries of questions.
+    pub timers: Timers,
     /// Backends whose turns do not start.
     pub holds: BTreeMap<BackendName, Hold>,
     /// Open questions, with their expiry.
     pub asks: BTreeMap<TurnId, Option<Timestamp>>,
-    /// Open questions ordered by expiry.
-    pub expiries: BTreeSet<(Timestamp, TurnId)>,
 }
 
 /// One turn, from the moment it is wanted until it is settled.
@@ -213,7 +211,7 @@ impl Scheduler {
             return;
         };
         turn.phase = Phase::Retrying { until };
-        self.retries.insert((until, agent.clone()));
+        self.timers.set(until, Timer::Retry(agent.clone()));
     }
 
     /// Takes the agent's turn out of its queue. The turn stays known for a revival, and a turn in
@@ -226,7 +224,7 @@ impl Scheduler {
         match std::mem::replace(&mut turn.phase, Phase::Idle) {
             Phase::Queued => self.leave_place(&lane, order, agent),
             Phase::Retrying { until } => {
-                self.retries.remove(&(until, agent.clone()));
+                self.timers.cancel(until, Timer::Retry(agent.clone()));
             }
             // The client still runs and will be paid, so slot and share stay taken until its
             // outcome.
@@ -247,17 +245,35 @@ impl Scheduler {
         self.give_up(agent);
     }
 
+    /// Holds the turns of a backend, in place of an earlier hold.
+    pub(crate) fn hold_backend(&mut self, backend: &BackendName, hold: Hold) {
+        self.release_backend(backend);
+        if let Hold::Quota { until, .. } = &hold {
+            self.timers.set(*until, Timer::Hold(backend.clone()));
+        }
+        self.holds.insert(backend.clone(), hold);
+    }
+
+    /// Lets the turns of a backend start again.
+    pub(crate) fn release_backend(&mut self, backend: &BackendName) {
+        if let Some(Hold::Quota { until, .. }) = self.holds.remove(backend) {
+            self.timers.cancel(until, Timer::Hold(backend.clone()));
+        }
+    }
+
     /// Opens a question.
     pub(crate) fn ask(&mut self, ask: &TurnId, due: Option<Timestamp>) {
         self.close(ask);
         self.asks.insert(ask.clone(), due);
-        self.expiries.extend(due.map(|due| (due, ask.clone())));
+        if let Some(due) = due {
+            self.timers.set(due, Timer::AskExpires(ask.clone()));
+        }
     }
 
     /// Closes a question.
     pub(crate) fn close(&mut self, ask: &TurnId) {
         if let Some(Some(due)) = self.asks.remove(ask) {
-            self.expiries.remove(&(due, ask.clone()));
+            self.timers.cancel(due, Timer::AskExpires(ask.clone()));
         }
     }
 }

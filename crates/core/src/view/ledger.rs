@@ -1,4 +1,4 @@
-//! The history of a run that its state no longer contains: results, visited states, backends, costs.
+//! The history of a run that its state no longer contains: visited states, backends, costs.
 //!
 //! It is a fold of all events, stored in snapshots. Its serde names are part of that format.
 
@@ -35,9 +35,6 @@ pub struct Ledger {
     /// The states or steps that `main` visited.
     #[serde(default)]
     pub path: Path,
-    pub results: BTreeMap<AgentId, Value>,
-    /// How many workers every agent has forked, including those that ended.
-    pub forks: BTreeMap<AgentId, u32>,
     /// Turns and money by state or step.
     #[serde(with = "pairs")]
     pub spending: BTreeMap<Location, Spending>,
@@ -162,13 +159,8 @@ impl Ledger {
             if let Some(summary) = self.agents.get_mut(agent) {
                 summary.revived = true;
             }
-        } else if let Event::Moved { agent, forks, .. } = event
-            && *forks > 0
-        {
-            self.forks.insert(agent.clone(), *forks);
-        } else if let Event::AgentEnded { agent, result } = event {
+        } else if let Event::AgentEnded { agent, .. } = event {
             self.agents.remove(agent);
-            self.results.insert(agent.clone(), result.clone());
         } else if let Event::TurnQueued { turn, lane, .. } = event {
             self.ask(&turn.agent, lane);
         } else if let Event::StopRequested { key, .. } = event {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::run::event::Ending;
 use crate::run::{Phase, Run};
-use crate::scheduler::Hold;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,26 +101,20 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::NeedsCaller => Status::Waiting(Waiting::Caller, Owner::Gone),
         Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
         Ending::Environment => Status::Waiting(Waiting::Environment, Owner::Gone),
-        Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run)), Owner::Gone),
+        Ending::NoQuota => {
+            Status::Waiting(Waiting::Quota(run.scheduler.timers.next_release()), Owner::Gone)
+        }
     }
 }
 
 fn waiting(run: &Run) -> Status {
-    if let Some((until, _)) = run.scheduler.retries.first() {
-        Status::Waiting(Waiting::Retry(*until), Owner::Alive)
-    } else if let Some(until) = quota(run) {
+    if let Some((until, _)) = run.scheduler.timers.retries().next() {
+        Status::Waiting(Waiting::Retry(until), Owner::Alive)
+    } else if let Some(until) = run.scheduler.timers.next_release() {
         Status::Waiting(Waiting::Quota(Some(until)), Owner::Alive)
     } else if !run.scheduler.asks.is_empty() || !run.scheduler.holds.is_empty() {
         Status::Waiting(Waiting::Person, Owner::Alive)
     } else {
         Status::Running
     }
-}
-
-fn quota(run: &Run) -> Option<Timestamp> {
-    let until = run.scheduler.holds.values().filter_map(|hold| match hold {
-        Hold::Quota { until, .. } => Some(*until),
-        Hold::Auth { .. } | Hold::Environment { .. } => None,
-    });
-    until.min()
 }

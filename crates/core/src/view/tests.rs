@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use crate::budget::Cost;
 use crate::decide::tests::play::{Play, prompts, turn, usd, workflow};
 use crate::failure::{Clock, Failure, TurnFailure};
+use crate::ids::AgentId;
 use crate::protocol::Fault;
 use crate::protocol::Notice;
 use crate::run::event::Ending;
@@ -409,9 +410,11 @@ fn ledger_keeps_agents_that_have_ended() {
     play.says("main_w2", "<result>two</result>");
     let ledger = ledger(&play);
     let results: Vec<String> =
-        ledger.results.iter().map(|(id, v)| format!("{id}={}", preview(v))).collect();
+        play.run.results().map(|(id, v)| format!("{id}={}", preview(v))).collect();
     assert_eq!(results, ["main_w1=one", "main_w2=two"]);
-    assert_eq!(ledger.forks[&"main".into()], 2);
+    assert_eq!(play.run.forks(), BTreeMap::from([(&AgentId::main(), 2)]));
+    let parents = play.run.ended.values().map(|ended| ended.parent.clone());
+    assert_eq!(parents.collect::<Vec<_>>(), vec![Some(AgentId::main()); 2]);
     assert_eq!((ledger.settled.turns, ledger.settled.amount), (4, usd("0.40")));
     let states: Vec<String> = ledger
         .spending
@@ -434,7 +437,7 @@ fn ledger_does_not_invent_visits() {
     let mut play = started();
     play.costs(Cost::Free).says("main", "<goto>A</goto>");
     let seen = ledger(&play);
-    assert_eq!((seen.forks, seen.estimated), (BTreeMap::new(), usd("0")));
+    assert_eq!((play.run.forks(), seen.estimated), (BTreeMap::new(), usd("0")));
     assert_eq!(ledger(&play).most_expensive(), None);
     play.costs(Cost::Reported(usd("0.10"))).says("main", "<goto>A</goto>");
     play.costs(Cost::Estimated(usd("0.20"))).says("main", "<goto>A</goto>");

@@ -51,7 +51,7 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
     }
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
-        None => format!("{} ended with a result", everybody(run.ended)),
+        None => format!("{} ended with a result", everybody(run.ended.len())),
     }
 }
 
@@ -65,10 +65,10 @@ pub fn collected(run: &Run) -> usize {
 }
 
 /// Returns `main` or `main and 3 workers`.
-fn everybody(agents: u64) -> String {
+fn everybody(agents: usize) -> String {
     match agents.saturating_sub(1) {
         0 => "main".to_owned(),
-        workers => format!("main and {}", counted(workers, "worker")),
+        workers => format!("main and {}", counted(workers as u64, "worker")),
     }
 }
 
@@ -118,7 +118,7 @@ fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
     };
     let hold = run.scheduler.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
-        (Waiting::Retry(_), _) => match run.scheduler.retries.first() {
+        (Waiting::Retry(_), _) => match run.scheduler.timers.retries().next() {
             Some((until, agent)) => {
                 let backend = run.scheduler.turns.get(agent).and_then(|turn| turn.lane.backend());
                 let backend = naming.suffix(backend);

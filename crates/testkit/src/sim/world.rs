@@ -207,7 +207,7 @@ impl SimWorld {
             Jump::Ahead => (Situation::SleptInRetry, Situation::SleptInHold),
             Jump::Back => (Situation::BackInRetry, Situation::BackInHold),
         };
-        if !self.last.scheduler.retries.is_empty() {
+        if self.last.scheduler.timers.has_retry() {
             self.coverage.note_situation(retry);
         }
         if !self.last.scheduler.holds.is_empty() {

@@ -24,7 +24,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn of(seen: &Inspection) -> Self {
-        let results = seen.head.ledger.results.iter();
+        let results = seen.head.run.results();
         let mut facts = Self {
             settled: BTreeMap::new(),
             cut_off: Micros::ZERO,

@@ -133,7 +133,7 @@ impl Summary<'_> {
     /// Returns the results of workers, such as `main_check1 parser: 2 mistakes`. The result of
     /// `main` is on stdout.
     fn results(&self) -> Vec<String> {
-        let results = self.head.ledger.results.iter().filter(|(agent, _)| !is_main(agent));
+        let results = self.head.run.results().filter(|(agent, _)| !is_main(agent));
         let mut results: Vec<(&AgentId, String)> =
             results.filter_map(|(agent, result)| Some((agent, first_line(result)?))).collect();
         results.sort_by_key(|(agent, _)| counters(agent));

@@ -11,7 +11,7 @@ use crate::ids::StateName;
 use crate::run::event::{Event, StackChange};
 use crate::run::start::Start;
 use crate::run::{Input, Phase, Run, apply};
-use crate::scheduler::Phase as TurnPhase;
+use crate::scheduler::{Hold, Phase as TurnPhase};
 use crate::time::Timestamp;
 use crate::view::{Ledger, Owner, States, next_command, status, why};
 
@@ -54,11 +54,11 @@ fn settled_turns_are_counted() {
 fn agents_that_ended_are_counted() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
-    assert_eq!(play.run.ended, 0);
+    assert_eq!(play.run.ended.len(), 0);
     play.says("main_w1", "<result>x</result>");
-    assert_eq!(play.run.ended, 1);
+    assert_eq!(play.run.ended.len(), 1);
     play.says("main", "<result>x</result>");
-    assert_eq!(play.run.ended, 2);
+    assert_eq!(play.run.ended.len(), 2);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn numbers_are_stored_exactly_as_they_are_written() {
     assert_eq!((main.forks, main.model.as_deref()), (9, Some("odd")));
     assert_eq!(main.model_of, Some("strange".into()));
     assert_eq!(main.session, Session::At("odd".into()));
-    assert_eq!((run.visits, run.scheduler.retries.len()), (2, 1));
+    assert_eq!((run.visits, run.scheduler.timers.retries().count()), (2, 1));
 }
 
 #[test]
@@ -195,9 +195,11 @@ fn consistent(run: &Run) -> Result<(), TestCaseError> {
     prop_assert!(scheduler.paid_in_flight as usize <= scheduler.in_flight.len());
     let retrying =
         scheduler.turns.values().filter(|t| matches!(t.phase, TurnPhase::Retrying { .. }));
-    prop_assert_eq!(scheduler.retries.len(), retrying.count());
     prop_assert!(scheduler.queues.values().all(|queue| !queue.is_empty()));
-    prop_assert!(scheduler.expiries.len() <= scheduler.asks.len());
+    let expiring = scheduler.asks.values().filter(|due| due.is_some());
+    let limits = scheduler.holds.values().filter(|hold| matches!(hold, Hold::Quota { .. }));
+    let timers = scheduler.timers.due(Timestamp(u64::MAX)).count();
+    prop_assert_eq!(timers, retrying.count() + expiring.count() + limits.count());
     Ok(())
 }
 
