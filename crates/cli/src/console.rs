@@ -20,10 +20,10 @@ use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use raymond_backends::contract::Progress;
 use raymond_core::ids::{AgentId, TurnId};
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
-use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};
+use raymond_core::view::{Ledger, Line, Live, Narrator, Weight};
 use raymond_engine::clock;
 use raymond_engine::driver::Head;
 use raymond_engine::runner::RunWatcher;
@@ -167,10 +167,9 @@ impl Console {
         // The narrator sees every event, even below the verbosity, because later lines depend on
         // its state.
         let mut line = self.narrator.line(event)?;
-        if let Event::StopRequested { mode: StopMode::Now, key } = event
+        if let Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Signal, .. } = event
             // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint
             // would be wrong.
-            && Stopper::of(key) == Stopper::Signal
             && terminal::is_there()
         {
             "stopping; Ctrl-C again ends everything at once".clone_into(&mut line.text);

@@ -78,7 +78,7 @@ impl From<DocumentError> for Failure {
             DocumentError::Unread { failure, .. } => failure,
             DocumentError::Wrong { name, mistakes } => {
                 let told = |mistake: Mistake| mistake.into_diagnostic(Diagnostic::error, &name);
-                let count = mistakes.iter().map(|mistake| mistake.problem.count()).sum();
+                let count = mistakes.iter().map(|mistake| mistake.problem.count).sum();
                 let diagnostics = mistakes.into_iter().map(told).collect();
                 Self::with_mistakes("the document", count, diagnostics)
             }

@@ -6,9 +6,10 @@
 mod conversions;
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::Path;
 
-use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::diagnostic::{Diagnostic, Remedy, Severity};
 use raymond_core::extension::is_state;
 use raymond_core::ids::RunId;
 
@@ -19,12 +20,35 @@ pub(crate) const LOCKED: u8 = 6;
 /// Exit code: disk, permissions, missing client or damaged journal.
 pub(crate) const ENVIRONMENT: u8 = 7;
 
+/// What to do about a failure.
+#[derive(Debug)]
+enum Hint {
+    Text(String),
+    /// Continue before a damaged record. An error about a journal does not know its run.
+    TruncateTo {
+        record: u64,
+        run: Option<RunId>,
+    },
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::TruncateTo { record, run } => {
+                let run = run.as_ref().map_or("RUN", RunId::as_str);
+                write!(f, "`raymond resume {run} --truncate-to {record}` continues before it")
+            }
+        }
+    }
+}
+
 /// An error with a hint and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
     message: String,
-    hint: Option<String>,
+    hint: Option<Hint>,
     then: Option<String>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -45,7 +69,12 @@ impl Failure {
 
     #[must_use]
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self { hint: Some(Hint::Text(hint.into())), ..self }
+    }
+
+    /// Recommends to continue after this record of the journal.
+    fn truncate_to(self, record: u64) -> Self {
+        Self { hint: Some(Hint::TruncateTo { record, run: None }), ..self }
     }
 
     /// Adds a last line below the hint.
@@ -59,11 +88,14 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// Names the run in a hint that says `resume RUN`.
+    /// Names the run in a hint that resumes it.
     #[must_use]
     pub(crate) fn naming_run(self, run: &RunId) -> Self {
-        let named = format!("resume {run} ");
-        Self { hint: self.hint.map(|hint| hint.replace("resume RUN ", &named)), ..self }
+        let hint = self.hint.map(|hint| match hint {
+            Hint::TruncateTo { record, .. } => Hint::TruncateTo { record, run: Some(run.clone()) },
+            text @ Hint::Text(_) => text,
+        });
+        Self { hint, ..self }
     }
 
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
@@ -110,13 +142,13 @@ impl Failure {
 
     /// Returns the message and the hint, for callers that print them in another form.
     pub(crate) fn message_and_hint(&self) -> (String, Option<String>) {
-        let mistakes = self.diagnostics.iter().map(|found| match &found.hint {
+        let mistakes = self.diagnostics.iter().map(|found| match hint_of(found) {
             Some(hint) => format!("{found} ({hint})"),
             None => found.to_string(),
         });
         let lines: Vec<String> = mistakes.collect();
         let text = if lines.is_empty() { self.message.clone() } else { lines.join("\n") };
-        (text, self.hint.clone())
+        (text, self.hint.as_ref().map(ToString::to_string))
     }
 
     pub(crate) fn print(&self) {
@@ -148,10 +180,21 @@ pub(crate) fn no_runs_in(project: &Path) -> String {
     format!("the project {} has no runs", project.display())
 }
 
+/// Returns the hint of a diagnostic, in the words of the command line.
+fn hint_of(diagnostic: &Diagnostic) -> Option<String> {
+    let remedy = diagnostic.remedy.map(|remedy| match remedy {
+        Remedy::LimitIterations => "use --max-iterations",
+        Remedy::RunAsWorkflow => "a workflow of several states is run by `raymond run`",
+        Remedy::RunWithoutCap => "run it with `--budget none`, or let another backend answer",
+    });
+    let hints: Vec<&str> = remedy.into_iter().chain(diagnostic.hint.as_deref()).collect();
+    (!hints.is_empty()).then(|| hints.join("; or "))
+}
+
 /// Prints `START.md:3:7: error: … [wrong-type]` and the hint. Users look up the code in the book.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
     crate::say!("{diagnostic} [{}]", diagnostic.code);
-    if let Some(hint) = &diagnostic.hint {
+    if let Some(hint) = hint_of(diagnostic) {
         crate::say!("  hint: {hint}");
     }
 }

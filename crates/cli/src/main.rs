@@ -18,6 +18,7 @@ pub(crate) use say;
 
 mod args;
 mod backends;
+mod cause;
 mod command_line;
 mod commands;
 mod completion;

@@ -17,6 +17,7 @@ use raymond_store::host::Process;
 use raymond_store::journal::Tail;
 use raymond_store::lock::Owner;
 
+use crate::cause;
 use crate::next_command;
 use crate::sanitize::sanitized;
 use crate::transcript_follower::TranscriptFollower;
@@ -68,7 +69,7 @@ impl StatusSummary {
         let Head { run, ledger, .. } = head;
         let next = view::next_command(run, status, states);
         let next_command = sanitized(&next_command::line(&next, run, ledger));
-        let why = sanitized(&view::why(run, ledger, status));
+        let why = sanitized(&cause::sentence(run, ledger, status));
         Self { status, why, next_command, left_running: Vec::new() }
     }
 

@@ -28,6 +28,7 @@ pub mod state;
 pub mod stored;
 pub mod template;
 pub mod validate;
+pub mod variable_problem;
 pub mod verdict;
 pub mod walk;
 
@@ -44,4 +45,5 @@ pub use problem::Problem;
 pub use problem_code::ProblemCode;
 pub use state::{StepEvent, StepsState};
 pub use template::Template;
+pub use variable_problem::VariableProblem;
 pub use verdict::Verdict;

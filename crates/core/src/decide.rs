@@ -39,7 +39,7 @@ use crate::run::input::Input;
 use crate::run::settings::Pinning;
 use crate::run::start::Start;
 use crate::run::state::{Phase, Run};
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::scheduler::Timer;
 use settle::AttemptId;
 
@@ -74,7 +74,9 @@ pub fn decide(
         }
         (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
-        (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
+        (phase, Input::Stop { mode, by, key }) => {
+            stop(run, phase, StopRequest { mode: *mode, by: *by, key })
+        }
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, by, key),
         (_, Input::Call(call)) => {
             Ok(steps::decide::called(Decision::new(run, definition, at), call))
@@ -129,15 +131,22 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     decision.events
 }
 
-fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
-    let request = Event::StopRequested { mode, key: key.to_owned() };
+struct StopRequest<'a> {
+    mode: StopMode,
+    by: StopOrigin,
+    key: &'a str,
+}
+
+fn stop(run: &Run, phase: Phase, request: StopRequest<'_>) -> Result<Vec<Event>, Refusal> {
+    let StopRequest { mode, by, key } = request;
+    let request = Event::StopRequested { mode, by, key: key.to_owned() };
     match phase {
         // A request stays in the inbox until its record is durable, so a crash can deliver it
         // twice. The key makes it idempotent.
         _ if run.keys.contains(key) => Ok(Vec::new()),
         // A weaker request never replaces a stronger one, but its key is recorded all the same.
         Phase::Stopping(earlier) if earlier >= mode => {
-            Ok(vec![Event::StopRequested { mode: earlier, key: key.to_owned() }])
+            Ok(vec![Event::StopRequested { mode: earlier, by, key: key.to_owned() }])
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) => Ok(vec![request]),
         Phase::Ended(Ending::Completed | Ending::Cancelled) => Err(ended(phase)),

@@ -21,6 +21,21 @@ pub struct Diagnostic {
     pub message: String,
     /// A hint in the imperative.
     pub hint: Option<String>,
+    /// A remedy outside the workflow, for which the caller has its own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+}
+
+/// A change of the settings or the command that fixes a mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remedy {
+    /// Limit the iterations of the loop.
+    LimitIterations,
+    /// Run the states as a workflow instead of a loop.
+    RunAsWorkflow,
+    /// Run without a cap, or let another backend answer.
+    RunWithoutCap,
 }
 
 /// Whether a diagnostic prevents a start.
@@ -46,7 +61,15 @@ pub struct Place {
 impl Diagnostic {
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { severity: Severity::Error, code, file: None, place: None, message, hint: None }
+        Self {
+            severity: Severity::Error,
+            code,
+            file: None,
+            place: None,
+            message,
+            hint: None,
+            remedy: None,
+        }
     }
 
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
@@ -69,6 +92,12 @@ impl Diagnostic {
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Sets the remedy.
+    #[must_use]
+    pub fn remedy(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
 use crate::crayfish::stored::Stored;
+use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
 use crate::text::{counted, joined_lines};
@@ -119,16 +120,16 @@ pub enum Failure {
     },
     /// The budget of the visit is used up, and another turn is needed.
     VisitBudget { budget: Micros },
-    /// One message asks for more workers than `--max-agents` allows.
+    /// One message asks for more workers than `max_agents` of the settings allows.
     TooManyAgents {
         /// The number of workers that it asks for.
         asked: usize,
-        /// `--max-agents`
+        /// `max_agents` of the settings.
         limit: u32,
     },
     /// Only held agents are left, so that none can end and make room.
     HeldForGood {
-        /// `--max-agents`
+        /// `max_agents` of the settings.
         limit: u32,
     },
     /// A worker's name would be longer than [`AgentId::MAX`].
@@ -148,9 +149,11 @@ pub enum Failure {
     Unanswered,
     /// A step of a document failed.
     Step {
-        /// The stable code.
-        code: String,
+        code: ErrorCode,
         message: String,
+        /// The variable of the run that is the cause, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        variable: Option<VariableProblem>,
     },
 }
 
@@ -216,10 +219,15 @@ impl fmt::Display for Failure {
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {
-                write!(f, "one message asks for {asked} workers, and --max-agents is {limit}")
+                write!(
+                    f,
+                    "one message asks for {asked} workers, and the limit is {}",
+                    counted(*limit, "agent")
+                )
             }
             Self::HeldForGood { limit } => {
-                write!(f, "cannot fork: --max-agents is {limit} and no running agent can finish")
+                let agents = counted(*limit, "agent");
+                write!(f, "cannot fork: the limit is {agents} and no running agent can finish")
             }
             Self::TooDeep { parent } => write!(f, "the name of a worker of {parent} is too long"),
             Self::Crashes { count } => {
@@ -232,7 +240,7 @@ impl fmt::Display for Failure {
             Self::InterruptedScript => write!(f, "the script was interrupted and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),
-            Self::Step { code, message } => write!(f, "{code}: {message}"),
+            Self::Step { code, message, .. } => write!(f, "{code}: {message}"),
         }
     }
 }

@@ -23,7 +23,7 @@ pub mod why;
 pub use backend_labels::{BackendLabels, answering, asked};
 pub use costs::Costs;
 pub use denied::Denied;
-pub use ledger::{Ledger, Stopper};
+pub use ledger::Ledger;
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
 pub use next_command::{
@@ -34,7 +34,7 @@ pub use place::place;
 pub use plan::{Fate, Plan};
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use why::{collected, why};
+pub use why::{Cause, Hint, collected, why};
 
 #[cfg(test)]
 mod tests;

@@ -354,7 +354,7 @@ fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) ->
 /// the message.
 fn invalid(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
-    let message = match problems.iter().map(Problem::count).sum() {
+    let message = match problems.iter().map(|problem| problem.count).sum() {
         1_usize => format!("{what} has a mistake: {first}"),
         several => format!("{what} has {several} mistakes, first: {first}"),
     };

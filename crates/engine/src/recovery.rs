@@ -7,7 +7,7 @@
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::Outcome;
-use raymond_core::run::stop::{Interruption, StopMode};
+use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::scheduler::Turn;
 
@@ -62,7 +62,7 @@ pub fn stop_inputs(
     let answered = run.phase == Phase::Open && run.keys.contains(key);
     let key = if answered { new_key } else { key };
     let mut inputs = reports;
-    inputs.push(Input::Stop { mode, key: key.to_owned() });
+    inputs.push(Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() });
     inputs
 }
 

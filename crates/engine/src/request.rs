@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use raymond_core::decide::Refusal;
 use raymond_core::ids::RunId;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase, Run, Settings};
 use raymond_core::view;
 use raymond_store::disk::DiskErrorKind;
@@ -145,7 +145,7 @@ fn inbox(project: &Project, run: &RunId) -> Inbox {
 }
 
 fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(), RequestError> {
-    let request = Input::Stop { mode, key: key.to_owned() };
+    let request = Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() };
     let json = serde_json::to_vec(&request).expect("a request is plain data");
     let ballast = project.root.ballast(Arc::clone(&project.disk));
     inbox(project, run).post_despite_full_disk(key, &json, &ballast)?;

@@ -25,7 +25,7 @@ use raymond_backends::contract::Progress;
 use raymond_backends::process::{self, Grace};
 use raymond_core::decide::Refusal;
 use raymond_core::ids::TurnId;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Record, Run, RunContext};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Ledger, Status};
@@ -228,7 +228,7 @@ impl<'w> Runner<'w> {
                 },
                 () = cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    vec![Input::Stop { mode: StopMode::Now, key: format!("given-up-{}", clock::nonce()) }]
+                    vec![stop_now(StopOrigin::Caller)]
                 }
                 // A large decision is split over several records, so that signals and outcomes are
                 // not kept waiting behind it.
@@ -287,8 +287,7 @@ impl<'w> Runner<'w> {
             return None;
         }
         self.signal = Some(signal);
-        let key = format!("signal-{}", clock::nonce());
-        Some(vec![Input::Stop { mode: StopMode::Now, key }])
+        Some(vec![stop_now(StopOrigin::Signal)])
     }
 
     /// Does the work of every second: requests, a vanished directory, a stale state file.
@@ -374,6 +373,11 @@ fn run_after_start(head: &Head, inputs: &[Input]) -> Run {
         raymond_core::run::apply(&mut run, &raymond_core::run::Event::RunStarted(start.clone()));
     }
     run
+}
+
+/// Returns a request to end the run now. Its key is new, so that no earlier request hides it.
+fn stop_now(by: StopOrigin) -> Input {
+    Input::Stop { mode: StopMode::Now, by, key: clock::nonce().to_string() }
 }
 
 /// Sleeps for this time, or forever if there is none.

@@ -75,7 +75,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use raymond_core::run::stop::StopMode;
+    use raymond_core::run::stop::{StopMode, StopOrigin};
     use raymond_core::run::{Event, Input, Record, Step};
     use raymond_core::time::Timestamp;
     use raymond_store::Journal;
@@ -91,8 +91,10 @@ mod tests {
                 .unwrap();
         for seq in 1..=3 {
             let (mode, key) = (StopMode::Now, format!("key-{seq}"));
-            let events = vec![Event::StopRequested { mode, key: key.clone() }];
-            let steps = vec![Step { cause: Input::Stop { mode, key }, events }];
+            let events =
+                vec![Event::StopRequested { mode, by: StopOrigin::Command, key: key.clone() }];
+            let steps =
+                vec![Step { cause: Input::Stop { mode, by: StopOrigin::Command, key }, events }];
             let record = Record { seq, at: Timestamp(seq), steps };
             journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
         }
@@ -113,8 +115,12 @@ mod tests {
         assert_eq!((loaded.run, loaded.ledger, loaded.seq), (folded.run, folded.ledger, 3));
 
         let key = "later".to_owned();
-        let events = vec![Event::StopRequested { mode: StopMode::Cancel, key: key.clone() }];
-        let cause = Input::Stop { mode: StopMode::Cancel, key };
+        let events = vec![Event::StopRequested {
+            mode: StopMode::Cancel,
+            by: StopOrigin::Command,
+            key: key.clone(),
+        }];
+        let cause = Input::Stop { mode: StopMode::Cancel, by: StopOrigin::Command, key };
         let record = Record { seq: 4, at: Timestamp(4), steps: vec![Step { cause, events }] };
         journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
         let opened = open(&lines(&disk), &disk, Some(path)).unwrap();

@@ -1,7 +1,7 @@
 //! The key of a request to end a run, which also contains the request.
 
 use raymond_core::run::Input;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 
 use crate::clock;
 
@@ -24,7 +24,7 @@ pub(crate) fn request_of_key(key: &str) -> Option<Input> {
         "cancel" => StopMode::Cancel,
         _ => return None,
     };
-    Some(Input::Stop { mode, key: key.to_owned() })
+    Some(Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() })
 }
 
 #[cfg(test)]
@@ -35,7 +35,10 @@ mod tests {
     fn key_contains_the_stop_mode() {
         for mode in [StopMode::AfterTurn, StopMode::Now, StopMode::Cancel] {
             let key = stop_key(mode);
-            assert_eq!(request_of_key(&key), Some(Input::Stop { mode, key: key.clone() }));
+            assert_eq!(
+                request_of_key(&key),
+                Some(Input::Stop { mode, by: StopOrigin::Command, key: key.clone() })
+            );
         }
         let unknown = ["stop", "other_1", ""].map(request_of_key);
         assert_eq!(unknown, [None, None, None]);

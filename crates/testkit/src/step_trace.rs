@@ -65,7 +65,7 @@ pub(crate) fn trace_of(run: &Run) -> Result<StepTrace, Violation> {
         };
         let place: Vec<u32> = born.iter().map(|born| born.number).collect();
         let step = key.step.to_string();
-        failures.insert((place, step.clone()), (step, code.clone()));
+        failures.insert((place, step.clone()), (step, code.to_string()));
     }
     trace.failures = failures.into_values().collect();
     let completed = run.phase == Phase::Ended(Ending::Completed);

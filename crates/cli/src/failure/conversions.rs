@@ -52,7 +52,10 @@ impl From<disk::Error> for Failure {
             // The message names the cause already, so the error of the system is not appended.
             _ => Self::new(ENVIRONMENT, error.to_string()),
         };
-        Self { hint: hint.map(str::to_owned), ..failure }
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     }
 }
 
@@ -120,12 +123,7 @@ impl From<FoldError> for Failure {
                 failure.hint("another file has replaced it: restore it from a copy")
             }
             FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NO_RECORD_HINT),
-            // `RUN` is a placeholder: this error does not know its run, and `naming_run` replaces
-            // it.
-            FoldError::Unreadable { seq, .. } => failure.hint(format!(
-                "`raymond resume RUN --truncate-to {}` continues before it",
-                seq - 1
-            )),
+            FoldError::Unreadable { seq, .. } => failure.truncate_to(seq - 1),
         }
     }
 }

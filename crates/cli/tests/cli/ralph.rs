@@ -197,7 +197,7 @@ fn loop_over_budget_waits_for_more() {
     );
     ralph(&project, "--budget 1", None).prints("").mentions(
         5,
-        &["over_budget: $1.00 of the $1.00 cap is spent; 1 turn waits for a higher --budget\n"],
+        &["over_budget: $1.00 of the $1.00 cap is spent; 1 turn waits for a higher budget\n"],
     );
     project.raymond("resume r --budget 3").prints("x\n").mentions(0, &["spent $2.00 of $3.00"]);
     assert_eq!(project.events("r", "turn_started").len(), 2);

@@ -274,7 +274,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         ·                50 % of the cap is spent
         main             SUB.md → BACK.md (result) · $0.60
         ·                110 % of the cap is spent
-        over_budget: $1.10 of the $1.00 cap is spent; 1 turn waits for a higher --budget
+        over_budget: $1.10 of the $1.00 cap is spent; 1 turn waits for a higher budget
         path     START → SUB → BACK
         look     raymond show r · raymond logs r
         spent $1.10 of $1.00 (list prices); SUB took 55 %; to continue: raymond resume r --budget 3",

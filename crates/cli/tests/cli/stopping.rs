@@ -276,7 +276,7 @@ fn cancelled_run_is_final() {
         hint: start a new run with `raymond run /project/bad`",
     );
     project.raymond("why r").prints(
-        "cancelled: `raymond cancel` ended it; it cannot be resumed\n→ raymond run /project/bad\n",
+        "cancelled: a user cancelled it; it cannot be resumed\n→ raymond run /project/bad\n",
     );
 }
 

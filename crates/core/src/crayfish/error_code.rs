@@ -6,8 +6,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The stable code of a failed call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// The request could not be read.
     BadRequest,
@@ -121,7 +124,7 @@ impl ErrorCode {
             Self::RunLocked => "another call works on this run at the moment",
             Self::StoreFailed => "the record of the run could not be read or written",
             Self::Cancelled => {
-                "the caller gave up, and the running step was ended, or `raymond cancel` ended the run"
+                "the caller gave up, and the running step was ended, or a user cancelled the run"
             }
             Self::Internal => "the engine reached a state that should be impossible",
         }
@@ -131,9 +134,7 @@ impl ErrorCode {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::BadRequest => "fix the places in the request that `errors` names",
-            Self::InvalidWorkflow => {
-                "fix the places that `errors` names; `raymond crayfish validate` checks a file"
-            }
+            Self::InvalidWorkflow => "fix the places in the document that `errors` names",
             Self::UnknownAgent => "name a configured agent, or pass the workspace",
             Self::BadWorkspace => "create the directory, or pass another workspace",
             Self::UnaskedOutput => {
@@ -147,7 +148,7 @@ impl ErrorCode {
             }
             Self::TooLarge => "pass large data in files, and name only the parts that are needed",
             Self::ExecFailed => "read `stderr` in the step's result, fix the cause, and call again",
-            Self::AgentFailed => "look at `raymond why`, fix the cause, and resume the run",
+            Self::AgentFailed => "read the message, fix the cause, and resume the run",
             Self::AgentOutputSchemaFailed => {
                 "fix the prompt or the schema, and start a new run with the echoed `results`"
             }
@@ -158,7 +159,7 @@ impl ErrorCode {
             Self::RunLocked => "wait for the other call to end, and call again",
             Self::StoreFailed => "look at the message: disk space and permissions; then call again",
             Self::Cancelled => {
-                "call again: with a `runId` no finished step is repeated; what `raymond cancel` ended needs a new `runId`"
+                "call again: with a `runId` no finished step is repeated; a cancelled run needs a new `runId`"
             }
             Self::Internal => "report the message; a run with a `runId` can continue",
         }
@@ -186,6 +187,8 @@ mod tests {
         assert_eq!(codes.last().map(|code| *code as usize), Some(ErrorCode::ALL.len() - 1));
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::named(code.as_str()), Some(code));
+            // The journal must use the word that callers read.
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
             assert_eq!(format!("{code:>20}"), format!("{:>20}", code.as_str()));
         }
         assert_eq!(ErrorCode::named("Internal"), None);

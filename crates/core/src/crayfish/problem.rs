@@ -37,6 +37,18 @@ pub struct Problem {
     pub code: ProblemCode,
     /// The message for people: lower case, no full stop.
     pub message: String,
+    /// How many problems it stands for: one, except for a `MoreProblems`.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: usize,
+}
+
+const fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+const fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 impl Problem {
@@ -48,14 +60,13 @@ impl Problem {
     /// Returns a problem at a pointer.
     pub fn new(path: impl Into<String>, code: ProblemCode, message: impl Into<String>) -> Self {
         let path = excerpt_bytes(path.into(), LONGEST_POINTER).into_owned();
-        Self { path, code, message: message.into() }
+        Self { path, code, message: message.into(), count: 1 }
     }
 
-    /// Returns how many problems it stands for: one, or the number in a `MoreProblems`.
-    pub fn count(&self) -> usize {
-        // The number is in the message only: a problem has no field for it.
-        let counted = self.message.split(' ').find_map(|word| word.parse().ok());
-        if self.code == ProblemCode::MoreProblems { counted.unwrap_or(1) } else { 1 }
+    /// Returns the entry that stands for `count` problems which are not listed.
+    pub fn more(count: usize) -> Self {
+        let message = format!("there are {count} more problems");
+        Self { count, ..Self::new("", ProblemCode::MoreProblems, message) }
     }
 
     /// Returns the problem as callers read it; the code is always present.
@@ -182,8 +193,7 @@ impl Report {
         let mut problems: Vec<Problem> =
             self.found.into_iter().map(|(_, problem)| problem).collect();
         if beyond > 0 {
-            let message = format!("there are {beyond} more problems");
-            problems.push(Problem::new("", ProblemCode::MoreProblems, message));
+            problems.push(Problem::more(beyond));
         }
         problems
     }
@@ -279,11 +289,9 @@ mod tests {
             (0..count).for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
             let problems = report.settle(Some(())).unwrap_err();
             assert_eq!(problems[999], Problem::new("/999", ProblemCode::BadId, "x"));
-            let more = last.map(|n| {
-                Problem::new("", ProblemCode::MoreProblems, format!("there are {n} more problems"))
-            });
+            let more = last.map(|n| Problem::more(n));
             assert_eq!(problems.get(1_000), more.as_ref());
-            assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), count);
+            assert_eq!(problems.iter().map(|problem| problem.count).sum::<usize>(), count);
         }
     }
 
@@ -296,7 +304,7 @@ mod tests {
         report.add(ProblemCode::BadName, "y");
         let problems = report.problems();
         assert_eq!(problems[0], Problem::new("/late", ProblemCode::BadName, "y"));
-        assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), 1_501);
+        assert_eq!(problems.iter().map(|problem| problem.count).sum::<usize>(), 1_501);
     }
 
     #[test]
@@ -307,7 +315,7 @@ mod tests {
             let whole = count.min(1_000);
             assert_eq!(problems[..whole], (0..whole).map(other).collect::<Vec<_>>());
             assert_eq!(problems.len(), count.min(1_001));
-            assert_eq!(problems.iter().map(Problem::count).sum::<usize>(), count);
+            assert_eq!(problems.iter().map(|problem| problem.count).sum::<usize>(), count);
         }
         // A repeated problem is not counted.
         let twice = (0..1_000).chain(0..1_000).map(other);

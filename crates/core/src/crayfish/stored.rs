@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::value::{Hash, Value};
 
 /// The result of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Stored {
     /// The JSON text of the result.
     pub value: Value,
@@ -19,7 +19,8 @@ pub struct Stored {
     pub read: Read,
 }
 
-/// The parsed form of a text. It adds no information to the text, so all values compare equal.
+/// The parsed form of a text, if it is loaded. It cannot be compared, because it adds nothing to the
+/// text: a type that contains both compares only the text.
 #[derive(Debug, Clone, Default)]
 pub struct Read(pub Option<Arc<Json>>);
 
@@ -42,13 +43,14 @@ impl<'de> Deserialize<'de> for Read {
     }
 }
 
-impl PartialEq for Read {
-    fn eq(&self, _: &Self) -> bool {
-        true
+impl PartialEq for Stored {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { value, ok, read: _ } = self;
+        (value, ok) == (&other.value, &other.ok)
     }
 }
 
-impl Eq for Read {}
+impl Eq for Stored {}
 
 impl Stored {
     /// Returns a result of any size; `store` receives a large one.

@@ -15,6 +15,7 @@ use super::key::Key;
 use super::name::StepId;
 use super::path::Root;
 use super::state::{Branch, LoopFrame, Position, StepEvent, StepsState};
+use super::variable_problem::VariableProblem;
 
 mod scope;
 #[cfg(test)]
@@ -54,6 +55,15 @@ pub struct Stuck {
     pub code: ErrorCode,
     pub key: Key,
     pub message: String,
+    /// The variable of the run that is the cause, if there is one.
+    pub variable: Option<VariableProblem>,
+}
+
+impl Stuck {
+    /// Returns a reason that no variable of the run explains.
+    pub fn new(code: ErrorCode, key: Key, message: impl Into<String>) -> Self {
+        Self { code, key, message: message.into(), variable: None }
+    }
 }
 
 /// The most iterations of parallel loops at the same time, since each is a branch in memory.
@@ -206,11 +216,14 @@ impl Scope<'_> {
             Some(Json::Array(list)) => list,
             Some(other) => {
                 let message = format!("{} is {}, not a list", each.list, kind_of(other));
-                return Next::Fails(Stuck { code: ErrorCode::NotAnArray, key, message });
+                let text = other.is_string().then_some(&each.list);
+                let variable = text.and_then(VariableProblem::not_a_list);
+                let stuck = Stuck::new(ErrorCode::NotAnArray, key, message);
+                return Next::Fails(Stuck { variable, ..stuck });
             }
             None => {
                 let message = format!("{} has no value here", each.list);
-                return Next::Fails(Stuck { code: ErrorCode::NotAnArray, key, message });
+                return Next::Fails(Stuck::new(ErrorCode::NotAnArray, key, message));
             }
         };
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
@@ -219,7 +232,7 @@ impl Scope<'_> {
         if matches!(each.order, Order::Parallel { .. }) && branches > MOST_STRANDS as usize + 1 {
             let message =
                 format!("{} has {count} items; parallel loops take {MOST_STRANDS}", each.list);
-            return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
+            return Next::Fails(Stuck::new(ErrorCode::TooLarge, key, message));
         }
         // Remember the key of the result: the body may replace the result that is visible now.
         let found = (each.list.root == Root::Results).then(|| self.seen(&each.list.name)).flatten();
@@ -248,7 +261,7 @@ impl Scope<'_> {
     fn round(&self, step: StepIndex, number: u32) -> Next {
         if let Some(key) = self.branch.loop_key().filter(|_| self.state.turned >= MOST_TURNS) {
             let message = format!("the loops of a run take {MOST_TURNS} iterations");
-            return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
+            return Next::Fails(Stuck::new(ErrorCode::TooLarge, key, message));
         }
         match &self.steps.document.step(step).kind {
             Kind::ForEach(each) => self.each(each, number),
@@ -284,7 +297,7 @@ impl Scope<'_> {
                 let message = format!("`until` does not hold after {}", counted(most, "iteration"));
                 let key = self.branch.loop_key();
                 key.map_or(Next::StepEvent(StepEvent::Leaves), |key| {
-                    Next::Fails(Stuck { code: ErrorCode::WhileNotConverged, key, message })
+                    Next::Fails(Stuck::new(ErrorCode::WhileNotConverged, key, message))
                 })
             }
         }

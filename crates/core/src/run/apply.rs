@@ -45,7 +45,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             }
         }
-        Event::StopRequested { mode, key } => {
+        Event::StopRequested { mode, key, .. } => {
             run.keys.insert(key.clone());
             run.phase = Phase::Stopping(*mode);
         }

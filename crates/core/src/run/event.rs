@@ -24,7 +24,7 @@ use crate::value::Value;
 use super::discarded::DiscardedCost;
 use super::settings::Settings;
 use crate::run::start::Start;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +54,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         governed: Option<Box<Settings>>,
     },
-    /// A user asked the run to end.
+    /// The run was asked to end.
     StopRequested {
         mode: StopMode,
+        #[serde(default)]
+        by: StopOrigin,
         /// The idempotency key of the request.
         key: String,
     },

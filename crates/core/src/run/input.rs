@@ -5,7 +5,7 @@
 //! leaves out what can be read again from a stored text; [`crate::decide::replay`] reads it again.
 
 use super::start::Start;
-use super::stop::StopMode;
+use super::stop::{StopMode, StopOrigin};
 use serde::{Deserialize, Serialize};
 
 use crate::crayfish::Call;
@@ -32,9 +32,12 @@ pub enum Input {
     },
     /// A durable wait may be over: a retry, a usage limit or a question.
     Due,
-    /// A user asks the run to end.
+    /// The run is asked to end.
     Stop {
         mode: StopMode,
+        // Requests in an inbox may lack it, because they always come from a user.
+        #[serde(default)]
+        by: StopOrigin,
         /// The idempotency key: a second request with the same key changes nothing.
         key: String,
     },

@@ -1,4 +1,4 @@
-//! The ways to stop a run, and the causes that interrupt a turn.
+//! The ways to stop a run, the origins of a request to stop, and the causes that interrupt a turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,21 @@ pub enum StopMode {
     Now,
     /// Now, without the possibility to resume.
     Cancel,
+}
+
+/// The origin of a request to end a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopOrigin {
+    /// A user, through the inbox of the run.
+    #[default]
+    Command,
+    /// A signal to its process: Ctrl-C, `kill`, a closed terminal.
+    Signal,
+    /// Its own process, because it could not continue.
+    Trouble,
+    /// Its caller, which no longer waits.
+    Caller,
 }
 
 /// The cause of an interrupted turn.

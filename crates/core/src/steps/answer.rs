@@ -141,8 +141,8 @@ fn failure(run: &Run) -> Failed {
     };
     let stored = state.and_then(|state| state.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
-    let (code, message) = if let Failure::Step { code, message } = failure {
-        (ErrorCode::named(code).unwrap_or(ErrorCode::Internal), message.clone())
+    let (code, message) = if let Failure::Step { code, message, .. } = failure {
+        (*code, message.clone())
     } else {
         (ErrorCode::ExecFailed, failure.to_string())
     };

@@ -36,6 +36,7 @@ use crate::crayfish::state::Offer;
 use crate::crayfish::state::{Branch, MOST_KEPT, Position, StepEvent, StepsState};
 use crate::crayfish::stored::Stored;
 use crate::crayfish::template::Unfilled;
+use crate::crayfish::variable_problem::VariableProblem;
 use crate::crayfish::walk::{Next, Stuck};
 
 /// Creates the branch of the document itself.
@@ -117,12 +118,16 @@ fn split(decision: &mut Decision<'_>, agent: &Agent, of: &StepId, count: u32) {
 fn enter(decision: &mut Decision<'_>, agent: &Agent, index: StepIndex, key: Key) {
     let Some((steps, state)) = program_and_state(decision) else { return };
     if let Err(unrendered) = steps.renders(state, &agent.id, index) {
-        let code = match unrendered.cause {
+        let code = match &unrendered.cause {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => ErrorCode::UnknownName,
             Unfilled::Overflow(_) => ErrorCode::TooLarge,
         };
-        let message = unrendered.to_string();
-        return fail_early(decision, agent, Stuck { code, key, message });
+        let variable = match &unrendered.cause {
+            Unfilled::Unknown(path) => VariableProblem::missing(path),
+            Unfilled::NoInput { .. } | Unfilled::Overflow(_) => None,
+        };
+        let stuck = Stuck { variable, ..Stuck::new(code, key, unrendered.to_string()) };
+        return fail_early(decision, agent, stuck);
     }
     let gate = gate(decision, agent, index);
     if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !state.is_open(gate)) {
@@ -199,7 +204,7 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
             let said = known.json().and_then(|known| known.get("message")?.as_str());
             let message = said.map_or(message, str::to_owned);
             let code = ErrorCode::AgentOutputSchemaFailed;
-            return fail(decision, agent, Stuck { code, key, message }, Some(known.clone()));
+            return fail(decision, agent, Stuck::new(code, key, message), Some(known.clone()));
         }
         let mut path = "/attempts".to_owned();
         let name = written(&state.claims, &key).map_or_else(|| key.clone(), |(name, _)| name);
@@ -334,7 +339,7 @@ pub(crate) fn finished(
 /// Stores the result of a step, or fails it if the results would exceed the limit.
 fn done(decision: &mut Decision<'_>, agent: &Agent, key: Key, stored: Stored) {
     if !is_room(decision, &stored.value) {
-        let stuck = Stuck { code: ErrorCode::TooLarge, key, message: no_room() };
+        let stuck = Stuck::new(ErrorCode::TooLarge, key, no_room());
         return fail(decision, agent, stuck, None);
     }
     step(decision, agent, StepEvent::Done { key, stored });
@@ -405,11 +410,7 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent) {
 /// Returns whether a resume repeats a failed step. Failures that follow from the document alone would
 /// be the same again.
 pub(crate) fn is_revived(failure: &Failure) -> bool {
-    if let Failure::Step { code, .. } = failure {
-        code == ErrorCode::ExecFailed.as_str()
-    } else {
-        true
-    }
+    if let Failure::Step { code, .. } = failure { *code == ErrorCode::ExecFailed } else { true }
 }
 
 /// Records the conversation, so that later steps with the same label continue it.
@@ -455,7 +456,7 @@ fn exhausted(
     let problems: Vec<Json> = errors.iter().map(Problem::to_json).collect();
     let left =
         json!({ "ok": false, "error": code.as_str(), "message": message, "errors": problems });
-    fail(decision, agent, Stuck { code, key, message }, Some(Stored::inline(left, false)));
+    fail(decision, agent, Stuck::new(code, key, message), Some(Stored::inline(left, false)));
 }
 
 /// Handles a failed program: retries it while attempts are left.
@@ -475,7 +476,7 @@ pub(crate) fn failed(
     // Retries count repetitions, but `tries` counts all attempts, so `>=` is right below.
     let retry = agent.visit.retries.saturating_add(1);
     if is_pointless || retry >= steps.tries(&key) {
-        let stuck = Stuck { code: ErrorCode::ExecFailed, key, message: failure.to_string() };
+        let stuck = Stuck::new(ErrorCode::ExecFailed, key, failure.to_string());
         return fail(decision, agent, stuck, stored);
     }
     let (turn, until) = (turn.id.clone(), decision.at);
@@ -493,7 +494,7 @@ fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck) {
 
 /// Fails a branch at a step: this ends its iteration if a loop collects failures, or fails the run.
 fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
-    let Stuck { code, key, message } = stuck;
+    let Stuck { code, key, message, variable } = stuck;
     let reach = reach(decision, agent);
     let is_loop = decision.definition.steps.as_deref().is_some_and(|steps| steps.is_loop(&key));
     let left = left.filter(|left| is_room(decision, &left.value));
@@ -513,7 +514,7 @@ fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<S
         }
         (Reach::Run | Reach::Iteration, stored) => {
             step(decision, agent, StepEvent::Fails { key, stored, contained: false });
-            let failure = Failure::Step { code: code.as_str().to_owned(), message };
+            let failure = Failure::Step { code, message, variable };
             decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
     }
@@ -524,7 +525,7 @@ fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<S
 pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
     let Some(key) = agent.visit.location.step().cloned() else { return };
     if reach(decision, agent) != Reach::Run {
-        let stuck = Stuck { code: ErrorCode::AgentFailed, key, message: failure.to_string() };
+        let stuck = Stuck::new(ErrorCode::AgentFailed, key, failure.to_string());
         return fail(decision, agent, stuck, None);
     }
     step(decision, agent, StepEvent::Fails { key, stored: None, contained: false });

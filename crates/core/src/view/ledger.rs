@@ -12,6 +12,7 @@ use crate::crayfish::StepEvent;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
 use crate::run::Event;
+use crate::run::stop::StopOrigin;
 use crate::run::warning::Warning;
 use crate::scheduler::Lane;
 use crate::time::Timestamp;
@@ -58,7 +59,7 @@ pub struct Ledger {
     pub denied_in: BTreeSet<StateName>,
     /// The origin of the last request to end.
     #[serde(default)]
-    pub stopper: Option<Stopper>,
+    pub stopper: Option<StopOrigin>,
     /// The iterations of a loop that ended without a result.
     #[serde(default)]
     pub exhausted: Option<u32>,
@@ -101,31 +102,6 @@ impl VisitCost {
     }
 }
 
-/// The origin of a request to end a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stopper {
-    /// A signal to its process: Ctrl-C, `kill`, a closed terminal.
-    Signal,
-    /// Its own process, because it could not continue.
-    Trouble,
-    Command,
-    /// Its caller, which no longer waits.
-    Caller,
-}
-
-impl Stopper {
-    /// Returns the origin from the idempotency key of the request.
-    pub fn of(key: &str) -> Self {
-        match key.split_once('-') {
-            Some(("signal", _)) => Self::Signal,
-            Some(("error", _)) => Self::Trouble,
-            Some(("given", _)) => Self::Caller,
-            Some(_) | None => Self::Command,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spending {
     pub turns: u64,
@@ -163,8 +139,8 @@ impl Ledger {
             self.agents.remove(agent);
         } else if let Event::TurnQueued { turn, lane, .. } = event {
             self.ask(&turn.agent, lane);
-        } else if let Event::StopRequested { key, .. } = event {
-            self.stopper = Some(Stopper::of(key));
+        } else if let Event::StopRequested { by, .. } = event {
+            self.stopper = Some(*by);
         } else if let Event::Warned { warning, agent } = event {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;

@@ -15,14 +15,14 @@ use crate::crayfish::stored::Stored;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::{Notice, TagName};
 use crate::run::event::Ending;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::run::{Event, Program, Run, Settings};
 use crate::scheduler::{Hold, Lane, Phase as TurnPhase};
 use crate::value::Value;
 
 use super::backend_labels::BackendLabels;
-use super::ledger::{Ledger, Stopper, VisitCost};
+use super::ledger::{Ledger, VisitCost};
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,9 +176,7 @@ impl Narrator {
                 };
                 of_run(Weight::Warning, format!("rewound to record {kept}{stays}"))
             }
-            Event::StopRequested { mode, key } => {
-                of_run(Weight::Plain, stop_words(*mode, Stopper::of(key)))
-            }
+            Event::StopRequested { mode, by, .. } => of_run(Weight::Plain, stop_words(*mode, *by)),
             Event::RunEnded { ending } => return self.in_history(ending_words(*ending)),
             Event::BackendHeld { backend, hold } => {
                 of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold)))
@@ -451,14 +449,14 @@ fn of_run(weight: Weight, text: impl Into<String>) -> Line {
     Line { agent: None, weight, text: text.into() }
 }
 
-const fn stop_words(mode: StopMode, by: Stopper) -> &'static str {
+const fn stop_words(mode: StopMode, by: StopOrigin) -> &'static str {
     match (mode, by) {
         (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
         (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
-        (StopMode::Now, Stopper::Caller) => "stopping, because its caller gave up",
-        (StopMode::Now, Stopper::Command) => "stopping, as `raymond stop` asks",
-        (StopMode::Now, Stopper::Signal) => "stopping, because of a signal",
-        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot continue",
+        (StopMode::Now, StopOrigin::Caller) => "stopping, because its caller gave up",
+        (StopMode::Now, StopOrigin::Command) => "stopping, as `raymond stop` asks",
+        (StopMode::Now, StopOrigin::Signal) => "stopping, because of a signal",
+        (StopMode::Now, StopOrigin::Trouble) => "stopping, because it cannot continue",
     }
 }
 

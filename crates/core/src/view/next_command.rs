@@ -99,7 +99,7 @@ fn resume(run: &Run, states: States) -> NextCommand {
 fn failed_with(run: &Run, of: ErrorCode) -> bool {
     let status = |id| Some(&run.agents.get(id)?.status);
     run.failed.iter().filter_map(status).any(|status| {
-        matches!(status, AgentStatus::Failed { failure: Failure::Step { code, .. }, .. } if code == of.as_str())
+        matches!(status, AgentStatus::Failed { failure: Failure::Step { code, .. }, .. } if *code == of)
     })
 }
 

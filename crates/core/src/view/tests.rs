@@ -12,15 +12,15 @@ use crate::protocol::Fault;
 use crate::protocol::Notice;
 use crate::run::event::Ending;
 use crate::run::input::Input;
-use crate::run::stop::StopMode;
+use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::{Event, Program, Ralph, Run, apply};
 use crate::scheduler::Hold;
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
 use crate::view::{
-    Change, Ledger, Narrator, NextCommand, Owner, States, Status, Waiting, Weight, next_command,
-    status, why,
+    Cause, Change, Ledger, Narrator, NextCommand, Owner, States, Status, Waiting, Weight,
+    next_command, status, why,
 };
 
 mod steps;
@@ -30,8 +30,9 @@ mod watching;
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
     let command = next_command(&play.run, status, States::AsPinned);
-    let why = why(&play.run, &ledger(play), status);
-    format!("{status} ({}): {why}: {command:?}", status.exit_code())
+    let Cause { text, hint, rest } = why(&play.run, &ledger(play), status);
+    let hint = hint.map(|hint| format!(" ({hint:?})")).unwrap_or_default();
+    format!("{status} ({}): {text}{hint}{rest}: {command:?}", status.exit_code())
 }
 
 /// Returns the ledger of the story so far, with an event each millisecond from 10 on.
@@ -128,9 +129,9 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process died; no turn was in flight: Resume([])");
     let mut play = forked();
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can continue: Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it; 3 agents can continue: Resume([])");
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Start");
     let mut play = started();
     play.fails("main", auth());
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: Resume([])");
@@ -139,7 +140,7 @@ fn run_without_owner_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: Resume([])");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 turn waits for a higher --budget: ResumeWithBudget { dollars: 32 }");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 turn waits for a higher budget: ResumeWithBudget { dollars: 32 }");
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: Show");
@@ -329,8 +330,8 @@ fn every_failure_of_an_agent_is_a_sentence() {
     no tag; stderr: oh
     A.md reached its limit of 2 visits and has no `then`
     the visit's budget of $0.50 is spent
-    one message asks for 9 workers, and --max-agents is 3
-    cannot fork: --max-agents is 3 and no running agent can finish
+    one message asks for 9 workers, and the limit is 3 agents
+    cannot fork: the limit is 3 agents and no running agent can finish
     the name of a worker of main_w1 is too long
     the turn was interrupted 5 times in a row without any progress
     the script was interrupted and is not repeated
@@ -447,18 +448,18 @@ fn ledger_does_not_invent_visits() {
 
 #[test]
 fn stopping_user_is_named() {
-    let stop = |mode, key: &str| {
+    let stop = |mode, by| {
         let mut play = started();
-        play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
+        play.feed(vec![Input::Stop { mode, by, key: "k".to_owned() }]);
         let cut = play.interruptions(crate::run::stop::Interruption::Stop, false);
         play.feed(cut);
         let asked = lines_of(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
         format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
     };
-    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can continue: Resume([])");
-    assert_snapshot!(stop(StopMode::Cancel, "0a"), @"-          cancelling, as `raymond cancel` asks | cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Signal), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Trouble), @"-          stopping, because it cannot continue | stopped (130): trouble in its process stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Now, StopOrigin::Command), @"-          stopping, as `raymond stop` asks | stopped (130): a user stopped it; 1 agent can continue: Resume([])");
+    assert_snapshot!(stop(StopMode::Cancel, StopOrigin::Command), @"-          cancelling, as `raymond cancel` asks | cancelled (8): a user cancelled it; it cannot be resumed: Start");
 }
 
 #[test]
@@ -548,11 +549,11 @@ fn loop_shows_its_iteration_and_restart_command() {
     let mut cancelled = play(50, None);
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Start");
     let mut cancelled = play(2, Some("make check"));
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Start");
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Start");
 }
 
 #[test]

@@ -1,43 +1,95 @@
-//! The cause of a run's status, in one sentence.
+//! The cause of a run's status: one sentence, and a hint that a caller may turn into a command.
 
 use crate::text::counted;
 use std::collections::BTreeSet;
 
 use crate::agent::{Agent, AgentStatus};
-use crate::crayfish::ErrorCode;
 use crate::crayfish::key::RequestId;
+use crate::crayfish::{ErrorCode, VariableProblem};
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{AgentId, BackendName};
+use crate::ids::{AgentId, BackendName, StateName};
 use crate::run::effect::in_flight;
 use crate::run::program::without_result;
+use crate::run::stop::StopOrigin;
 use crate::run::{Ending, Phase, Ralph, Run};
 use crate::scheduler::Hold;
 use crate::scheduler::Lane;
 
 use super::backend_labels::{BackendLabels, answering};
-use super::ledger::{Ledger, Stopper};
+use super::ledger::Ledger;
 use super::next_command::is_of_caller;
 use super::place::place;
 use super::status::{Status, Waiting};
-use crate::text::quoted;
 
-/// Returns the cause of a status, in one sentence without a full stop.
-pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
+/// The cause of a status. The text names no command and no flag, because only the command line
+/// knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// One sentence without a full stop.
+    pub text: String,
+    /// What to edit, pass or read first. It concerns the first failed agent, and its words belong
+    /// after that part of the text.
+    pub hint: Option<Hint>,
+    /// The rest of the sentence, behind the hint.
+    pub rest: String,
+}
+
+/// What to edit, pass or read before a resume helps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// The logs contain the output of this agent in a state or step; `None` if the step names it.
+    Output {
+        agent: Option<AgentId>,
+        location: String,
+    },
+    /// Pass a variable that has no value.
+    MissingVariable {
+        name: String,
+    },
+    /// Pass a variable as a list.
+    ListVariable {
+        name: String,
+    },
+    RaiseMaxVisits {
+        state: StateName,
+    },
+    /// Let this backend answer the state.
+    AnswerWith {
+        backend: BackendName,
+        state: StateName,
+    },
+    /// Let `then` of the limited state lead to a state that this backend answers.
+    RedirectThen {
+        limited: StateName,
+        backend: BackendName,
+    },
+    RaiseVisitBudget,
+}
+
+impl From<String> for Cause {
+    fn from(text: String) -> Self {
+        Self { text, hint: None, rest: String::new() }
+    }
+}
+
+/// Returns the cause of a status.
+pub fn why(run: &Run, ledger: &Ledger, status: Status) -> Cause {
     let naming = ledger.naming();
-    match status {
+    let text = match status {
         Status::Running => running(run, naming),
         Status::Waiting(waiting, _) => waits(run, waiting, naming),
         Status::Completed => completed(run, ledger),
-        Status::Failed => failed(run, naming),
+        Status::Failed => return failed(run, naming),
         Status::OverBudget => over_budget(run),
-        Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
+        Status::Cancelled => "a user cancelled it; it cannot be resumed".to_owned(),
         Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
             format!("{by}; {} can continue", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run, naming),
-    }
+    };
+    text.into()
 }
 
 fn completed(run: &Run, ledger: &Ledger) -> String {
@@ -72,12 +124,12 @@ fn everybody(agents: usize) -> String {
     }
 }
 
-const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
+const fn stopper_words(stopper: Option<StopOrigin>) -> &'static str {
     match stopper {
-        Some(Stopper::Signal) => "a signal to its process stopped it",
-        Some(Stopper::Trouble) => "trouble in its process stopped it",
-        Some(Stopper::Command) => "`raymond stop` stopped it",
-        Some(Stopper::Caller) => "its caller gave up",
+        Some(StopOrigin::Signal) => "a signal to its process stopped it",
+        Some(StopOrigin::Trouble) => "trouble in its process stopped it",
+        Some(StopOrigin::Command) => "a user stopped it",
+        Some(StopOrigin::Caller) => "its caller gave up",
         None => "it was stopped",
     }
 }
@@ -160,70 +212,54 @@ fn owed(run: &Run) -> String {
     }
 }
 
-fn failed(run: &Run, naming: BackendLabels) -> String {
-    let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
-            let backend = naming.suffix(answering(run, agent));
-            let first = first(run, agent, failure);
-            format!("{id} failed at {}{backend}: {failure}{first}", place(run, agent))
-        }
-        _ => format!("{id} failed"),
-    };
+fn failed(run: &Run, naming: BackendLabels) -> Cause {
     let mut failed = run.failed.iter();
-    match failed.next() {
-        None => "an agent failed".to_owned(),
-        Some(first) => format!("{}{}", reason(first), others(failed)),
-    }
+    let Some(first) = failed.next() else {
+        return "an agent failed".to_owned().into();
+    };
+    let rest = others(failed);
+    let Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) =
+        run.agents.get(first)
+    else {
+        return Cause { text: format!("{first} failed"), hint: None, rest };
+    };
+    let backend = naming.suffix(answering(run, agent));
+    let text = format!("{first} failed at {}{backend}: {failure}", place(run, agent));
+    Cause { text, hint: hint(run, agent, failure), rest }
 }
 
 /// Returns whether the logs contain an output of a step that failed with this code.
-fn is_answered(run: &Run, code: &str) -> bool {
-    let is = |of: ErrorCode| of.as_str() == code;
-    is(ErrorCode::ExecFailed) || is(ErrorCode::AgentOutputSchemaFailed) && !is_of_caller(run)
+fn is_answered(run: &Run, code: ErrorCode) -> bool {
+    code == ErrorCode::ExecFailed
+        || code == ErrorCode::AgentOutputSchemaFailed && !is_of_caller(run)
 }
 
-/// Returns whether a step failed because a variable has no value.
-fn lacks_variable(code: &str, message: &str) -> bool {
-    code == ErrorCode::UnknownName.as_str() && message.contains("`{{vars.")
-}
-
-/// Returns a hint for a variable that should be a list but is a text.
-fn as_list(code: &str, message: &str) -> Option<String> {
-    let of_list = code == ErrorCode::NotAnArray.as_str();
-    let name = message.strip_prefix("$.vars.")?.strip_suffix(" is a string, not a list")?;
-    let is_whole = !name.contains(['.', '[']);
-    (of_list && is_whole).then(|| format!(" (a list is given with --var {name}:='[\"a\", \"b\"]')"))
-}
-
-/// Returns a hint about what to edit or read before a resume helps.
-fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
+fn hint(run: &Run, agent: &Agent, failure: &Failure) -> Option<Hint> {
+    let location = &agent.visit.location;
     match failure {
-        Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => String::new(),
+        Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => None,
         Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
-            let (run, agent, state) = (&run.id, &agent.id, quoted(&agent.visit.location.stem()));
-            format!(" (its output: raymond logs {run} --agent {agent} --state {state})")
+            Some(Hint::Output { agent: Some(agent.id.clone()), location: location.stem() })
         }
-        // Other messages name the missing value themselves, and a caller knows its own outputs.
-        Failure::Step { code, message } if lacks_variable(code, message) && !is_of_caller(run) => {
-            " (a variable is given with --var NAME=VALUE)".to_owned()
+        Failure::Step { code, .. } if is_answered(run, *code) => {
+            Some(Hint::Output { agent: None, location: location.to_string() })
         }
-        Failure::Step { code, .. } if is_answered(run, code) => {
-            let state = quoted(&agent.visit.location.to_string());
-            format!(" (its output: raymond logs {} --state {state})", run.id)
+        // A caller knows its own variables, and passes them in its request.
+        Failure::Step { variable: Some(problem), .. } if !is_of_caller(run) => {
+            Some(match problem.clone() {
+                VariableProblem::Missing { name } => Hint::MissingVariable { name },
+                VariableProblem::NotAList { name } => Hint::ListVariable { name },
+            })
         }
-        Failure::Step { code, message } if !is_of_caller(run) => {
-            as_list(code, message).unwrap_or_default()
+        Failure::Visits { state, .. } => Some(Hint::RaiseMaxVisits { state: state.clone() }),
+        Failure::OtherBackend { state, holds, instead_of, .. } => {
+            let backend = holds.clone();
+            Some(match instead_of.clone() {
+                None => Hint::AnswerWith { backend, state: state.clone() },
+                Some(limited) => Hint::RedirectThen { limited, backend },
+            })
         }
-        Failure::Visits { state, .. } => {
-            format!(" (first raise `max_visits` in {state}, or add `then`)")
-        }
-        Failure::OtherBackend { state, holds, instead_of: None, .. } => {
-            format!(" (first let {holds} answer {state})")
-        }
-        Failure::OtherBackend { holds, instead_of: Some(limited), .. } => format!(
-            " (first let `then` of {limited} name a state that {holds} answers, or raise its `max_visits`)"
-        ),
-        Failure::VisitBudget { .. } => " (first raise the `budget` of that state)".to_owned(),
+        Failure::VisitBudget { .. } => Some(Hint::RaiseVisitBudget),
         Failure::Turn(_)
         | Failure::Denied { .. }
         | Failure::TooManyAgents { .. }
@@ -233,7 +269,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         | Failure::Stalled { .. }
         | Failure::InterruptedScript
         | Failure::Step { .. }
-        | Failure::Unanswered => String::new(),
+        | Failure::Unanswered => None,
     }
 }
 
@@ -262,8 +298,8 @@ fn over_budget(run: &Run) -> String {
         .sum();
     let waiting = match queued {
         0 => String::new(),
-        1 => "; 1 turn waits for a higher --budget".to_owned(),
-        several => format!("; {several} turns wait for a higher --budget"),
+        1 => "; 1 turn waits for a higher budget".to_owned(),
+        several => format!("; {several} turns wait for a higher budget"),
     };
     format!("{} of the {cap} cap is spent{waiting}", run.spent)
 }
@@ -281,33 +317,5 @@ fn interrupted(run: &Run, naming: BackendLabels) -> String {
             let turns = counted(n as u64, "turn");
             format!("its process died with {turns} in flight{backends}")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variable_is_requested_only_if_missing() {
-        let check = |code: ErrorCode, message: &str, expected: bool| {
-            assert_eq!(lacks_variable(code.as_str(), message), expected, "{message}");
-        };
-        check(ErrorCode::UnknownName, "`{{vars.who}}` has no value here", true);
-        check(ErrorCode::UnknownName, "`{{results.a}}` has no value here", false);
-        check(ErrorCode::ExecFailed, "`{{vars.who}}` was printed", false);
-    }
-
-    #[test]
-    fn list_is_requested_only_for_text_variables() {
-        let check = |code: ErrorCode, message: &str, expected: Option<&str>| {
-            assert_eq!(as_list(code.as_str(), message).as_deref(), expected, "{message}");
-        };
-        let text = " (a list is given with --var word:='[\"a\", \"b\"]')";
-        check(ErrorCode::NotAnArray, "$.vars.word is a string, not a list", Some(text));
-        check(ErrorCode::NotAnArray, "$.vars.word is a number, not a list", None);
-        check(ErrorCode::NotAnArray, "$.vars.some.word is a string, not a list", None);
-        check(ErrorCode::NotAnArray, "$.vars.words[1] is a string, not a list", None);
-        check(ErrorCode::ExecFailed, "$.vars.word is a string, not a list", None);
     }
 }

@@ -111,7 +111,7 @@ pub fn is_ours(variable: &str) -> bool {
         )
 }
 
-/// Rejects `--var` names that become the same variable. Called before a run starts.
+/// Rejects variables of the run that become the same variable. Called before a run starts.
 pub fn check_vars(vars: &BTreeMap<String, String>) -> Result<(), Collision> {
     check_distinct("VAR", vars.keys().map(String::as_str))
 }

@@ -1,6 +1,6 @@
 //! One record for each batch, and nothing after a record that could not be written.
 
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::workflow::{SourceFile, Start};
 
 use super::*;
@@ -14,7 +14,7 @@ fn driver(setup: &TestRun) -> Driver<raymond_store::Journal, RecordOnly> {
 }
 
 fn stop(key: &str) -> Input {
-    Input::Stop { mode: StopMode::Now, key: key.to_owned() }
+    Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: key.to_owned() }
 }
 
 #[test]

@@ -32,7 +32,11 @@ async fn every_new_owner_fills_the_ballast() {
     assert!(has_ballast(&setup), "whoever opens a run sets it aside again");
     // On a full disk the ballast makes room for the next record.
     setup.memory.set_capacity(Some(setup.memory.used()));
-    let stop = Input::Stop { mode: raymond_core::run::stop::StopMode::Now, key: "k".to_owned() };
+    let stop = Input::Stop {
+        mode: raymond_core::run::stop::StopMode::Now,
+        by: raymond_core::run::stop::StopOrigin::Command,
+        key: "k".to_owned(),
+    };
     let owned = crate::test_runs::recorded(owned, vec![stop]);
     assert!(!has_ballast(&setup));
     assert!(owned.head.run.keys.contains("k"));

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use raymond_backends::process::{self, Grace};
-use raymond_core::run::stop::StopMode;
-use raymond_core::run::{Input, Phase};
+use raymond_core::run::Phase;
+use raymond_core::run::stop::StopOrigin;
 use raymond_core::view;
 
 use super::active_runs::ActiveRun;
-use super::{DriveOutcome, Runner, RunnerError, Shutdown};
+use super::{DriveOutcome, Runner, RunnerError, Shutdown, stop_now};
 
 /// For the second signal: processes are killed at once. The five seconds are the time that the kernel
 /// gets to remove killed processes.
@@ -32,7 +32,6 @@ impl Runner<'_> {
         done: Result<(), RunnerError>,
         active_run: &ActiveRun,
     ) -> Result<DriveOutcome, RunnerError> {
-        let nonce = self.driver.run().nonce.clone();
         match self.shutdown {
             Shutdown::Immediate => {
                 self.end_processes(active_run, &NO_GRACE).await;
@@ -42,8 +41,7 @@ impl Runner<'_> {
                 if done.is_err() {
                     // Outcomes that arrive from now on must not start new turns. The driver may
                     // refuse even this; then nothing can start either.
-                    let (mode, key) = (StopMode::Now, format!("error-{nonce}"));
-                    self.handle(vec![Input::Stop { mode, key }]).ok();
+                    self.handle(vec![stop_now(StopOrigin::Trouble)]).ok();
                 }
                 self.driver.world().cancel_all();
                 self.collect_last_reports().await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use raymond_core::run::settings::ConfigHome;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Ending, Phase, Settings, TurnSpec, effect};
 use raymond_core::time::Span;
 use raymond_store::Inbox;
@@ -36,7 +36,7 @@ fn post(setup: &TestRun, input: &Input) {
 fn requests() -> [Input; 2] {
     let value = raymond_core::value::Value::Inline("1".to_owned());
     [
-        Input::Stop { mode: StopMode::Now, key: "stop".to_owned() },
+        Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "stop".to_owned() },
         Input::Answer {
             ask: "main.1.1".parse().unwrap(),
             value,
@@ -59,7 +59,8 @@ async fn request_stays_in_the_inbox_until_recorded() {
         let inputs = runner.requests();
         assert_eq!(inputs, [request]);
         // Beside the request something happens that is recorded in any case.
-        let stop = Input::Stop { mode: StopMode::Now, key: "other".to_owned() };
+        let stop =
+            Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "other".to_owned() };
         let handled = runner.handle([inputs, vec![stop]].concat());
         assert!(matches!(handled, Err(RunnerError::Driver(DriverError::Commit(_)))), "{handled:?}");
         assert_eq!(waiting(&setup), [key], "the next owner, or whoever asked, must still find it");

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use raymond_core::clock::OwnerClock;
 use raymond_core::decide::Refusal;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Ending, Event, Input, Phase, Program, Run, Settings};
 use raymond_core::time::Timestamp;
 use raymond_core::value::Value;
@@ -307,7 +307,8 @@ impl Host {
     }
 
     pub fn stop(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
-        self.handle(vec![Input::Stop { mode, key: key.to_owned() }]).map(drop)
+        self.handle(vec![Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() }])
+            .map(drop)
     }
 
     fn blobs(&self) -> Blobs {

@@ -77,7 +77,7 @@ fn object(file: &str, found: Checked) -> Value {
     }
 }
 
-fn mistake(Mistake { problem: Problem { path, code, message }, place }: Mistake) -> Value {
+fn mistake(Mistake { problem: Problem { path, code, message, .. }, place }: Mistake) -> Value {
     json!({
         "path": path,
         "code": code.as_str(),

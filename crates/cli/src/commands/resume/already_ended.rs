@@ -12,7 +12,7 @@ use raymond_store::lock::Takeover;
 use crate::console::AlreadyShown;
 use crate::failure::Failure;
 use crate::status_summary::StatusSummary;
-use crate::{backends, json as shapes, next_command, runs};
+use crate::{backends, cause, json as shapes, next_command, runs};
 
 use super::super::report::report;
 use super::super::{print_json, print_text, result};
@@ -134,7 +134,7 @@ fn check_iterations(head: &Head, options: &ResumeOptions<'_>) -> Result<(), Fail
     // copy.
     let mut anew = run.clone();
     anew.settings.max_iterations = most;
-    let why = view::why(run, ledger, Status::Completed);
+    let why = cause::sentence(run, ledger, Status::Completed);
     Err(Failure::usage(format!("{} is completed: {why}", run.id)).hint(format!(
         "start a new run: {}",
         next_command::line(&NextCommand::Start, &anew, ledger)

@@ -6,7 +6,7 @@ use raymond_core::few::Few;
 use raymond_core::ids::StateName;
 use raymond_core::ids::TurnId;
 use raymond_core::run::Event;
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::scheduler::Hold;
 use raymond_core::scheduler::{Lane, Prompt};
 
@@ -232,6 +232,9 @@ fn last_row_shows_the_effect_of_ctrl_c() {
     check(&live, Interrupt::Leaves, "  $0.00 of $10.00 · 1m 00s · Ctrl-C leaves it running");
     live.cap = None;
     check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · Ctrl-C stops");
-    live.note(Timestamp(0), &Event::StopRequested { mode: StopMode::Now, key: "k".into() });
+    live.note(
+        Timestamp(0),
+        &Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Command, key: "k".into() },
+    );
     check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · stopping");
 }

@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn problems_are_sorted_like_their_steps() {
         let problem = |path: &str| Problem::new(path, ProblemCode::WrongType, "x");
-        let more = Problem::new("", ProblemCode::MoreProblems, "there are 5 more problems");
+        let more = Problem::more(5);
         let found = [
             "/steps/10/id",
             "/steps/2/then/0/shell",

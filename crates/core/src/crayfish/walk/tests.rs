@@ -111,7 +111,7 @@ fn check(steps: &Json, expected: &[&str]) {
 fn stuck(steps: &Json, code: ErrorCode, key: &str, message: &str) {
     let walk = Walk::new(steps).walked();
     let (key, message) = (key.parse().unwrap(), message.to_owned());
-    assert_eq!(walk.stuck, Some(Stuck { code, key, message }));
+    assert_eq!(walk.stuck, Some(Stuck::new(code, key, message)));
 }
 
 fn is(path: &str) -> Json {
@@ -196,7 +196,7 @@ fn iterations_of_all_loops_are_limited() {
     let walk = walk.walked();
     assert_eq!(walk.saw(), ["l[0].x: 1", "l[1].x: 1"]);
     let message = "the loops of a run take 1000000 iterations".to_owned();
-    let expected = Stuck { code: ErrorCode::TooLarge, key: "l".parse().unwrap(), message };
+    let expected = Stuck::new(ErrorCode::TooLarge, "l".parse().unwrap(), message);
     assert_eq!(walk.stuck, Some(expected));
 }
 
@@ -302,7 +302,7 @@ fn parallel_loops_have_a_limit_together() {
     assert!(loops(next(&walk.document, &walk.state)));
     walk.state.branches.extend([other(MOST_STRANDS)]);
     let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();
-    let stuck = Stuck { code: ErrorCode::TooLarge, key: "l".parse().unwrap(), message };
+    let stuck = Stuck::new(ErrorCode::TooLarge, "l".parse().unwrap(), message);
     assert_eq!(next(&walk.document, &walk.state), Some(Next::Fails(stuck)));
     let sequential = Walk::new(&json!([each("l", "$.vars.three", &body)])).document;
     assert!(loops(next(&sequential, &walk.state)), "one after the other there is always room");

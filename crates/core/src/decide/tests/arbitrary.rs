@@ -14,7 +14,7 @@ use crate::protocol::{Fault, Tag, TagName};
 use crate::run::event::{Ending, Event, StackChange};
 use crate::run::settings::Settings;
 use crate::run::start::Start;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::run::{DiscardedCost, Program};
 use crate::scheduler::Hold;
@@ -63,7 +63,11 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             discarded: DiscardedCost { amount, unpriced: n, visits: [(agent, amount)].into() },
             governed: None,
         },
-        4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },
+        4 => Event::StopRequested {
+            mode: StopMode::AfterTurn,
+            by: StopOrigin::Command,
+            key: n.to_string(),
+        },
         5 => Event::RunEnded { ending: Ending::Failed },
         6 => Event::TurnQueued { turn, lane, prompt: Prompt::Body, plan, order: n, notice: None },
         7 => Event::TurnRequeued { turn, order: n, notice: Notice::Retried },

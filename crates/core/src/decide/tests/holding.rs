@@ -104,7 +104,7 @@ fn oldest_held_agent_fails_when_none_runs() {
     assert_snapshot!(play.says("main", ONE), @"
     settle main.2.1 #1 $0.10: at main.1.1
     hold main
-    main_w1 fails: cannot fork: --max-agents is 2 and no running agent can finish, kept
+    main_w1 fails: cannot fork: the limit is 2 agents and no running agent can finish, kept
     main_w2 fork: at main_w2.1.1, forks 1
     main_w2 enters A.md (1) as visit 2
     queue main_w2.2.1 at 4 for claude: resume main_w2.1.1
@@ -117,7 +117,7 @@ fn oldest_held_agent_fails_when_none_runs() {
     assert_snapshot!(play.scene(), @"
     Open: $0.40 spent, $6.40 reserved
     main at A.md: held
-    main_w1 at W.md: failed: cannot fork: --max-agents is 2 and no running agent can finish
+    main_w1 at W.md: failed: cannot fork: the limit is 2 agents and no running agent can finish
     main_w2 at A.md: runs with $3.20
     main_w2_w1 at W.md: runs with $3.20
     ");
@@ -128,7 +128,7 @@ fn fork_larger_than_the_bound_fails() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
     assert_snapshot!(play.says("main", TWO), @"
     settle main.1.1 #1 $0.10: at main.1.1
-    main fails: one message asks for 2 workers, and --max-agents is 1, kept
+    main fails: one message asks for 2 workers, and the limit is 1 agent, kept
     ended: Failed
     ");
     // More room takes the fork without another turn.
@@ -188,7 +188,7 @@ fn revived_workers_count_before_a_kept_fork() {
     play.says("main", &format!("{TWO}{TWO}"));
     assert_snapshot!(play.scene(), @"
     Ended(Failed): $0.50 spent
-    main at A.md: failed: one message asks for 4 workers, and --max-agents is 3
+    main at A.md: failed: one message asks for 4 workers, and the limit is 3 agents
     main_w1 at W.md: failed: no tag
     main_w2 at W.md: failed: no tag
     main_w3 at W.md: failed: no tag

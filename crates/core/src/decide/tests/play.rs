@@ -15,7 +15,7 @@ use crate::run::effect::{Effect, effects};
 use crate::run::input::Resume;
 use crate::run::outcome::{Finished, Outcome, ReadReply};
 use crate::run::start::Start;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::turn_spec::{PromptSpec, TurnSpec, Work};
 use crate::run::{Event, Input, Program, Record, Run, Settings};
 use crate::scheduler::{Lane, Phase as TurnPhase};
@@ -261,7 +261,7 @@ impl Play {
     pub(crate) fn stop(&mut self, mode: StopMode) -> String {
         self.stops += 1;
         let key = format!("k{}", self.stops);
-        self.feed(vec![Input::Stop { mode, key }])
+        self.feed(vec![Input::Stop { mode, by: StopOrigin::Command, key }])
     }
 
     /// Stops the run, which interrupts its turns in flight.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::budget::Micros;
 use crate::decide::Refusal;
 use crate::decide::replay::{Decided, Difference, Replay, Sources};
-use crate::run::stop::StopMode;
+use crate::run::stop::{StopMode, StopOrigin};
 use crate::run::{Ending, Event, Input, Record, Step};
 use crate::value::{BlobRef, Hash, Value};
 use crate::workflow::Definition;
@@ -101,8 +101,9 @@ fn additional_or_missing_event_is_reported() {
 #[test]
 fn refused_cause_is_reported_with_its_refusal() {
     let mut records = journal();
-    let cause = Input::Stop { mode: StopMode::Now, key: "k".to_owned() };
-    let event = Event::StopRequested { mode: StopMode::Now, key: "k".to_owned() };
+    let cause = Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "k".to_owned() };
+    let event =
+        Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Command, key: "k".to_owned() };
     let stop = Step { cause, events: vec![event.clone()] };
     let late = Record { seq: 4, at: records[2].at, steps: vec![stop] };
     records.push(late);

@@ -76,7 +76,7 @@ impl Names {
             Event::RunResumed { .. } => "resumed".to_owned(),
             Event::DefinitionAdopted { manifest } => format!("adopted {}", text(manifest)),
             Event::RunRewound { kept, .. } => format!("rewound to {kept}"),
-            Event::StopRequested { mode, key } => format!("stop {mode:?} by {key}"),
+            Event::StopRequested { mode, key, .. } => format!("stop {mode:?} by {key}"),
             Event::RunEnded { ending } => format!("ended: {ending:?}"),
             Event::TurnQueued { turn, lane, prompt, plan, order, notice } => {
                 let reminder = match prompt {

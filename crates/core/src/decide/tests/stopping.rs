@@ -6,7 +6,7 @@ use super::play::{Play, prompts};
 use crate::failure::TurnFailure;
 use crate::run::Input;
 use crate::run::effect::Effect;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 
 fn forked() -> Play {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
@@ -94,7 +94,7 @@ fn stricter_stop_request_wins() {
 #[test]
 fn repeated_stop_request_changes_nothing() {
     let mut play = forked();
-    let request = Input::Stop { mode: StopMode::Now, key: "key".into() };
+    let request = Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "key".into() };
     assert_eq!(play.feed(vec![request.clone()]), "stop Now by key");
     assert_eq!(play.feed(vec![request.clone()]), "");
     let cut = play.interruptions(Interruption::Stop, false);

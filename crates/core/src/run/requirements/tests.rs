@@ -34,9 +34,10 @@ fn findings(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Vec<S
         Ok(parsed) => parsed.warnings,
         Err(mistakes) => mistakes,
     };
-    let line = |found: Diagnostic| match &found.hint {
-        Some(hint) => format!("{found} [{}]; {hint}", found.code),
-        None => format!("{found} [{}]", found.code),
+    let line = |found: Diagnostic| {
+        let remedy = found.remedy.map(|remedy| format!("; {remedy:?}")).unwrap_or_default();
+        let hint = found.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("{found} [{}]{remedy}{hint}", found.code)
     };
     found.into_iter().map(line).collect()
 }
@@ -206,8 +207,8 @@ fn run_requirements_are_reported_once_per_backend() {
     check(
         &|s| s.budget = Some(crate::budget::Micros(2_000_000)),
         &[&format!(
-            "error: linear cannot stop at a cap, but the run has one of $2.00 {answers}; run it with \
-             `--budget none`, or let another backend answer; or {}",
+            "error: linear cannot stop at a cap, but the run has one of $2.00 {answers}; \
+             RunWithoutCap; {}",
             instead("budget")
         )],
     );

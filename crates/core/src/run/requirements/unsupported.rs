@@ -1,7 +1,7 @@
 //! Finds requirements of a state or a run that its backend cannot meet.
 
 use crate::capability::Capability;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Remedy};
 use crate::ids::BackendName;
 use crate::protocol::TagName;
 use crate::run::settings::Settings;
@@ -76,8 +76,7 @@ pub(super) fn check_run(
     if let Some(cap) = settings.budget.filter(|_| lacks(Capability::Cap)) {
         let cannot = cannot(Capability::Cap);
         let message = format!("{backend} {cannot}, but the run has one of {cap}");
-        let hint = "run it with `--budget none`, or let another backend answer";
-        found.push((Some("budget"), lack(message).hint(hint)));
+        found.push((Some("budget"), lack(message).remedy(Remedy::RunWithoutCap)));
     }
     let mut states = answered.iter().filter(|(name, _)| *name == backend);
     // If every state of the backend sets its own effort, each was reported already.

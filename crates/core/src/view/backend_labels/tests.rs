@@ -44,7 +44,7 @@ fn ledger(play: &Play) -> Ledger {
 
 #[track_caller]
 fn check_why(play: &Play, owner: Owner, expected: &str) {
-    assert_eq!(why(&play.run, &ledger(play), status(&play.run, owner)), expected);
+    assert_eq!(why(&play.run, &ledger(play), status(&play.run, owner)).text, expected);
 }
 
 #[test]

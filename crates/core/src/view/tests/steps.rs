@@ -129,7 +129,7 @@ fn collected_failures_are_shown() {
 fn ended_call_run_needs_another_run() {
     let mut play = steps(Answers::Caller, &json!([asks("a")]));
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: Call(OtherRun)");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Call(OtherRun)");
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): Call(SameRun)");
@@ -163,7 +163,7 @@ fn nothing_is_final_while_running() {
 fn stopping_user_of_a_call_is_named() {
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it: Call(SameRun)");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): a user stopped it: Call(SameRun)");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Prepares a prompt for `ralph`, which has no transitions: removes the keys about transitions.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Remedy};
 
 use super::super::frontmatter::{Frontmatter, Key, OnDenied};
 use super::super::policy::Policy;
@@ -25,19 +25,16 @@ pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<D
 
 fn warning(key: &Key) -> Diagnostic {
     let name = &key.name;
-    let (message, hint) = match name.as_str() {
+    let warning = |message: String| Diagnostic::warning("not-for-ralph", message);
+    match name.as_str() {
         "max_visits" => {
-            (format!("`{name}` means nothing to ralph"), "use --max-iterations".to_owned())
+            warning(format!("`{name}` means nothing to ralph")).remedy(Remedy::LimitIterations)
         }
         "on_denied" => {
-            let message =
-                format!("`{name}: remind` has no effect in ralph, which sends no reminders");
-            (message, "it is read as `warn`; `fail` ends the iteration".to_owned())
+            warning(format!("`{name}: remind` has no effect in ralph, which sends no reminders"))
+                .hint("it is read as `warn`; `fail` ends the iteration")
         }
-        _ => {
-            let message = format!("`{name}` means nothing to ralph: only <result> counts");
-            (message, "a workflow of several states is run by `raymond run`".to_owned())
-        }
-    };
-    Diagnostic::warning("not-for-ralph", message).hint(hint)
+        _ => warning(format!("`{name}` means nothing to ralph: only <result> counts"))
+            .remedy(Remedy::RunAsWorkflow),
+    }
 }

@@ -7,9 +7,10 @@ fn parse(files: Vec<SourceFile>) -> Result<Parsed, Vec<Diagnostic>> {
 }
 
 fn shown(diagnostics: &[Diagnostic]) -> String {
-    let lines = diagnostics.iter().map(|d| match &d.hint {
-        Some(hint) => format!("{d} [{}]\n  hint: {hint}", d.code),
-        None => format!("{d} [{}]", d.code),
+    let lines = diagnostics.iter().map(|d| match (&d.hint, d.remedy) {
+        (Some(hint), _) => format!("{d} [{}]\n  hint: {hint}", d.code),
+        (None, Some(remedy)) => format!("{d} [{}]\n  remedy: {remedy:?}", d.code),
+        (None, None) => format!("{d} [{}]", d.code),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -310,15 +311,15 @@ text";
     let parsed = parse(text).unwrap();
     insta::assert_snapshot!(shown(&parsed.warnings), @"
     PROMPT.md:2:1: warning: `allowed_tags` means nothing to ralph: only <result> counts [not-for-ralph]
-      hint: a workflow of several states is run by `raymond run`
+      remedy: RunAsWorkflow
     PROMPT.md:3:1: warning: `allowed_targets` means nothing to ralph: only <result> counts [not-for-ralph]
-      hint: a workflow of several states is run by `raymond run`
+      remedy: RunAsWorkflow
     PROMPT.md:4:1: warning: `allowed_transitions` means nothing to ralph: only <result> counts [not-for-ralph]
-      hint: a workflow of several states is run by `raymond run`
+      remedy: RunAsWorkflow
     PROMPT.md:5:1: warning: `max_visits` means nothing to ralph [not-for-ralph]
-      hint: use --max-iterations
+      remedy: LimitIterations
     PROMPT.md:6:1: warning: `then` means nothing to ralph: only <result> counts [not-for-ralph]
-      hint: a workflow of several states is run by `raymond run`
+      remedy: RunAsWorkflow
     PROMPT.md:7:1: warning: `on_denied: remind` has no effect in ralph, which sends no reminders [not-for-ralph]
       hint: it is read as `warn`; `fail` ends the iteration
     ");

@@ -27,7 +27,7 @@ pub struct Bindings<'a> {
     pub result: Option<&'a Value>,
     /// Attributes of the fork that made the agent.
     pub attributes: &'a Few<String, Value>,
-    /// `--var`
+    /// Variables of the run.
     pub vars: &'a BTreeMap<String, String>,
 }
 

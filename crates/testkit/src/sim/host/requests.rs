@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use raymond_core::run::stop::StopMode;
+use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Input, Phase};
 use raymond_engine::recovery;
 use raymond_store::disk::DiskErrorKind;
@@ -16,7 +16,7 @@ use crate::violation::Violation;
 impl Host {
     /// Posts a request from another process, without faults.
     pub fn post(&self, mode: StopMode, key: &str) -> Result<(), Violation> {
-        let request = Input::Stop { mode, key: key.to_owned() };
+        let request = Input::Stop { mode, by: StopOrigin::Command, key: key.to_owned() };
         let json = serde_json::to_vec(&request).map_err(|error| Violation(error.to_string()))?;
         let poster = self.disk.process();
         let inbox = Inbox::new(Arc::new(poster.clone()), self.paths.inbox.clone());

@@ -14,7 +14,7 @@ use raymond_core::run::input::Resume;
 use raymond_core::run::outcome::{Finished, Outcome, ReadReply};
 use raymond_core::run::program::Answers;
 use raymond_core::run::start::Start;
-use raymond_core::run::stop::{Interruption, StopMode};
+use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
 use raymond_core::run::{DiscardedTail, Input, Program, Record, Run, Settings, apply};
 use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
@@ -185,7 +185,11 @@ impl JournalBuilder {
 
     pub(crate) fn stop(&mut self, mode: StopMode) {
         self.stops += 1;
-        self.feed(vec![Input::Stop { mode, key: format!("key-{}", self.stops) }]);
+        self.feed(vec![Input::Stop {
+            mode,
+            by: StopOrigin::Command,
+            key: format!("key-{}", self.stops),
+        }]);
     }
 
     /// Resumes with a new owner, which finds this outcome of every turn in flight.

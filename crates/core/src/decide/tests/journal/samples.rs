@@ -19,7 +19,7 @@ use crate::run::permissions::{Checks, Permissions};
 use crate::run::program::{Program, Ralph};
 use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinning, Settings};
 use crate::run::start::Start;
-use crate::run::stop::{Interruption, StopMode};
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::run::warning::Warning;
 use crate::scheduler::Hold;
 use crate::scheduler::{Lane, Prompt};
@@ -162,7 +162,7 @@ pub(super) fn inputs() -> Vec<Input> {
     let outcomes = outcomes().into_iter();
     let settled =
         outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome });
-    let stop = |mode| Input::Stop { mode, key: "k".into() };
+    let stop = |mode| Input::Stop { mode, by: StopOrigin::Command, key: "k".into() };
     let mut inputs = vec![
         Input::Start(start(None, Settings::default())),
         Input::Start(start(Some("hello".into()), settings())),
@@ -369,7 +369,7 @@ pub(super) fn events() -> Vec<Event> {
 }
 
 fn run_events() -> Vec<Event> {
-    let stop = |mode| Event::StopRequested { mode, key: "k".into() };
+    let stop = |mode| Event::StopRequested { mode, by: StopOrigin::Command, key: "k".into() };
     let ended = |ending| Event::RunEnded { ending };
     let mut events = vec![
         Event::RunStarted(start(Some("hello".into()), Settings::default())),

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::budget::Cost;
+use crate::crayfish::ErrorCode;
 use crate::crayfish::call::Output;
 use crate::crayfish::gate::Gate;
 use crate::crayfish::key::Iteration;
@@ -70,8 +71,11 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
         let program = Program::steps_of(answers);
         Event::RunStarted(Box::new(Start { program, ..*start(None, Settings::default()) }))
     };
-    let code = "exec_failed".to_owned();
-    let step_failed = Failure::Step { code, message: "exit status 1".into() };
+    let step_failed = Failure::Step {
+        code: ErrorCode::ExecFailed,
+        message: "exit status 1".into(),
+        variable: None,
+    };
     let mut events = vec![started(Answers::Backend), started(Answers::Caller)];
     events.extend(facts().into_iter().map(|fact| Event::Stepped { agent: "main".into(), fact }));
     events.extend([

@@ -1,0 +1,65 @@
+//! The cause of a run's status, with the commands and flags that help.
+//!
+//! `raymond_core::view` decides the cause and what helps; only this file knows the words for it.
+
+use raymond_core::ids::RunId;
+use raymond_core::run::Run;
+use raymond_core::text::quoted;
+use raymond_core::view::{self, Cause, Hint, Ledger, Status};
+
+/// Returns the cause of a status in one sentence without a full stop.
+pub(crate) fn sentence(run: &Run, ledger: &Ledger, status: Status) -> String {
+    let Cause { text, hint, rest } = view::why(run, ledger, status);
+    match hint {
+        Some(hint) => format!("{text} ({}){rest}", words(&hint, &run.id)),
+        None => format!("{text}{rest}"),
+    }
+}
+
+fn words(hint: &Hint, run: &RunId) -> String {
+    match hint {
+        Hint::Output { agent: Some(agent), location } => {
+            format!("its output: raymond logs {run} --agent {agent} --state {}", quoted(location))
+        }
+        Hint::Output { agent: None, location } => {
+            format!("its output: raymond logs {run} --state {}", quoted(location))
+        }
+        Hint::MissingVariable { name } => {
+            format!("pass the variable with --var {}", quoted(&format!("{name}=VALUE")))
+        }
+        Hint::ListVariable { name } => {
+            format!("pass a list with --var {name}:='[\"a\", \"b\"]'")
+        }
+        Hint::RaiseMaxVisits { state } => {
+            format!("first raise `max_visits` in {state}, or add `then`")
+        }
+        Hint::AnswerWith { backend, state } => format!("first let {backend} answer {state}"),
+        Hint::RedirectThen { limited, backend } => format!(
+            "first let `then` of {limited} name a state that {backend} answers, or raise its `max_visits`"
+        ),
+        Hint::RaiseVisitBudget => "first raise the `budget` of that state".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_commands_and_flags() {
+        let check = |hint: &Hint, expected: &str| assert_eq!(words(hint, &"r".into()), expected);
+        let location = "A B".to_owned();
+        let agent = Some("main".into());
+        check(
+            &Hint::Output { agent, location: location.clone() },
+            "its output: raymond logs r --agent main --state 'A B'",
+        );
+        check(&Hint::Output { agent: None, location }, "its output: raymond logs r --state 'A B'");
+        let name = "word".to_owned();
+        check(
+            &Hint::MissingVariable { name: name.clone() },
+            "pass the variable with --var word=VALUE",
+        );
+        check(&Hint::ListVariable { name }, "pass a list with --var word:='[\"a\", \"b\"]'");
+    }
+}
