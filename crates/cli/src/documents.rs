@@ -105,7 +105,7 @@ impl DocumentFile {
             Ok(json) => Ok(Self { name, text: String::from_utf8_lossy(&bytes).into(), json }),
             Err(why) => {
                 let place = Place::of(&String::from_utf8_lossy(&bytes), why.offset..why.offset);
-                let problem = Problem::new(why.pointer, why.reason.flaw(), why.reason.to_string());
+                let problem = Problem::new(why.pointer, why.reason.code(), why.reason.to_string());
                 Err(DocumentError::Wrong { name, mistakes: vec![Mistake { problem, place }] })
             }
         }

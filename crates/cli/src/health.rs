@@ -119,7 +119,7 @@ pub(crate) fn client(name: &str, found: &Program, need: Need) -> Finding {
 }
 
 /// Returns the finding for a client that was not found, with cause and remedy.
-pub(crate) fn missing(name: &str, (text, remedy): (String, String), need: Need) -> Finding {
+pub(crate) fn missing(name: &str, text: String, remedy: String, need: Need) -> Finding {
     match need {
         Need::Default | Need::Named => need.unfit(text, remedy),
         Need::Optional => {

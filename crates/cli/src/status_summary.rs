@@ -30,6 +30,8 @@ pub(crate) struct StatusSummary {
     pub(crate) why: String,
     /// The next command.
     pub(crate) next_command: String,
+    /// Whether the next command resumes the run.
+    resumes: bool,
     /// The command lines of leftover processes; empty unless `with_processes` searched for them.
     pub(crate) left_running: Vec<String>,
 }
@@ -70,7 +72,8 @@ impl StatusSummary {
         let next = view::next_command(run, status, states);
         let next_command = sanitized(&next_command::line(&next, run, ledger));
         let why = sanitized(&cause::sentence(run, ledger, status));
-        Self { status, why, next_command, left_running: Vec::new() }
+        let resumes = matches!(next, NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. });
+        Self { status, why, next_command, resumes, left_running: Vec::new() }
     }
 
     /// Returns the summary of a run that was read: its journal may be damaged, its states edited.
@@ -90,6 +93,7 @@ impl StatusSummary {
                     0 | 1 => "raymond run WORKFLOW".to_owned(),
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
                 },
+                resumes: damaged.seq > 1,
                 left_running: Vec::new(),
             },
         }
@@ -117,6 +121,7 @@ impl StatusSummary {
                 let unseen = format!("process {pid} on {host}, which cannot be seen from here");
                 self.why = sanitized(&format!("{}; it is driven by {unseen}", self.why));
                 self.next_command = format!("raymond resume {} --takeover", run.id);
+                self.resumes = true;
             }
             NextCommand::Resume(_) | NextCommand::ResumeWithBudget { .. } => {
                 self.next_command.push_str(" --takeover");
@@ -132,7 +137,7 @@ impl StatusSummary {
     /// to ask again.
     fn with_unreadable_transcript(mut self, project: &Project, seen: &Inspection) -> Self {
         let run = &seen.head.run;
-        if !self.next_command.starts_with("raymond resume ") {
+        if !self.resumes {
             return self;
         }
         let transcripts = project.paths(&run.id).transcripts;

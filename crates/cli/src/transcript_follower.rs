@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use raymond_backends::contract::Progress;
 use raymond_backends::process::Transcript;
 use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
-use raymond_core::ids::{AgentId, TurnId};
+use raymond_core::ids::{AgentId, TurnAttempt, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_engine::turn_files::transcript;
@@ -21,7 +21,7 @@ pub(crate) struct TranscriptFollower {
 }
 
 struct OpenTranscript {
-    turn: (TurnId, u32),
+    attempt: TurnAttempt,
     transcript: Transcript,
     recount: TranscriptParser,
     backlog: Backlog,
@@ -61,13 +61,13 @@ impl TranscriptFollower {
 
     /// Opens the transcript of a turn, if its client has written anything yet.
     fn reading(&mut self, turn: &Turn) -> Option<&mut OpenTranscript> {
-        let (agent, attempt) = (&turn.id.agent, (turn.id.clone(), turn.attempt));
+        let (agent, attempt) = (&turn.id.agent, turn.attempt_id());
         let Lane::Prompt(backend) = &turn.lane else { return None };
-        if self.open.get(agent).is_none_or(|reading| reading.turn != attempt) {
+        if self.open.get(agent).is_none_or(|reading| reading.attempt != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
             let (recount, backlog) = (TranscriptParser::of(backend)?, Backlog::Unread);
-            let reading = OpenTranscript { turn: attempt, transcript, recount, backlog };
+            let reading = OpenTranscript { attempt, transcript, recount, backlog };
             self.open.insert(agent.clone(), reading);
         }
         self.open.get_mut(agent)

@@ -24,7 +24,7 @@ use crate::agent::SessionPlan;
 use crate::budget::{Basis, Charge, Micros};
 use crate::failure::Failure;
 use crate::few::Few;
-use crate::ids::{AgentId, Nonce, TurnId};
+use crate::ids::{AgentId, Nonce, TurnAttempt, TurnId};
 use crate::program;
 use crate::protocol::Notice;
 use crate::scheduler::Phase as TurnPhase;
@@ -41,7 +41,6 @@ use crate::run::start::Start;
 use crate::run::state::{Phase, Run};
 use crate::run::stop::{Interruption, StopMode, StopOrigin};
 use crate::scheduler::Timer;
-use settle::AttemptId;
 
 /// Returns the events that follow from `input`. An empty list is a valid decision.
 pub fn decide(
@@ -56,7 +55,8 @@ pub fn decide(
         (_, Input::Start(_)) => Err(Refusal::AlreadyStarted),
         // Accepted in every phase: a stopping or ended run still has to charge the turns in flight.
         (_, Input::Settled { turn, attempt, outcome }) => {
-            settle::settled(run, definition, at, AttemptId { turn, attempt: *attempt }, outcome)
+            let attempt = TurnAttempt { turn: turn.clone(), number: *attempt };
+            settle::settled(run, definition, at, &attempt, outcome)
         }
         (
             Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)),
@@ -131,6 +131,7 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     decision.events
 }
 
+#[derive(Clone, Copy)]
 struct StopRequest<'a> {
     mode: StopMode,
     by: StopOrigin,

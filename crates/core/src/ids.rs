@@ -112,7 +112,7 @@ name! {
 impl Nonce {
     /// Returns the nonce after a rewind.
     #[must_use]
-    pub fn after_cut(&self, random: &Self) -> Self {
+    pub fn after_rewind(&self, random: &Self) -> Self {
         Self::new(format!("{}~{random}", self.first()))
     }
 
@@ -253,6 +253,14 @@ fn uuid(key: &str) -> String {
     )
 }
 
+/// One attempt at a turn. Exactly one outcome counts for each attempt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TurnAttempt {
+    pub turn: TurnId,
+    /// The number of the attempt, from 1.
+    pub number: u32,
+}
+
 impl fmt::Display for TurnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.agent, self.visit, self.turn)
@@ -383,7 +391,7 @@ mod tests {
     #[test]
     fn rewound_run_keeps_its_first_nonce() {
         let start = Nonce::from("c0ffee");
-        let twice = start.after_cut(&"beef".into()).after_cut(&"f00d".into());
+        let twice = start.after_rewind(&"beef".into()).after_rewind(&"f00d".into());
         assert_eq!(twice, "c0ffee~f00d".into());
         assert_eq!((twice.first(), twice.last()), (start.clone(), "f00d"));
         assert_eq!((start.first(), start.last()), (start.clone(), "c0ffee"));

@@ -31,7 +31,7 @@ pub mod warning;
 
 pub use apply::apply;
 pub use context::RunContext;
-pub use discarded::{Attempt, DiscardedCost};
+pub use discarded::DiscardedCost;
 pub use discarded_tail::DiscardedTail;
 pub use effect::Effect;
 pub use event::{Ending, Event};

@@ -35,7 +35,8 @@ impl Round {
     pub(crate) fn begin(
         host: &dyn Host,
         request: CallToolRequestParams,
-        (meta, capabilities): (&RequestMetaObject, Option<&ClientCapabilities>),
+        meta: &RequestMetaObject,
+        capabilities: Option<&ClientCapabilities>,
     ) -> Result<(Option<Self>, RawRequest), Refused> {
         let arguments = request.arguments.unwrap_or_default();
         let way = capabilities.and_then(Way::of);

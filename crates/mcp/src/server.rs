@@ -122,7 +122,7 @@ impl ServerHandler for Server {
         let capabilities = context.client_capabilities().filter(|_| modern);
         let meta = context.meta.clone();
         let begun =
-            move |host: &dyn Host| Round::begin(host, request, (&meta, capabilities.as_ref()));
+            move |host: &dyn Host| Round::begin(host, request, &meta, capabilities.as_ref());
         let (round, sent) = self.ask(begun).await??;
         let token = context.meta.get_progress_token();
         let listener = token.map(|token| Listener { peer: context.peer.clone(), token });

@@ -22,10 +22,8 @@ pub fn streams() -> (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unp
 /// waits for its end.
 pub async fn serve(
     host: Arc<dyn Host>,
-    (reader, writer): (
-        impl AsyncRead + Send + Unpin + 'static,
-        impl AsyncWrite + Send + Unpin + 'static,
-    ),
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
     ending: CancellationToken,
 ) -> Result<(), ServeError> {
     let server = Server::new(host, ending.clone());

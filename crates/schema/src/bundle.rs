@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::document::{self, Flaw, Index, Keyword, Target};
+use crate::document::{self, Index, Keyword, Target};
 use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
@@ -173,31 +173,33 @@ impl Gatherer<'_> {
                 let place = String::new();
                 bundle.documents.push(Document { value, index, place, origin });
             }
-            Err(flaws) => {
-                let fault = |(at, kind, why): Flaw| origin.fault(&at, kind, why);
-                self.faults.extend(flaws.into_iter().map(fault));
+            Err(faults) => {
+                // Their paths start at the document; a user needs paths from the given schema.
+                let from_origin =
+                    |Fault { path, kind, message }: Fault| origin.fault(&path, kind, message);
+                self.faults.extend(faults.into_iter().map(from_origin));
             }
         }
     }
 }
 
-fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Flaw>> {
-    let flaw = |at: &str, kind, message: String| Err(vec![(at.to_owned(), kind, message)]);
+fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Index, Vec<Fault>> {
+    let fault = |at: &str, kind, message: String| Err(vec![Fault::new(at, kind, message)]);
     if !is_schema(value) {
-        return flaw("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
+        return fault("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
     }
     if nesting > NESTING_MAX {
-        return flaw(
+        return fault(
             "",
             Kind::TooDeep,
             format!("the schema has {nesting} levels, and {NESTING_MAX} are the most"),
         );
     }
     if let Err((kind, message)) = agreed(value, Some(dialect)) {
-        return flaw("/$schema", kind, message);
+        return fault("/$schema", kind, message);
     }
-    let flaws = validation::flaws(value, nesting, dialect);
-    if flaws.is_empty() { document::index(value, dialect) } else { Err(flaws) }
+    let faults = validation::schema_faults(value, nesting, dialect);
+    if faults.is_empty() { document::index(value, dialect) } else { Err(faults) }
 }
 
 /// Returns the draft of a document, which must agree with the documents that refer to it.

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::Kind;
 use crate::dialect::Dialect;
 use crate::keywords;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
+use crate::{Fault, Kind};
 
 /// The index of a document. Places are JSON pointers.
 #[derive(Debug, Default)]
@@ -54,9 +54,6 @@ pub(crate) enum Target {
     Document(String),
 }
 
-/// A pointer in the document, the kind of fault, and the message.
-pub(crate) type Flaw = (String, Kind, String);
-
 impl Keyword {
     pub(crate) fn text(&self) -> &'static str {
         match self {
@@ -68,9 +65,9 @@ impl Keyword {
 }
 
 /// Indexes a document, or returns its faults.
-pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Flaw>> {
+pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Fault>> {
     let mut reader =
-        Reader { document, dialect, found: Index::default(), flaws: Vec::new(), open: Vec::new() };
+        Reader { document, dialect, found: Index::default(), faults: Vec::new(), open: Vec::new() };
     reader.walk(String::new(), String::new());
     // A reference makes its target a schema even if the keyword there does not. Such a target may
     // contain an anchor, so anchors are resolved last.
@@ -84,11 +81,13 @@ pub(crate) fn index(document: &Value, dialect: Dialect) -> Result<Index, Vec<Fla
     for open in to_anchors {
         reader.resolve(open);
     }
-    if reader.flaws.is_empty() {
+    if reader.faults.is_empty() {
         Ok(reader.found)
     } else {
-        reader.flaws.sort();
-        Err(reader.flaws)
+        reader.faults.sort_by(|one, other| {
+            (&one.path, one.kind, &one.message).cmp(&(&other.path, other.kind, &other.message))
+        });
+        Err(reader.faults)
     }
 }
 
@@ -96,7 +95,7 @@ struct Reader<'a> {
     document: &'a Value,
     dialect: Dialect,
     found: Index,
-    flaws: Vec<Flaw>,
+    faults: Vec<Fault>,
     open: Vec<Open>,
 }
 
@@ -162,7 +161,7 @@ impl Reader<'_> {
     }
 
     fn same_dialect(&mut self, at: &str, schema: &Map<String, Value>) {
-        let (kind, flaw) = match Dialect::declared(schema.get("$schema")) {
+        let (kind, message) = match Dialect::declared(schema.get("$schema")) {
             Ok(None) => return,
             Ok(Some(dialect)) if at.is_empty() || dialect == self.dialect => return,
             Ok(Some(dialect)) => {
@@ -171,7 +170,7 @@ impl Reader<'_> {
             }
             Err(message) => (Kind::Invalid, message),
         };
-        self.flaws.push((join(at, "$schema"), kind, flaw));
+        self.faults.push(Fault::new(join(at, "$schema"), kind, message));
     }
 
     fn anchor(&mut self, at: &str, resource: &str, name: Option<&str>) {
@@ -180,7 +179,7 @@ impl Reader<'_> {
         let before = self.found.anchors.insert(key, at.to_owned());
         if before.is_some_and(|before| before != at) {
             let message = format!("the anchor `{name}` appears twice");
-            self.flaws.push((at.to_owned(), Kind::Invalid, message));
+            self.faults.push(Fault::new(at.to_owned(), Kind::Invalid, message));
         }
     }
 
@@ -196,7 +195,11 @@ impl Reader<'_> {
                 Ok(Reference::Name(name)) if *keyword != Keyword::Ref => {
                     let message =
                         format!("a `{}` stays in its document, unlike `{name}`", keyword.text());
-                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message));
+                    self.faults.push(Fault::new(
+                        join(at, keyword.text()),
+                        Kind::Reference,
+                        message,
+                    ));
                 }
                 Ok(reference) => self.open.push(Open {
                     at: at.to_owned(),
@@ -205,7 +208,11 @@ impl Reader<'_> {
                     resource: resource.to_owned(),
                 }),
                 Err(message) => {
-                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message));
+                    self.faults.push(Fault::new(
+                        join(at, keyword.text()),
+                        Kind::Reference,
+                        message,
+                    ));
                 }
             }
         }
@@ -228,7 +235,9 @@ impl Reader<'_> {
         };
         match target {
             Ok(target) => self.found.sites.push(Site { at, keyword, target }),
-            Err(message) => self.flaws.push((join(&at, keyword.text()), Kind::Reference, message)),
+            Err(message) => {
+                self.faults.push(Fault::new(join(&at, keyword.text()), Kind::Reference, message));
+            }
         }
     }
 

@@ -4,13 +4,12 @@ use jsonschema::{ValidationError, Validator, draft4, draft6, draft7, draft201909
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::document::Flaw;
 use crate::message::{cut, describe};
 use crate::stack_bound::{StackBound, StackExceeded};
 use crate::{FAULTS_MAX, Fault, Kind};
 
 /// Returns the faults of a document as a schema of its draft.
-pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Flaw> {
+pub(crate) fn schema_faults(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Fault> {
     let found = StackBound::compile(nesting, || {
         let validator = match dialect {
             Dialect::Draft4 => draft4::meta::validator(),
@@ -19,13 +18,14 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
             Dialect::Draft201909 => draft201909::meta::validator(),
             Dialect::Draft202012 => draft202012::meta::validator(),
         };
-        let flaw = |error: ValidationError<'_>| {
-            (error.instance_path().to_string(), Kind::Invalid, describe(&error, &Value::Null))
+        let fault = |error: ValidationError<'_>| {
+            let path = error.instance_path().to_string();
+            Fault::new(path, Kind::Invalid, describe(&error, &Value::Null))
         };
         let errors = collect_errors(&validator, document, &META);
-        errors.into_iter().map(flaw).collect()
+        errors.into_iter().map(fault).collect()
     });
-    found.unwrap_or_else(|StackExceeded| vec![(String::new(), Kind::TooDeep, too_deep())])
+    found.unwrap_or_else(|StackExceeded| vec![Fault::new("", Kind::TooDeep, too_deep())])
 }
 
 /// Returns the faults of a value.

@@ -209,10 +209,10 @@ fn journal_is_not_rewound_without_its_copy() {
     create(&memory).append(b"{\"n\":1}").unwrap();
     memory.set_hook(Some(Box::new(|call| {
         let denied = Fault::Fail(ErrorKind::PermissionDenied);
-        (call.path == Path::new("/journal.cut-0")).then_some(denied)
+        (call.path == Path::new("/journal.discarded-0")).then_some(denied)
     })));
     let cut = Journal::truncate_to(&memory, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
-    assert_eq!(cut.to_string(), "could not create /journal.cut-0: permission denied");
+    assert_eq!(cut.to_string(), "could not create /journal.discarded-0: permission denied");
     assert_eq!(format!("{:?}", open(&memory).unwrap()), "[1 {\"n\":1}]");
 }
 

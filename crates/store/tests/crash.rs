@@ -221,7 +221,7 @@ fn crashed_rewind_loses_no_byte() {
             4 => assert!(cut.is_err(), "seed {seed} call {call}"),
             3 => {
                 let (kept, moved) =
-                    (content(&memory, path), content(&memory, Path::new("/journal.cut-2")));
+                    (content(&memory, path), content(&memory, Path::new("/journal.discarded-2")));
                 let (before, after) = whole.split_at(whole.len() - moved.len());
                 assert!(kept.starts_with(before), "seed {seed} call {call}");
                 assert_eq!(moved, after, "seed {seed} call {call}");

@@ -147,7 +147,7 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
 fn check_views(head: &Head) {
     for owner in [Owner::Alive, Owner::Gone] {
         let status = view::status(&head.run, owner);
-        assert!(!view::why(&head.run, &head.ledger, status).is_empty(), "nobody knows why");
+        assert!(!view::why(&head.run, &head.ledger, status).text.is_empty(), "nobody knows why");
         assert!(statefile::render(head, status).is_ok());
     }
     Plan::of(&head.run, &head.ledger, &head.run.settings);

@@ -112,7 +112,8 @@ async fn end_by_signal(mut signals: Signals, ending: CancellationToken) -> u8 {
 }
 
 async fn serve_streams(host: Arc<CrayfishHost>, ending: CancellationToken) -> Result<(), Failure> {
-    let served = stdio::serve(host, stdio::streams(), ending).await;
+    let (reader, writer) = stdio::streams();
+    let served = stdio::serve(host, reader, writer, ending).await;
     served.map_err(|error| Failure::environment(error.to_string()).code(1))
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn why(flags: &RunArgument) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let StatusSummary { status, why, next_command, left_running } =
+    let StatusSummary { status, why, next_command, left_running, .. } =
         StatusSummary::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     if flags.json {
         print_json(json!({

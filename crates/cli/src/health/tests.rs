@@ -31,8 +31,8 @@ fn needed_client_without_answer_is_a_failure() {
 #[test]
 fn unused_client_may_be_missing() {
     let check = |need, expected: &str| {
-        let why = ("cannot find it".to_owned(), "install it".to_owned());
-        assert_eq!(describe(&missing("claude", why, need)), expected);
+        let (text, remedy) = ("cannot find it".to_owned(), "install it".to_owned());
+        assert_eq!(describe(&missing("claude", text, remedy, need)), expected);
     };
     check(Need::Default, "FAIL client: cannot find it → install it");
     check(Need::Named, "warn client: cannot find it → install it");

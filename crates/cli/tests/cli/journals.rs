@@ -65,11 +65,11 @@ fn run_continues_from_records_before_the_damage() {
     project.raymond("resume r --truncate-to 2").prints("done\n").mentions(
         0,
         &[
-            "raymond: moved the discarded records to /project/.raymond/runs/r/journal.cut-2\n",
+            "raymond: moved the discarded records to /project/.raymond/runs/r/journal.discarded-2\n",
             "r: reused 1 turn ($0.00), continuing 0, repeating 1\n",
         ],
     );
-    let rest = std::fs::read(project.path(".raymond/runs/r/journal.cut-2")).unwrap();
+    let rest = std::fs::read(project.path(".raymond/runs/r/journal.discarded-2")).unwrap();
     assert_eq!(rest, damaged[offset..]);
     assert_eq!(project.read("log"), "x\nx\nx\n", "the second state ran again, the first did not");
 }

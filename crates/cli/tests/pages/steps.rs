@@ -18,7 +18,7 @@ fn error_page_lists_every_code_with_remedy() {
     let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let row = |code: &ErrorCode| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
-    let of_problem = |flaw: &ProblemCode| format!("| `{flaw}` | {} |", flaw.cause());
+    let of_problem = |code: &ProblemCode| format!("| `{code}` | {} |", code.cause());
     let expected = ErrorCode::ALL.iter().map(row).chain(ProblemCode::ALL.iter().map(of_problem));
     assert_eq!(rows, expected.collect::<Vec<_>>());
 }
@@ -41,7 +41,7 @@ fn reference_lists_all_limits() {
     check("directories of `ref.schemaPaths`", grouped(MOST_SCHEMA_PATHS));
     check("length of an id, and of the name of a local", grouped(name::LONGEST));
     check("`maxParallel`", format!("1 to {}", grouped(Order::MOST_PARALLEL as usize)));
-    check("items of parallel loops, at the same time", grouped(walk::MOST_STRANDS as usize));
+    check("items of parallel loops, at the same time", grouped(walk::MOST_BRANCHES as usize));
     check("iterations of all loops of a run", grouped(usize::try_from(walk::MOST_TURNS).unwrap()));
     check("a step with its expressions filled in", mebibytes(template::LIMIT as u64));
     check("stdout of a program", mebibytes(exec::STDOUT_MAX as u64));

@@ -89,7 +89,7 @@ pub enum BadPath {
 
 impl BadPath {
     /// Returns the stable code of the problem.
-    pub fn flaw(&self) -> ProblemCode {
+    pub fn code(&self) -> ProblemCode {
         match self {
             Self::UnknownRoot { .. } => ProblemCode::UnknownNamespace,
             Self::Beginning { .. } | Self::NoName { .. } | Self::Syntax { .. } => {

@@ -289,7 +289,7 @@ mod tests {
             (0..count).for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
             let problems = report.settle(Some(())).unwrap_err();
             assert_eq!(problems[999], Problem::new("/999", ProblemCode::BadId, "x"));
-            let more = last.map(|n| Problem::more(n));
+            let more = last.map(Problem::more);
             assert_eq!(problems.get(1_000), more.as_ref());
             assert_eq!(problems.iter().map(|problem| problem.count).sum::<usize>(), count);
         }

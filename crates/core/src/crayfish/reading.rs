@@ -98,7 +98,7 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the stable code of the problem.
-    pub fn flaw(&self) -> ProblemCode {
+    pub fn code(&self) -> ProblemCode {
         match self {
             Self::NotUtf8 => ProblemCode::NotUtf8,
             Self::DuplicateKey(_) => ProblemCode::DuplicateKey,
@@ -120,7 +120,7 @@ impl Reason {
 impl From<Unreadable> for Problem {
     fn from(bad: Unreadable) -> Self {
         let message = bad.to_string();
-        Self::new(bad.pointer, bad.reason.flaw(), message)
+        Self::new(bad.pointer, bad.reason.code(), message)
     }
 }
 

@@ -23,12 +23,14 @@ use super::problem::Problem;
 use super::stored::{Read, Stored};
 
 mod branch;
+mod event;
 mod gates;
 mod offers;
 #[cfg(test)]
 mod tests;
 
 pub use branch::{Branch, LoopFrame, Position};
+pub use event::StepEvent;
 pub(crate) use offers::Offer;
 
 /// The most bytes of all results of a run. Every reply contains them, the latest twice, and every
@@ -105,118 +107,6 @@ fn outputs_without_readings<S: Serializer>(
 pub fn accepted(answer: Json) -> Json {
     let fields = [("ok", true.into()), ("json", answer)];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// An event of one branch. The variants are journalled, so their names and fields are stable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepEvent {
-    /// The branch was created.
-    Begun {
-        /// The iterations around it at its creation.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        born: Vec<Iteration>,
-        /// The branch whose parallel loop it is an iteration of.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<AgentId>,
-    },
-    /// The branch is executing a step.
-    Entered {
-        step: StepId,
-        /// The gate that it passes, and how many branches may be inside.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        gate: Option<(Gate, u32)>,
-    },
-    /// The branch waits until another one has left a gate.
-    Parked {
-        gate: Gate,
-        /// How many branches may be inside.
-        most: u32,
-    },
-    /// A call brought outputs and results.
-    Called(Box<Call>),
-    /// A step takes an output of the caller.
-    Takes {
-        /// The name it was sent under.
-        name: String,
-    },
-    /// An output of the caller is for an attempt that is over.
-    Ignores {
-        /// The name it was sent under.
-        name: String,
-    },
-    /// An agent step asks for an attempt.
-    Asks {
-        key: Key,
-        /// The attempt, from 1.
-        attempt: u32,
-        /// The errors of the attempt before.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        errors: Vec<Problem>,
-    },
-    /// Later steps with this label continue this conversation.
-    Keeps { label: String, session: SessionId },
-    /// A step has a result.
-    Done { key: Key, stored: Stored },
-    /// A step already had a result, which is used.
-    Met { key: Key },
-    /// The branch enters a loop.
-    Loops {
-        turning: LoopFrame,
-        /// The steps of its body whose earlier results become invisible.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        hides: Vec<StepId>,
-    },
-    /// An iteration of the innermost loop begins.
-    Turns {
-        /// The iteration, from 0.
-        number: u32,
-    },
-    /// The iterations of the innermost loop begin, each as a branch.
-    Splits,
-    /// The branch leaves its innermost loop.
-    Leaves,
-    /// The branch fails at a step.
-    Fails {
-        key: Key,
-        /// The result of the failed step, if it has one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        stored: Option<Stored>,
-        /// Whether a loop around it collects failures.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        contained: bool,
-    },
-    /// The branch repeats the step that failed.
-    Revived,
-    /// The branch has ended.
-    Ended,
-}
-
-impl StepEvent {
-    /// Drops the parsed forms of its values.
-    pub(crate) fn drop_readings(&mut self) {
-        match self {
-            Self::Called(call) => call.drop_readings(),
-            Self::Done { stored, .. } | Self::Fails { stored: Some(stored), .. } => {
-                stored.read = Read::default();
-            }
-            Self::Begun { .. }
-            | Self::Entered { .. }
-            | Self::Parked { .. }
-            | Self::Takes { .. }
-            | Self::Ignores { .. }
-            | Self::Asks { .. }
-            | Self::Keeps { .. }
-            | Self::Met { .. }
-            | Self::Loops { .. }
-            | Self::Turns { .. }
-            | Self::Splits
-            | Self::Leaves
-            | Self::Fails { stored: None, .. }
-            | Self::Revived
-            | Self::Ended => {}
-        }
-    }
 }
 
 impl StepsState {

@@ -67,7 +67,7 @@ impl Stuck {
 }
 
 /// The most iterations of parallel loops at the same time, since each is a branch in memory.
-pub const MOST_STRANDS: u32 = 10_000;
+pub const MOST_BRANCHES: u32 = 10_000;
 
 /// The most iterations of all loops of a run.
 pub const MOST_TURNS: u64 = 1_000_000;
@@ -229,9 +229,9 @@ impl Scope<'_> {
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
         // One more, because the main branch is not an iteration.
         let branches = self.state.branches.len().saturating_add(count as usize);
-        if matches!(each.order, Order::Parallel { .. }) && branches > MOST_STRANDS as usize + 1 {
+        if matches!(each.order, Order::Parallel { .. }) && branches > MOST_BRANCHES as usize + 1 {
             let message =
-                format!("{} has {count} items; parallel loops take {MOST_STRANDS}", each.list);
+                format!("{} has {count} items; parallel loops take {MOST_BRANCHES}", each.list);
             return Next::Fails(Stuck::new(ErrorCode::TooLarge, key, message));
         }
         // Remember the key of the result: the body may replace the result that is visible now.

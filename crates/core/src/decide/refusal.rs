@@ -2,7 +2,7 @@
 //!
 //! A refusal records nothing. Its text is shown to the user who made the request.
 use crate::agent::Location;
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::ids::{AgentId, BackendName, StateName, TurnAttempt, TurnId};
 use crate::run::event::Ending;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,8 +12,8 @@ pub enum Refusal {
     #[error("the run has not started")]
     NotStarted,
     /// The outcome names a turn or an attempt that is not in flight, usually because it is late.
-    #[error("attempt {attempt} of {turn} is not in flight")]
-    Fenced { turn: TurnId, attempt: u32 },
+    #[error("attempt {} of {} is not in flight", .0.number, .0.turn)]
+    Fenced(TurnAttempt),
     #[error("the run has already ended")]
     Ended(Ending),
     #[error("no question {0} is open")]

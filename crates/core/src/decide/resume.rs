@@ -7,7 +7,7 @@
 use crate::agent::{Agent, AgentStatus};
 use crate::budget::Micros;
 use crate::failure::Failure;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, TurnAttempt};
 use crate::machine::revival;
 use crate::program;
 use crate::protocol::Notice;
@@ -17,7 +17,6 @@ use crate::workflow::Definition;
 
 use super::settle;
 use crate::run::decision::Decision;
-use crate::run::discarded::Attempt;
 use crate::run::effect::in_flight;
 use crate::run::event::Event;
 use crate::run::settings::{InterruptedScripts, Settings};
@@ -71,18 +70,20 @@ pub(super) fn resume(
 /// shares as long as these fit together.
 fn recall(decision: &mut Decision<'_>) {
     let Some(cap) = decision.run.settings.budget else { return };
-    for (turn, attempt) in beyond(cap.minus(decision.run.spent), adoptable(decision.run)) {
+    for TurnAttempt { turn, number: attempt } in
+        beyond(cap.minus(decision.run.spent), adoptable(decision.run))
+    {
         decision.push(Event::TurnRecalled { turn, attempt });
     }
 }
 
 /// Returns the paid turns in flight with their shares, oldest first.
-pub(crate) fn adoptable(run: &Run) -> Vec<(Attempt, Option<Micros>)> {
+pub(crate) fn adoptable(run: &Run) -> Vec<(TurnAttempt, Option<Micros>)> {
     let mut turns: Vec<&Turn> = in_flight(run).collect();
     turns.sort_by_key(|turn| turn.order);
     let paid = turns.into_iter().filter(|turn| turn.lane != Lane::Script);
     let shared = paid.filter_map(|turn| match turn.phase {
-        TurnPhase::Running { share } => Some(((turn.id.clone(), turn.attempt), share)),
+        TurnPhase::Running { share } => Some((turn.attempt_id(), share)),
         TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => None,
     });
     shared.collect()

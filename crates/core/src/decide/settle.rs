@@ -8,7 +8,7 @@
 use crate::agent::{Agent, Session, SessionPlan};
 use crate::budget::Micros;
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{BackendName, SessionId, TurnId};
+use crate::ids::{BackendName, SessionId, TurnAttempt};
 use crate::program;
 use crate::protocol::Notice;
 use crate::run::share::{charge, charge_capped};
@@ -41,29 +41,21 @@ const SHORTEST_HOLD: Span = Span::seconds(30);
 /// later end comes from a wrong clock.
 pub(super) const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
 
-/// The attempt that an outcome belongs to.
-#[derive(Clone, Copy)]
-pub(super) struct AttemptId<'a> {
-    pub(super) turn: &'a TurnId,
-    pub(super) attempt: u32,
-}
-
 pub(super) fn settled(
     run: &Run,
     definition: &Definition,
     at: Timestamp,
-    attempt_id: AttemptId<'_>,
+    attempt: &TurnAttempt,
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
-    let AttemptId { turn: id, attempt } = attempt_id;
-    let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
-    let turn = run.scheduler.turns.get(&id.agent).ok_or_else(fenced)?;
-    let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
+    let fenced = || Refusal::Fenced(attempt.clone());
+    let turn = run.scheduler.turns.get(&attempt.turn.agent).ok_or_else(fenced)?;
+    let agent = run.agents.get(&attempt.turn.agent).ok_or_else(fenced)?;
     let TurnPhase::Running { share } = turn.phase else {
         return Err(fenced());
     };
     // A late outcome of an earlier attempt must not end the attempt that replaced it.
-    if turn.id != *id || turn.attempt != attempt {
+    if turn.id != attempt.turn || turn.attempt != attempt.number {
         return Err(fenced());
     }
     let rule = if outcome.is_capped() { charge_capped } else { charge };
@@ -234,7 +226,7 @@ fn retry(decision: &mut Decision<'_>, ended: &EndedTurn<'_>, failure: &TurnFailu
         return program::fail(decision, agent, Failure::VisitBudget { budget });
     }
     let retry = agent.visit.retries.saturating_add(1);
-    let until = decision.at + backoff(&turn.id, turn.attempt, retry);
+    let until = decision.at + backoff(&turn.attempt_id(), retry);
     decision.push(Event::RetryAt { turn: turn.id.clone(), until, retry, of: None });
 }
 

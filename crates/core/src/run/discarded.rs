@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, TurnId};
+use crate::ids::AgentId;
 
 /// The cost of discarded records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,6 +50,3 @@ impl From<Charge> for DiscardedCost {
         Self { amount: charge.amount, unpriced, visits: BTreeMap::new() }
     }
 }
-
-/// One attempt at a turn: the turn, and the number of the attempt from 1.
-pub type Attempt = (TurnId, u32);

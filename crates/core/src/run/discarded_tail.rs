@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply::apply;
-use super::discarded::{Attempt, DiscardedCost};
+use super::discarded::DiscardedCost;
 use super::effect::in_flight;
 use super::transcript_cost::TranscriptCost;
 use super::{Event, Record, Run, Settings};
 use crate::budget::{Charge, Cost, Micros};
-use crate::ids::{AgentId, TurnId};
+use crate::ids::{AgentId, TurnAttempt, TurnId};
 use crate::scheduler::{Lane, Phase, Turn};
 
 /// A run as it continued in the discarded records.
@@ -22,31 +22,32 @@ pub struct DiscardedTail<'a> {
     kept: &'a Run,
     run: Run,
     /// Costs that only damaged records report.
-    doubtful: DiscardedCost,
+    untrusted: DiscardedCost,
     /// Attempts that damaged records start but do not end, with their shares.
-    unended: BTreeMap<Attempt, Micros>,
-    again: BTreeSet<TurnId>,
+    unended: BTreeMap<TurnAttempt, Micros>,
+    /// Turns in flight in the kept run whose ends are discarded.
+    to_repeat: BTreeSet<TurnId>,
     /// The lowest cap that only damaged records report.
     lowest: Option<Micros>,
     /// Charges to kept visits, from intact records.
     paid: DiscardedCost,
     /// Costs according to transcripts, for attempts whose end no record contains.
-    transcripts: BTreeMap<Attempt, TranscriptCost>,
+    transcripts: BTreeMap<TurnAttempt, TranscriptCost>,
 }
 
 impl<'a> DiscardedTail<'a> {
     pub fn new(kept: &'a Run) -> Self {
-        let (doubtful, unended, again) =
+        let (untrusted, unended, to_repeat) =
             (DiscardedCost::default(), BTreeMap::new(), BTreeSet::new());
         let (paid, transcripts) = (DiscardedCost::default(), BTreeMap::new());
         let run = kept.clone();
-        Self { kept, run, doubtful, unended, again, lowest: None, paid, transcripts }
+        Self { kept, run, untrusted, unended, to_repeat, lowest: None, paid, transcripts }
     }
 
     /// Adds the costs that transcripts report: for attempts that no kept record starts, and for
     /// attempts in flight in the kept run.
     #[must_use]
-    pub fn knowing(self, transcripts: BTreeMap<Attempt, TranscriptCost>) -> Self {
+    pub fn with_transcript_costs(self, transcripts: BTreeMap<TurnAttempt, TranscriptCost>) -> Self {
         Self { transcripts, ..self }
     }
 
@@ -60,8 +61,9 @@ impl<'a> DiscardedTail<'a> {
     }
 
     fn follow_payment(&mut self, event: &Event) {
-        if let Some((turn, attempt, charge)) = ended(event) {
-            self.transcripts.remove(&(turn.clone(), attempt));
+        if let Some((attempt, charge)) = ended(event) {
+            self.transcripts.remove(&attempt);
+            let turn = &attempt.turn;
             if self.keeps_visit(&turn.agent, turn.visit) {
                 self.paid.pay(&turn.agent, charge.amount);
             }
@@ -78,25 +80,25 @@ impl<'a> DiscardedTail<'a> {
 
     /// Reads a record with a bad checksum, or one after it. Takes its costs and lower caps, and
     /// ignores everything else, because the record may belong to another run.
-    pub fn doubt(&mut self, record: &Record) {
+    pub fn read_untrusted(&mut self, record: &Record) {
         for event in events(record) {
             self.look_for_ends(event);
             match (ended(event), event) {
-                (Some((turn, attempt, charge)), _) => {
-                    let attempt = (turn.clone(), attempt);
+                (Some((attempt, charge)), _) => {
                     let share = self.unended.remove(&attempt).or_else(|| self.kept_share(&attempt));
                     let known =
                         self.transcripts.remove(&attempt).map(|transcript| transcript.known(share));
                     // A damaged record must not make an attempt cheaper than its transcript says.
                     let amount = charge.amount.max(known.unwrap_or_default());
-                    let discarded = self.charged(turn, Charge { amount, ..charge });
-                    self.doubtful.add(&discarded);
+                    let discarded = self.charged(&attempt.turn, Charge { amount, ..charge });
+                    self.untrusted.add(&discarded);
                 }
                 (None, Event::TurnStarted { turn, attempt, share: Some(share), .. }) => {
-                    self.unended.insert((turn.clone(), *attempt), *share);
+                    let attempt = TurnAttempt { turn: turn.clone(), number: *attempt };
+                    self.unended.insert(attempt, *share);
                 }
                 (None, Event::RunRewound { discarded, governed, .. }) => {
-                    self.doubtful.add(discarded);
+                    self.untrusted.add(discarded);
                     self.limit(governed.as_deref());
                 }
                 (None, Event::RunResumed { settings }) => self.limit(Some(settings)),
@@ -106,13 +108,13 @@ impl<'a> DiscardedTail<'a> {
     }
 
     /// Counts a record that cannot be read: it may have contained a turn.
-    pub fn miss(&mut self) {
-        self.doubtful.add(&DiscardedCost { unpriced: 1, ..DiscardedCost::default() });
+    pub fn count_unreadable(&mut self) {
+        self.untrusted.add(&DiscardedCost { unpriced: 1, ..DiscardedCost::default() });
     }
 
     /// Returns the turns in flight in the kept run whose ends are discarded: they are done again.
-    pub fn again(&self) -> Vec<TurnId> {
-        self.again.iter().cloned().collect()
+    pub fn turns_to_repeat(&self) -> Vec<TurnId> {
+        self.to_repeat.iter().cloned().collect()
     }
 
     fn limit(&mut self, governed: Option<&Settings>) {
@@ -132,35 +134,36 @@ impl<'a> DiscardedTail<'a> {
     /// included, because the next owner finds out its outcome.
     pub fn discarded(&self) -> DiscardedCost {
         let Self { kept, run, .. } = self;
-        let mut discarded = self.doubtful.clone();
+        let mut discarded = self.untrusted.clone();
         discarded.add(&self.paid);
         discarded.add(&DiscardedCost {
             amount: run.spent.minus(kept.spent),
             unpriced: run.unpriced.saturating_sub(kept.unpriced),
             ..DiscardedCost::default()
         });
-        for ((turn, _), (known, share)) in self.without_end() {
-            discarded.add(&self.charged(&turn, known.charge(run, share)));
+        for (attempt, (known, share)) in self.without_end() {
+            discarded.add(&self.charged(&attempt.turn, known.charge(run, share)));
         }
         discarded
     }
 
     /// Returns the share of an attempt that is in flight in the kept run.
-    fn kept_share(&self, attempt: &Attempt) -> Option<Micros> {
+    fn kept_share(&self, attempt: &TurnAttempt) -> Option<Micros> {
         let turn = in_flight(self.kept).find(|turn| is_attempt(turn, attempt))?;
         if let Phase::Running { share } = turn.phase { share } else { None }
     }
 
     /// Returns the attempts whose end no record contains, each with its cost by transcript and its
     /// share.
-    fn without_end(&self) -> BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> {
-        let is_left = |attempt: &Attempt| {
+    fn without_end(&self) -> BTreeMap<TurnAttempt, (TranscriptCost, Option<Micros>)> {
+        let is_left = |attempt: &TurnAttempt| {
             let is_kept = in_flight(self.kept).any(|turn| is_attempt(turn, attempt));
-            !is_kept || self.again.contains(&attempt.0)
+            !is_kept || self.to_repeat.contains(&attempt.turn)
         };
         let known = self.transcripts.iter().filter(|(attempt, _)| is_left(attempt));
-        let shared = |attempt: &Attempt, known: &TranscriptCost| (*known, self.kept_share(attempt));
-        let mut without_end: BTreeMap<Attempt, (TranscriptCost, Option<Micros>)> =
+        let shared =
+            |attempt: &TurnAttempt, known: &TranscriptCost| (*known, self.kept_share(attempt));
+        let mut without_end: BTreeMap<TurnAttempt, (TranscriptCost, Option<Micros>)> =
             known.map(|(attempt, known)| (attempt.clone(), shared(attempt, known))).collect();
         let unended = self.unended.iter().map(|(attempt, share)| (attempt.clone(), Some(*share)));
         for (attempt, share) in unended.chain(self.paid_in_flight()) {
@@ -169,12 +172,10 @@ impl<'a> DiscardedTail<'a> {
         without_end
     }
 
-    fn paid_in_flight(&self) -> impl Iterator<Item = (Attempt, Option<Micros>)> {
+    fn paid_in_flight(&self) -> impl Iterator<Item = (TurnAttempt, Option<Micros>)> {
         let turns = in_flight(&self.run).filter(|turn| !self.keeps(turn));
         turns.filter_map(|turn| match (&turn.lane, &turn.phase) {
-            (Lane::Prompt(_), Phase::Running { share }) => {
-                Some(((turn.id.clone(), turn.attempt), *share))
-            }
+            (Lane::Prompt(_), Phase::Running { share }) => Some((turn.attempt_id(), *share)),
             _ => None,
         })
     }
@@ -200,20 +201,18 @@ impl<'a> DiscardedTail<'a> {
     /// turn has ended the earlier one.
     fn look_for_ends(&mut self, event: &Event) {
         let of = match (ended(event), event) {
-            (Some((turn, attempt, _)), _) => {
-                in_flight(self.kept).find(|kept| kept.id == *turn && kept.attempt == attempt)
-            }
+            (Some((attempt, _)), _) => in_flight(self.kept).find(|kept| is_attempt(kept, &attempt)),
             (None, Event::TurnStarted { turn, attempt, .. }) => in_flight(self.kept).find(|kept| {
                 kept.id.agent == turn.agent && (&kept.id, kept.attempt) != (turn, *attempt)
             }),
             (None, _) => None,
         };
-        self.again.extend(of.map(|turn| turn.id.clone()));
+        self.to_repeat.extend(of.map(|turn| turn.id.clone()));
     }
 }
 
-fn is_attempt(turn: &Turn, (id, attempt): &Attempt) -> bool {
-    turn.id == *id && turn.attempt == *attempt
+fn is_attempt(turn: &Turn, attempt: &TurnAttempt) -> bool {
+    turn.id == attempt.turn && turn.attempt == attempt.number
 }
 
 fn events(record: &Record) -> impl Iterator<Item = &Event> {
@@ -221,13 +220,13 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
 }
 
 /// The attempt that ends with an event, and what it is charged.
-fn ended(event: &Event) -> Option<(&TurnId, u32, Charge)> {
+fn ended(event: &Event) -> Option<(TurnAttempt, Charge)> {
     if let Event::TurnSettled { turn, attempt, charge, .. }
     | Event::TurnContinues { turn, attempt, charge, .. }
     | Event::TurnFailed { turn, attempt, charge, .. }
     | Event::TurnInterrupted { turn, attempt, charge, .. } = event
     {
-        return Some((turn, *attempt, *charge));
+        return Some((TurnAttempt { turn: turn.clone(), number: *attempt }, *charge));
     }
     None
 }

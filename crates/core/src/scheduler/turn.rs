@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::SessionPlan;
 use crate::budget::Micros;
-use crate::ids::{AgentId, BackendName, SessionId, TurnId};
+use crate::ids::{AgentId, BackendName, SessionId, TurnAttempt, TurnId};
 use crate::pairs;
 use crate::protocol::Fault;
 use crate::scheduler::{Hold, Timer, Timers};
@@ -279,6 +279,11 @@ impl Scheduler {
 }
 
 impl Turn {
+    /// Returns the attempt that is in flight, or was last.
+    pub fn attempt_id(&self) -> TurnAttempt {
+        TurnAttempt { turn: self.id.clone(), number: self.attempt }
+    }
+
     /// Returns whether the turn opens a new conversation.
     pub const fn opens(&self) -> bool {
         matches!(self.plan, SessionPlan::Fresh(_))

@@ -5,27 +5,25 @@
 //! batch is decided at a time: the caller applies it and asks again. The interpreter that finds the
 //! next step is [`crate::crayfish::walk`].
 
-use std::collections::BTreeMap;
+mod failures;
 
-use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 
 use crate::agent::{Agent, Session, SessionPlan};
 use crate::crayfish::verdict::Verdict;
-use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::protocol::Notice;
 use crate::run::decision::Decision;
 use crate::run::event::Event;
 use crate::run::outcome::Finished;
-use crate::scheduler::{Lane, Prompt, Turn};
+use crate::scheduler::{Lane, Prompt};
 use crate::text::push_pointer_token;
 use crate::value::Value;
 
 use crate::crayfish::call::{Call, Output, written};
 use crate::crayfish::definition::StepsDefinition;
 use crate::crayfish::document;
-use crate::crayfish::document::{Kind, OnError, Order, SessionMode, StepIndex};
+use crate::crayfish::document::{Kind, Order, SessionMode, StepIndex};
 use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::gate::Gate;
 use crate::crayfish::key::{Iteration, Key};
@@ -38,6 +36,9 @@ use crate::crayfish::stored::Stored;
 use crate::crayfish::template::Unfilled;
 use crate::crayfish::variable_problem::VariableProblem;
 use crate::crayfish::walk::{Next, Stuck};
+
+pub(crate) use failures::{break_off, failed, is_revived};
+use failures::{collapse, exhausted, fail, fail_early, invalid};
 
 /// Creates the branch of the document itself.
 pub(crate) fn begin(decision: &mut Decision<'_>, main: &AgentId) {
@@ -214,7 +215,8 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
     }
     match state.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
-            take(decision, agent, Question { turn, key, attempt }, (name, output), &state.offers);
+            let question = Question { turn, key, attempt };
+            take(decision, agent, question, SentOutput { name, output }, &state.offers);
         }
         Some(Offer::Stale(name)) => {
             step(decision, agent, StepEvent::Ignores { name });
@@ -224,16 +226,23 @@ fn question(decision: &mut Decision<'_>, agent: &Agent, question: Question, sess
     }
 }
 
+/// An output that the caller sent, under the name that it used.
+struct SentOutput<'a> {
+    name: String,
+    output: &'a Output,
+}
+
 /// Takes the caller's output for an attempt, and for the following attempts if it sent those too: a
 /// caller without a journal repeats everything that it has sent before.
 fn take(
     decision: &mut Decision<'_>,
     agent: &Agent,
     question: Question,
-    (name, output): (String, &Output),
+    sent: SentOutput<'_>,
     offers: &BTreeMap<String, Output>,
 ) {
     let Question { turn, key, attempt } = question;
+    let SentOutput { name, output } = sent;
     step(decision, agent, StepEvent::Takes { name });
     let errors = match fitting(decision, &output.verdict, &output.stored.value) {
         Verdict::Valid => return done(decision, agent, key, output.stored.clone()),
@@ -248,7 +257,8 @@ fn take(
             let event = StepEvent::Asks { key: key.clone(), attempt: following, errors };
             step(decision, agent, event);
             let question = Question { turn: turn.following(), key, attempt: following };
-            take(decision, agent, question, (request, next), offers);
+            let sent = SentOutput { name: request, output: next };
+            take(decision, agent, question, sent, offers);
         }
         None => {
             let next = Question { turn: turn.following(), key, attempt };
@@ -384,7 +394,8 @@ pub(crate) fn called(mut decision: Decision<'_>, call: &Call) -> Vec<Event> {
                     key: format!("{key}:{attempt}"),
                 });
                 let question = Question { turn: ask, key, attempt };
-                take(&mut decision, agent, question, (name.clone(), output), &with_call.offers);
+                let sent = SentOutput { name: name.clone(), output };
+                take(&mut decision, agent, question, sent, &with_call.offers);
                 // Outputs for later attempts belong to this step alone.
                 StepEvent::Takes { name }
             }
@@ -407,12 +418,6 @@ pub(crate) fn revive(decision: &mut Decision<'_>, agent: &Agent) {
     step(decision, agent, StepEvent::Revived);
 }
 
-/// Returns whether a resume repeats a failed step. Failures that follow from the document alone would
-/// be the same again.
-pub(crate) fn is_revived(failure: &Failure) -> bool {
-    if let Failure::Step { code, .. } = failure { *code == ErrorCode::ExecFailed } else { true }
-}
-
 /// Records the conversation, so that later steps with the same label continue it.
 fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session) {
     let Some((steps, _)) = program_and_state(decision) else { return };
@@ -420,178 +425,6 @@ fn keep(decision: &mut Decision<'_>, agent: &Agent, key: &Key, session: &Session
     let label = asks.and_then(|asks| label(steps, asks, asks.session.as_ref()?));
     if let (Some(label), Session::At(session)) = (label, session) {
         step(decision, agent, StepEvent::Keeps { label, session: session.clone() });
-    }
-}
-
-/// Asks for the next attempt with the errors of this one, or fails if none is left.
-fn invalid(
-    decision: &mut Decision<'_>,
-    agent: &Agent,
-    next: Question,
-    session: &Session,
-    errors: &[Problem],
-) {
-    let Some((steps, _)) = program_and_state(decision) else { return };
-    let Question { turn, key, attempt } = next;
-    let tries = steps.tries(&key);
-    if attempt >= tries {
-        let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-        let message = format!("no output of {tries} was valid{first}");
-        return exhausted(decision, agent, key, message, errors);
-    }
-    let attempt = attempt.saturating_add(1);
-    step(decision, agent, StepEvent::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
-    ask(decision, turn, &key, session);
-}
-
-/// Fails a step that has no attempt left.
-fn exhausted(
-    decision: &mut Decision<'_>,
-    agent: &Agent,
-    key: Key,
-    message: String,
-    errors: &[Problem],
-) {
-    let code = ErrorCode::AgentOutputSchemaFailed;
-    let problems: Vec<Json> = errors.iter().map(Problem::to_json).collect();
-    let left =
-        json!({ "ok": false, "error": code.as_str(), "message": message, "errors": problems });
-    fail(decision, agent, Stuck::new(code, key, message), Some(Stored::inline(left, false)));
-}
-
-/// Handles a failed program: retries it while attempts are left.
-pub(crate) fn failed(
-    decision: &mut Decision<'_>,
-    agent: &Agent,
-    turn: &Turn,
-    failure: &TurnFailure,
-) {
-    let Some(key) = agent.visit.location.step().cloned() else { return };
-    let Some((steps, _)) = program_and_state(decision) else { return };
-    let (stored, is_pointless) = if let TurnFailure::Step { result, again, .. } = failure {
-        (Some(result.clone()), !again)
-    } else {
-        (None, false)
-    };
-    // Retries count repetitions, but `tries` counts all attempts, so `>=` is right below.
-    let retry = agent.visit.retries.saturating_add(1);
-    if is_pointless || retry >= steps.tries(&key) {
-        let stuck = Stuck::new(ErrorCode::ExecFailed, key, failure.to_string());
-        return fail(decision, agent, stuck, stored);
-    }
-    let (turn, until) = (turn.id.clone(), decision.at);
-    let of = Some(steps.tries(&key).saturating_sub(1));
-    // `until` is now: a failed program is repeated without a delay.
-    decision.push(Event::RetryAt { turn: turn.clone(), until, retry, of });
-    decision.requeue(&turn, Notice::Retried);
-}
-
-// A step that fails before it starts still gets a visit, so that views show where its branch is.
-fn fail_early(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck) {
-    visit(decision, agent, &stuck.key);
-    fail(decision, agent, stuck, None);
-}
-
-/// Fails a branch at a step: this ends its iteration if a loop collects failures, or fails the run.
-fn fail(decision: &mut Decision<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
-    let Stuck { code, key, message, variable } = stuck;
-    let reach = reach(decision, agent);
-    let is_loop = decision.definition.steps.as_deref().is_some_and(|steps| steps.is_loop(&key));
-    let left = left.filter(|left| is_room(decision, &left.value));
-    let stored = left.or_else(|| {
-        // A loop has no result, unless a loop around it collects failures.
-        let result = json!({ "ok": false, "error": code.as_str(), "message": message });
-        (!is_loop || reach != Reach::Run).then(|| Stored::inline(result, false))
-    });
-    match (reach, stored) {
-        (Reach::Iteration, Some(stored)) => {
-            step(decision, agent, StepEvent::Done { key, stored });
-            end(decision, agent);
-        }
-        (Reach::Around, stored) => {
-            step(decision, agent, StepEvent::Fails { key, stored, contained: true });
-            leave(decision, agent);
-        }
-        (Reach::Run | Reach::Iteration, stored) => {
-            step(decision, agent, StepEvent::Fails { key, stored, contained: false });
-            let failure = Failure::Step { code, message, variable };
-            decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
-        }
-    }
-}
-
-/// Fails a branch for a reason outside its step: a client that cannot answer, or too many crashes of
-/// the owner.
-pub(crate) fn break_off(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
-    let Some(key) = agent.visit.location.step().cloned() else { return };
-    if reach(decision, agent) != Reach::Run {
-        let stuck = Stuck::new(ErrorCode::AgentFailed, key, failure.to_string());
-        return fail(decision, agent, stuck, None);
-    }
-    step(decision, agent, StepEvent::Fails { key, stored: None, contained: false });
-    decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
-}
-
-/// Fails a branch whose iterations failed and no longer run, if a loop around it collects failures. The
-/// branch fails as the first of them did.
-fn collapse(decision: &mut Decision<'_>, agent: &Agent) {
-    let Some((_, state)) = program_and_state(decision) else { return };
-    let parent = Some(&agent.id);
-    let inner = state.branches.iter().filter(|(_, branch)| branch.parent.as_ref() == parent);
-    let mut inner: Vec<(&AgentId, &Branch)> = inner.collect();
-    // Map order is by id; the first failure is the one of the oldest iteration.
-    inner.sort_by_key(|(_, branch)| branch.number);
-    let first = inner.iter().find_map(|(_, branch)| branch.failed_at().cloned());
-    for (id, _) in inner {
-        step_of(decision, id, StepEvent::Ended);
-        if let Some(inner) = decision.run.agents.get(id) {
-            leave(decision, inner);
-        }
-    }
-    let Some(key) = first else { return };
-    match reach(decision, agent) {
-        Reach::Iteration => {
-            step(decision, agent, StepEvent::Met { key });
-            end(decision, agent);
-        }
-        Reach::Around | Reach::Run => {
-            step(decision, agent, StepEvent::Fails { key, stored: None, contained: true });
-            leave(decision, agent);
-        }
-    }
-}
-
-/// The extent of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// It ends the iteration that it happens in.
-    Iteration,
-    /// It ends an iteration further out.
-    Around,
-    /// It fails the run.
-    Run,
-}
-
-fn reach(decision: &Decision<'_>, agent: &Agent) -> Reach {
-    let Some((steps, state)) = program_and_state(decision) else { return Reach::Run };
-    let mut reach = Reach::Iteration;
-    let mut branch = state.branches.get(&agent.id);
-    while let Some(this) = branch {
-        if on_error(steps, this) == Some(OnError::Collect) {
-            return reach;
-        }
-        // Collected further out: the whole iteration there ends, not only this one.
-        reach = Reach::Around;
-        branch = this.parent.as_ref().and_then(|parent| state.branches.get(parent));
-    }
-    Reach::Run
-}
-
-/// Returns how the loop of a branch handles failures.
-fn on_error(steps: &StepsDefinition, branch: &Branch) -> Option<OnError> {
-    match order(steps, branch)? {
-        Order::Parallel { on_error, .. } => Some(on_error),
-        Order::Sequential => None,
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Row {
 pub const NO_MODEL: &str = "model not said";
 
 /// The row of turns whose records a rewind discarded.
-pub const CUT_AWAY: &str = "discarded";
+pub const DISCARDED: &str = "discarded";
 
 /// Counts the costs of one run.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Counter {
             && !discarded.is_nothing()
         {
             let DiscardedCost { amount, unpriced, .. } = *discarded;
-            let name = if self.by == By::Workflow { &self.workflow } else { CUT_AWAY };
+            let name = if self.by == By::Workflow { &self.workflow } else { DISCARDED };
             let row = Row { name: name.to_owned(), backend: None };
             self.add(row, Tally { amount, unpriced, ..Tally::default() });
         }

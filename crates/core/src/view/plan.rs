@@ -136,7 +136,10 @@ impl Plan {
             // With another backend, turns that never began start there, so the names are not known.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
             free: settings.budget.map(|cap| cap.minus(run.spent)),
-            shares: adoptable(run).into_iter().map(|((turn, _), share)| (turn, share)).collect(),
+            shares: adoptable(run)
+                .into_iter()
+                .map(|(attempt, share)| (attempt.turn, share))
+                .collect(),
         }
     }
 

@@ -94,7 +94,7 @@ fn discarded_tail<'a>(
     for line in read.lines.after(kept.seq) {
         followed.push(fold::record(line.body, line.seq)?);
     }
-    // Lines after damage are not trusted, but their costs count: see `DiscardedTail::doubt`.
+    // Lines after damage are not trusted, but their costs count: see `DiscardedTail::read_untrusted`.
     let good = read.lines.last().map_or(0, |line| line.seq);
     let lines = Journal::lines_after(project.disk.as_ref(), &paths.journal, good)?;
     let doubtful: Vec<Option<Record>> =
@@ -107,14 +107,14 @@ fn discarded_tail<'a>(
     let reader =
         TranscriptReader { run: &kept.run, paths, backends: &backends, machine: to.machine };
     let costs = transcripts.costs(project, reader);
-    let mut discarded_tail = DiscardedTail::new(&kept.run).knowing(costs);
+    let mut discarded_tail = DiscardedTail::new(&kept.run).with_transcript_costs(costs);
     for record in &followed {
         discarded_tail.follow(record);
     }
     for record in &doubtful {
         match record {
-            Some(record) => discarded_tail.doubt(record),
-            None => discarded_tail.miss(),
+            Some(record) => discarded_tail.read_untrusted(record),
+            None => discarded_tail.count_unreadable(),
         }
     }
     Ok(discarded_tail)
@@ -126,9 +126,9 @@ fn rewind_record(kept: &Head, discarded_tail: &DiscardedTail<'_>) -> Result<Vec<
     let at = clock::now();
     let rewind = Input::Rewind {
         kept: kept.seq,
-        nonce: kept.run.nonce.after_cut(&clock::nonce()),
+        nonce: kept.run.nonce.after_rewind(&clock::nonce()),
         discarded: discarded_tail.discarded(),
-        again: discarded_tail.again(),
+        again: discarded_tail.turns_to_repeat(),
         governed: discarded_tail.governed(),
     };
     // A rewind uses no state, and the pinned definition may be the thing that cannot be read.
@@ -167,7 +167,7 @@ pub(super) fn move_discarded_transcripts(
     }
     // `main.3.1.2.jsonl`: agent, visit, turn, attempt, and the kind of file.
     let attempt_of = |name: &str| name.splitn(5, '.').take(4).collect::<Vec<_>>().join(".");
-    let aside = format!("cut-{}", nonce.last());
+    let aside = format!("discarded-{}", nonce.last());
     paths.move_discarded_transcripts(project.disk.as_ref(), &aside, |name| {
         kept.contains(&attempt_of(name))
     })?;

@@ -10,9 +10,9 @@ use raymond_backends::contract::{Answer, AttachResult, StartedTurn};
 use raymond_backends::process::restarted_since;
 use raymond_core::agent::SessionPlan;
 use raymond_core::budget::Cost;
-use raymond_core::ids::{BackendName, TurnId};
+use raymond_core::ids::{BackendName, TurnAttempt, TurnId};
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Attempt, Event, Record, Run, TranscriptCost};
+use raymond_core::run::{Event, Record, Run, TranscriptCost};
 use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::RunPaths;
 
@@ -34,8 +34,8 @@ pub(super) enum BootState {
 #[derive(Debug, Default)]
 pub(super) struct TranscriptIndex {
     /// The attempts whose outcomes are in records that are kept.
-    settled: BTreeSet<Attempt>,
-    plans: BTreeMap<Attempt, SessionPlan>,
+    settled: BTreeSet<TurnAttempt>,
+    plans: BTreeMap<TurnAttempt, SessionPlan>,
     lanes: BTreeMap<TurnId, Lane>,
     backends_asked: BTreeSet<BackendName>,
 }
@@ -62,7 +62,8 @@ impl TranscriptIndex {
                     self.lanes.insert(turn.clone(), lane.clone());
                 }
                 Event::TurnStarted { turn, attempt, plan, .. } => {
-                    self.plans.insert((turn.clone(), *attempt), plan.clone());
+                    let attempt = TurnAttempt { turn: turn.clone(), number: *attempt };
+                    self.plans.insert(attempt, plan.clone());
                 }
                 _ => {}
             }
@@ -73,7 +74,7 @@ impl TranscriptIndex {
     pub(super) fn mark_kept(&mut self, run: &Run) {
         self.settled = self.plans.keys().cloned().collect();
         for turn in in_flight(run) {
-            self.settled.remove(&(turn.id.clone(), turn.attempt));
+            self.settled.remove(&turn.attempt_id());
         }
         self.backends_asked.insert(run.settings.backend.clone());
     }
@@ -83,21 +84,21 @@ impl TranscriptIndex {
         &self,
         project: &Project,
         reader: TranscriptReader<'_>,
-    ) -> BTreeMap<Attempt, TranscriptCost> {
+    ) -> BTreeMap<TurnAttempt, TranscriptCost> {
         // A directory that cannot be read gives no costs. The discarded turns then have an unknown
         // cost, which is charged by the rules of the budget.
         let names = project.disk.list(&reader.paths.transcripts).unwrap_or_default();
         let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
         let open = attempts.filter(|attempt| !self.settled.contains(attempt));
-        let attempt_cost = |attempt: Attempt| {
+        let attempt_cost = |attempt: TurnAttempt| {
             let attempt_cost = self.attempt_cost(&attempt, reader);
             (attempt, attempt_cost)
         };
         open.map(attempt_cost).collect()
     }
 
-    fn attempt_cost(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> TranscriptCost {
-        let backends_asked = match self.lanes.get(&attempt.0) {
+    fn attempt_cost(&self, attempt: &TurnAttempt, reader: TranscriptReader<'_>) -> TranscriptCost {
+        let backends_asked = match self.lanes.get(&attempt.turn) {
             Some(Lane::Script) => return Cost::Free.into(),
             Some(Lane::Prompt(name)) => [name.clone()].into(),
             None => self.backends_asked.clone(),
@@ -113,9 +114,9 @@ impl TranscriptIndex {
         attempt_cost.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
-    fn started(&self, attempt: &Attempt, reader: TranscriptReader<'_>) -> StartedTurn {
+    fn started(&self, attempt: &TurnAttempt, reader: TranscriptReader<'_>) -> StartedTurn {
         let TranscriptReader { run, paths, .. } = reader;
-        let (turn, number) = attempt;
+        let TurnAttempt { turn, number } = attempt;
         let plan = self.plans.get(attempt).cloned();
         StartedTurn {
             nonce: run.nonce.clone(),
@@ -134,9 +135,9 @@ impl TranscriptIndex {
 }
 
 /// Parses the name of a transcript, such as `main.3.1.2.jsonl`.
-fn attempt_of(name: &str) -> Option<Attempt> {
-    let (turn, attempt) = name.strip_suffix(".jsonl")?.rsplit_once('.')?;
-    Some((turn.parse().ok()?, attempt.parse().ok()?))
+fn attempt_of(name: &str) -> Option<TurnAttempt> {
+    let (turn, number) = name.strip_suffix(".jsonl")?.rsplit_once('.')?;
+    Some(TurnAttempt { turn: turn.parse().ok()?, number: number.parse().ok()? })
 }
 
 /// Returns the cost of a turn in flight, or `None` if its client still runs.
@@ -185,13 +186,14 @@ mod tests {
     #[test]
     fn a_transcript_is_named_after_its_attempt() {
         let check = |name: &str, expected: Option<(&str, u32)>| {
-            let expected = expected.map(|(turn, attempt)| (turn.parse().unwrap(), attempt));
+            let expected =
+                expected.map(|(turn, number)| TurnAttempt { turn: turn.parse().unwrap(), number });
             assert_eq!(attempt_of(name), expected, "{name}");
         };
         check("main.3.1.2.jsonl", Some(("main.3.1", 2)));
         check("main_w1.3.1.2.jsonl", Some(("main_w1.3.1", 2)));
         check("main.3.1.2.stderr", None);
-        check("cut-1", None);
+        check("discarded-1", None);
         check("main.3.jsonl", None);
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use raymond_backends::contract::{self, Progress};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::TurnId;
+use raymond_core::ids::{TurnAttempt, TurnId};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::turn_spec::{TurnSpec, Work};
-use raymond_core::run::{Attempt, Effect, Input, Record, Run, effect};
+use raymond_core::run::{Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_store::blobs;
@@ -52,7 +52,7 @@ pub(crate) struct EffectRunner<'w> {
     context: Arc<TurnContext>,
     reports: UnboundedSender<TurnReport>,
     progress: UnboundedSender<TurnProgress>,
-    turns: BTreeMap<Attempt, CancellationToken>,
+    turns: BTreeMap<TurnAttempt, CancellationToken>,
     pub(crate) watch: &'w mut (dyn RunWatcher + Send),
     pub(crate) finished: bool,
 }
@@ -74,7 +74,7 @@ impl<'w> EffectRunner<'w> {
 
     /// Forgets a turn that has reported.
     pub(crate) fn remove_turn(&mut self, report: &TurnReport) {
-        self.turns.remove(&(report.turn.clone(), report.attempt));
+        self.turns.remove(&TurnAttempt { turn: report.turn.clone(), number: report.attempt });
     }
 
     /// Cancels every turn. Each of them still reports.
@@ -86,7 +86,7 @@ impl<'w> EffectRunner<'w> {
 
     fn start(&mut self, TurnSpec { header, work }: TurnSpec) {
         let (context, cancel) = (Arc::clone(&self.context), CancellationToken::new());
-        let id = (header.turn.clone(), header.attempt);
+        let id = TurnAttempt { turn: header.turn.clone(), number: header.attempt };
         match work {
             Work::Prompt(prompt) => {
                 let watch = self.turn_watch(&header.turn, cancel.clone());
@@ -107,7 +107,7 @@ impl<'w> EffectRunner<'w> {
     /// still runs.
     pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
         for turn in effect::in_flight(run) {
-            let id = (turn.id.clone(), turn.attempt);
+            let id = turn.attempt_id();
             // Started by this process in the first batch.
             if self.turns.contains_key(&id) {
                 continue;
@@ -134,13 +134,13 @@ impl<'w> EffectRunner<'w> {
     /// Starts a task for one attempt at a turn.
     fn spawn(
         &mut self,
-        id: Attempt,
+        id: TurnAttempt,
         cancel: CancellationToken,
         task: impl Future<Output = Result<Outcome, blobs::Error>> + Send + 'static,
     ) {
         self.turns.insert(id.clone(), cancel);
         let reports = self.reports.clone();
-        let (turn, attempt) = id;
+        let TurnAttempt { turn, number: attempt } = id;
         let task = tokio::spawn(task);
         // A second task awaits the first, so that a panic is reported too. A turn without a report
         // would keep the runner waiting forever.
@@ -167,7 +167,7 @@ impl World for EffectRunner<'_> {
             Effect::Start(spec) => self.start(spec),
             // A turn that has reported meanwhile has no token: its outcome is already on its way.
             Effect::Cancel { turn, attempt } => {
-                if let Some(token) = self.turns.get(&(turn, attempt)) {
+                if let Some(token) = self.turns.get(&TurnAttempt { turn, number: attempt }) {
                     token.cancel();
                 }
             }

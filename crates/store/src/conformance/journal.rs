@@ -158,15 +158,15 @@ fn rewind_saves_the_discarded_records(on: &Fixture) {
         Journal::truncate_to(on.disk.as_ref(), &path, 3, &body(4)).expect_err("it is not good");
     assert!(matches!(beyond, Error::NoSuchRecord { wanted: 3, last: 2, .. }), "{beyond}");
     let moved = Journal::truncate_to(on.disk.as_ref(), &path, 2, &body(3)).expect("it is cut");
-    assert_eq!(moved, Some(on.path("journal.cut-2")));
-    assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
+    assert_eq!(moved, Some(on.path("journal.discarded-2")));
+    assert_eq!(on.content(&on.path("journal.discarded-2")), &damaged[third..]);
     let Opened { mut journal, lines, .. } = Journal::open(disk(on), &path).expect("it opens");
     assert_records(&lines, 1..=3);
     assert_eq!(journal.append(&body(4)).expect("it is appended"), 4);
     let again =
         Journal::truncate_to(on.disk.as_ref(), &path, 2, &body(3)).expect("it is cut again");
-    assert_eq!(again, Some(on.path("journal.cut-2.2")));
-    assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
+    assert_eq!(again, Some(on.path("journal.discarded-2.2")));
+    assert_eq!(on.content(&on.path("journal.discarded-2")), &damaged[third..]);
     let nothing =
         Journal::truncate_to(on.disk.as_ref(), &path, 3, &body(4)).expect("nothing is cut");
     assert_eq!(nothing, None);

@@ -21,7 +21,7 @@ impl Journal {
         Ok(whole.skip(kept).collect())
     }
 
-    /// Keeps the records up to number `last`, moves the rest to `journal.cut-<last>`, and appends the
+    /// Keeps the records up to number `last`, moves the rest to `journal.discarded-<last>`, and appends the
     /// record `then`, which records the rewind. Returns the path of the rest, if there was any.
     ///
     /// The copy is durable before the journal changes, and never replaces an earlier copy. Discarding
@@ -54,7 +54,7 @@ impl Journal {
         let moved = if rest.is_empty() {
             None
         } else {
-            let name = format!("journal.cut-{last}");
+            let name = format!("journal.discarded-{last}");
             Some(save_beside(disk, path, &name, rest)?)
         };
         // Replaced, not truncated: a crash must leave the old journal or the new one, never a third.

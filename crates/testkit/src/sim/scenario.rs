@@ -275,7 +275,7 @@ impl Scenario {
         let Some(input) = echo.filter(|_| host.is_up()) else { return Ok(()) };
         let verdicts = host.handle(vec![input])?;
         match verdicts.as_slice() {
-            [] | [Err(Refusal::Fenced { .. })] => Ok(()),
+            [] | [Err(Refusal::Fenced(_))] => Ok(()),
             other => Err(Violation(format!("a second outcome was not refused: {other:?}"))),
         }
     }

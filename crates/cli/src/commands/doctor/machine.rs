@@ -53,7 +53,7 @@ async fn client(kind: &ClientKind, config: &Layer) -> Finding {
     let (need, command) = (need(kind, config), backends::command(kind, config));
     // A missing client matters only if prompts go to it; `Need` decides that.
     if let Err(ClientProblem { message, remedy, .. }) = kind.check_program(command.as_ref()) {
-        return health::missing(kind.name, (message, remedy), need);
+        return health::missing(kind.name, message, remedy, need);
     }
     let program = probe::client_version(kind.name, &command, probe::CLIENT_TIMEOUT).await;
     if let Program::Answers { version, .. } = &program

@@ -181,7 +181,7 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
                 Some(Ok(path)) => Some(path),
                 Some(Err(bad)) => {
                     let bad: BadPath = bad;
-                    text.report.add_at("jsonPath", bad.flaw(), bad.to_string());
+                    text.report.add_at("jsonPath", bad.code(), bad.to_string());
                     None
                 }
             };

@@ -120,7 +120,7 @@ impl Reader<'_, '_> {
             Ok(path) => leads(report, scope, &path).then_some(path),
             Err(bad) => {
                 let bad: BadPath = bad;
-                report.add(bad.flaw(), bad.to_string());
+                report.add(bad.code(), bad.to_string());
                 None
             }
         })
@@ -132,7 +132,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
     let mut good = faults.is_empty();
     for fault in faults {
         let advice = "a text that only looks so can be a value of `vars`";
-        report.add(fault.flaw(), format!("{fault} ({advice})"));
+        report.add(fault.code(), format!("{fault} ({advice})"));
     }
     for path in template.paths() {
         if let Some((code, message)) = misused(scope, path, used) {

@@ -293,14 +293,14 @@ fn parallel_loops_have_a_limit_together() {
     let busy =
         Branch { at: Position::In("x".parse().unwrap()), ..walk.state.branches[&main].clone() };
     let other = |n: u32| (AgentId::new(n.to_string()), busy.clone());
-    let others = (0..MOST_STRANDS - 3).map(other);
+    let others = (0..MOST_BRANCHES - 3).map(other);
     walk.state.branches = others.chain(walk.state.branches).collect();
     let next = |document: &Document, state: &StepsState| {
         Interpreter { document, vars: &document.vars }.next(state, &main)
     };
     let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::Loops { .. })));
     assert!(loops(next(&walk.document, &walk.state)));
-    walk.state.branches.extend([other(MOST_STRANDS)]);
+    walk.state.branches.extend([other(MOST_BRANCHES)]);
     let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();
     let stuck = Stuck::new(ErrorCode::TooLarge, "l".parse().unwrap(), message);
     assert_eq!(next(&walk.document, &walk.state), Some(Next::Fails(stuck)));

@@ -243,7 +243,7 @@ fn only_the_attempt_in_flight_has_an_outcome() {
         play.at,
         input,
     ) {
-        Err(Refusal::Fenced { turn, attempt }) => format!("{turn} #{attempt}"),
+        Err(Refusal::Fenced(attempt)) => format!("{} #{}", attempt.turn, attempt.number),
         other => panic!("{other:?}"),
     };
     // Not in flight, an earlier attempt, a settled turn, an unknown agent.

@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, turn, usd, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
+use crate::ids::TurnAttempt;
 use crate::run::{
     DiscardedCost, DiscardedTail, Event, Input, Record, Run, Settings, Step, TranscriptCost,
 };
@@ -251,7 +252,7 @@ fn since(play: &Play) -> Record {
 fn cost_since(kept: &Run, play: &Play) -> (DiscardedCost, Vec<String>) {
     let mut tail = DiscardedTail::new(kept);
     tail.follow(&since(play));
-    (tail.discarded(), tail.again().iter().map(ToString::to_string).collect())
+    (tail.discarded(), tail.turns_to_repeat().iter().map(ToString::to_string).collect())
 }
 
 fn discarded(amount: &str, unpriced: u64) -> DiscardedCost {
@@ -362,11 +363,11 @@ fn only_costs_of_damaged_records_count() {
     });
     let mut tail = DiscardedTail::new(&kept);
     // Without the start the run would begin again.
-    tail.doubt(&since(&play));
-    tail.miss();
+    tail.read_untrusted(&since(&play));
+    tail.count_unreadable();
     // The turn in flight has no known price.
     assert_eq!(tail.discarded(), with_visit("0.30", "1.30", 3));
-    assert_eq!(tail.again(), [turn("main.1.1")]);
+    assert_eq!(tail.turns_to_repeat(), [turn("main.1.1")]);
     let most = Event::RunRewound {
         kept: 3,
         nonce: "x".into(),
@@ -378,7 +379,7 @@ fn only_costs_of_damaged_records_count() {
         governed: None,
     };
     play.story = vec![most];
-    tail.doubt(&since(&play));
+    tail.read_untrusted(&since(&play));
     assert_eq!(tail.discarded().unpriced, u64::MAX);
     tail.follow(&since(&play));
     assert_eq!(tail.discarded().unpriced, u64::MAX);
@@ -398,8 +399,9 @@ fn transcripts_price_discarded_turns_without_end() {
             play.story.clear();
             play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
             let transcripts = [("main.1.1", first), ("main.2.1", told)];
-            let transcripts = transcripts.map(|(id, told)| ((turn(id), 1), told));
-            let mut tail = DiscardedTail::new(&kept).knowing(transcripts.into());
+            let transcripts =
+                transcripts.map(|(id, told)| (TurnAttempt { turn: turn(id), number: 1 }, told));
+            let mut tail = DiscardedTail::new(&kept).with_transcript_costs(transcripts.into());
             read(&mut tail, &since(&play));
             assert_eq!(tail.discarded(), expected, "{strict} {told:?}");
         };
@@ -408,25 +410,25 @@ fn transcripts_price_discarded_turns_without_end() {
         traced(strict, read, [first.into(), told.into()], expected);
     };
     let follow: Read = |tail, record| tail.follow(record);
-    let doubt: Read = |tail, record| tail.doubt(record);
-    let miss: Read = |tail, _| tail.miss();
+    let untrusted: Read = |tail, record| tail.read_untrusted(record);
+    let unreadable: Read = |tail, _| tail.count_unreadable();
     // An intact record ends the first turn; no record ends the second.
     check(false, follow, Cost::Reported(usd("2")), with_visit("0.30", "2.30", 0));
     check(false, follow, Cost::AtLeast(usd("2")), with_visit("0.30", "2.30", 1));
     check(true, follow, Cost::AtLeast(usd("2")), with_visit("0.30", "10", 0));
     // Otherwise the transcript's cost counts, if it is higher.
-    check(false, doubt, Cost::Reported(usd("2")), with_visit("0.70", "2.70", 0));
-    check(true, doubt, Cost::Unknown, with_visit("0.70", "10.40", 0));
+    check(false, untrusted, Cost::Reported(usd("2")), with_visit("0.70", "2.70", 0));
+    check(true, untrusted, Cost::Unknown, with_visit("0.70", "10.40", 0));
     // The next owner looks for the first turn.
-    check(false, miss, Cost::Reported(usd("2")), discarded("2", 1));
-    check(true, miss, Cost::Unknown, discarded("0", 2));
+    check(false, unreadable, Cost::Reported(usd("2")), discarded("2", 1));
+    check(true, unreadable, Cost::Unknown, discarded("0", 2));
     // A turn that used up its share has spent it, even if its client reports less.
     let capped = |cost| TranscriptCost { cost, capped: true };
     let told = [first.into(), capped(Cost::Reported(usd("2")))];
     traced(false, follow, told, with_visit("0.30", "10", 0));
-    traced(false, doubt, told, with_visit("0.70", "10.40", 0));
+    traced(false, untrusted, told, with_visit("0.70", "10.40", 0));
     let told = [capped(first), Cost::Reported(usd("2")).into()];
-    traced(false, doubt, told, with_visit("10", "12", 0));
+    traced(false, untrusted, told, with_visit("10", "12", 0));
 }
 
 #[test]
@@ -456,10 +458,10 @@ fn rewind_keeps_the_last_settings() {
         discarded: DiscardedCost::default(),
         governed: Some(Box::new(settings)),
     };
-    tail.doubt(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
+    tail.read_untrusted(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
     assert_eq!(governed(&tail), Some(Some(usd("3"))));
     let mut tail = DiscardedTail::new(&kept);
-    tail.doubt(&since(vec![resumed(Some("7"))]));
+    tail.read_untrusted(&since(vec![resumed(Some("7"))]));
     assert_eq!(governed(&tail), None);
 }
 

@@ -231,7 +231,7 @@ impl JournalBuilder {
             abandoned.follow(record);
         }
         let (discarded, again, governed) =
-            (abandoned.discarded(), abandoned.again(), abandoned.governed());
+            (abandoned.discarded(), abandoned.turns_to_repeat(), abandoned.governed());
         self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), discarded, again, governed }]);
     }
 

@@ -70,7 +70,7 @@ pub(super) fn invalid() -> JournalBuilder {
     let mut builder =
         JournalBuilder::steps(&json!({ "steps": [agent("ask")] }), Answers::Backend).started();
     let all =
-        ProblemCode::ALL.map(|flaw| Problem::new(format!("/{flaw:?}"), flaw, "as an example"));
+        ProblemCode::ALL.map(|code| Problem::new(format!("/{code:?}"), code, "as an example"));
     let text = |problems: Vec<Problem>| Some(Verdict::Invalid(problems));
     let cost = Cost::Reported(Micros(10_000));
     let wrong = json!({ "ok": false, "json": 1 });
