@@ -88,8 +88,8 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let (mut reader, mut writer) = tokio::io::split(ours);
     let ending = CancellationToken::new();
-    let (input, output) = tokio::io::split(theirs);
-    let serving = stdio::serve(Arc::new(Nobody), input, output, ending);
+    let (requests, replies) = tokio::io::split(theirs);
+    let serving = stdio::serve(Arc::new(Nobody), requests, replies, ending);
     let sending = async {
         // A server that has ended reads no further.
         writer.write_all(&input).await.ok();

@@ -104,7 +104,7 @@ fn shown(section: &str) -> Codes {
     let codes = messages.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
     // The codes of documents of steps are on another page.
     let of_steps = |code: &&str| {
-        code.contains('_') && ProblemCode::ALL.iter().any(|code| code.as_str() == *code)
+        code.contains('_') && ProblemCode::ALL.iter().any(|known| known.as_str() == *code)
     };
     codes.filter(|code| !of_steps(code)).map(str::to_owned).collect()
 }

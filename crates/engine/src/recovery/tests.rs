@@ -8,11 +8,7 @@ use crate::owned::OwnedRun;
 use crate::test_runs::{TestRun, recorded, stopped};
 
 fn stop(key: &str) -> Input {
-    Input::Stop {
-        mode: StopMode::Now,
-        by: raymond_core::run::stop::StopOrigin::Command,
-        key: key.to_owned(),
-    }
+    Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: key.to_owned() }
 }
 
 /// Asks under the key `asked`, as the command does when it finds no owner.

@@ -84,11 +84,8 @@ async fn wait_gives_a_lingering_owner_half_a_minute() {
     let owned = setup.begun(STATE);
     let turn = raymond_core::run::effect::in_flight(&owned.head.run).next().unwrap();
     let settled = crate::test_runs::stopped(&turn.id, turn.attempt);
-    let stop = Input::Stop {
-        mode: StopMode::Now,
-        by: raymond_core::run::stop::StopOrigin::Command,
-        key: "asked".to_owned(),
-    };
+    let stop =
+        Input::Stop { mode: StopMode::Now, by: StopOrigin::Command, key: "asked".to_owned() };
     let _still_held = crate::test_runs::recorded(owned, vec![stop, settled]);
     let began = tokio::time::Instant::now();
     let ended = wait(&setup.project, &TestRun::run(), &mut |_| {}).await.unwrap();

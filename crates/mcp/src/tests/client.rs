@@ -36,8 +36,8 @@ impl Client {
         let (reader, writer) = tokio::io::split(ours);
         let ending = CancellationToken::new();
         let host: Arc<Fake> = Arc::clone(host);
-        let (reader, writer) = tokio::io::split(theirs);
-        let served = tokio::spawn(stdio::serve(host, reader, writer, ending.clone()));
+        let (input, output) = tokio::io::split(theirs);
+        let served = tokio::spawn(stdio::serve(host, input, output, ending.clone()));
         let reader = BufReader::new(reader);
         let mut client = Self { era, capabilities, reader, writer, served, ending, last: 0 };
         if era == Era::Legacy {
