@@ -21,7 +21,7 @@ pub struct Diagnostic {
     pub message: String,
     /// A hint in the imperative.
     pub hint: Option<String>,
-    /// A remedy outside the workflow, for which the caller has its own words.
+    /// A remedy outside the workflow, which the caller puts into words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }

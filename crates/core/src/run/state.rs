@@ -1,7 +1,7 @@
 //! The state of a run between two inputs.
 //!
-//! It holds agents that are live or failed. Of an agent that ended it holds only the parent and the
-//! result, so that it grows with the number of agents and not with their turns. Only `apply` changes it. Its status for users is computed
+//! It holds agents that are live or failed. It keeps only the parent, the fork count
+//! and the result of an agent that ended, so that it grows with the number of agents and not with their turns. Only `apply` changes it. Its status for users is computed
 //! in [`mod@crate::view::status`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
