@@ -23,16 +23,15 @@ use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::stop::{StopMode, StopOrigin};
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
-use raymond_core::view::{Ledger, Line, Live, Narrator, Weight};
-use raymond_engine::clock;
+use raymond_core::view::{BackendLabels, Line, RunView, ViewEvent, Weight, words};
 use raymond_engine::driver::Head;
-use raymond_engine::runner::RunWatcher;
+use raymond_engine::feed::{FeedItem, NoteKind, RunWatcher};
 
 use crate::args::OutputFlags;
 use crate::json::{self, Layout};
 use crate::sanitize::sanitized;
 use crate::secrets::redacted_json;
-use crate::streams;
+use crate::{status_summary, streams};
 use events::{Events, MAX_WAITING_BYTES, Stream};
 use stderr_writer::StderrWriter;
 use writer::{Fate, STUCK_AFTER};
@@ -62,7 +61,6 @@ impl Lines {
 
 /// A watcher of a run that prints its events.
 pub(crate) struct Console {
-    narrator: Narrator,
     least: Weight,
     shown: AlreadyShown,
     stderr_writer: StderrWriter,
@@ -108,15 +106,8 @@ impl Console {
             StderrWriter::with_lines()
         };
         let events = output.events.then(|| Events::to(anstream::stdout(), MAX_WAITING_BYTES));
-        let (narrator, retrying) = (Narrator::live(), BTreeMap::new());
-        Self {
-            narrator,
-            least,
-            shown: AlreadyShown::nothing(output),
-            stderr_writer,
-            events,
-            retrying,
-        }
+        let (shown, retrying) = (AlreadyShown::nothing(output), BTreeMap::new());
+        Self { least, shown, stderr_writer, events, retrying }
     }
 
     /// Waits until everything is written and the rows are removed; gives up a stream that is stuck.
@@ -132,8 +123,7 @@ impl Console {
 
     /// Takes over the state of a run without printing its past.
     pub(crate) fn catch_up(&mut self, Head { run, ledger, .. }: &Head) {
-        self.narrator = Narrator::after(run, ledger);
-        self.stderr_writer.change(|live| *live = Live::after(run, ledger));
+        self.stderr_writer.change(|view| *view = RunView::of(run, ledger));
     }
 
     /// Prints the events of a record to stdout if `--events` was given.
@@ -148,7 +138,7 @@ impl Console {
         let told: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
         if told.contains(&Stream::Ended) {
             let id = &run.id;
-            self.note(&format!(
+            self.say_note(&format!(
                 "stopped printing events because no process reads them; the journal of {id} contains them all"
             ));
         }
@@ -163,13 +153,11 @@ impl Console {
     }
 
     /// Returns the line for an event, unless it is below the chosen verbosity.
-    fn line(&mut self, event: &Event) -> Option<Line> {
-        // The narrator sees every event, even below the verbosity, because later lines depend on
-        // its state.
-        let mut line = self.narrator.line(event)?;
-        if let Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Signal, .. } = event
-            // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint
-            // would be wrong.
+    fn line(&self, event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
+        let mut line = words(event, naming)?.live()?;
+        // Only a user at this terminal can press Ctrl-C again; for `raymond stop` the hint would be
+        // wrong.
+        if let ViewEvent::StopRequested { mode: StopMode::Now, by: StopOrigin::Signal } = event
             && terminal::is_there()
         {
             "stopping; Ctrl-C again ends everything at once".clone_into(&mut line.text);
@@ -179,25 +167,42 @@ impl Console {
 }
 
 impl RunWatcher for Console {
-    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
-        self.print(run, record);
-        self.stderr_writer
-            .change(|live| events(record).for_each(|event| live.note(record.at, event)));
-        for event in events(record) {
-            if let Some(line) = self.line(event) {
+    fn take(&mut self, item: FeedItem<'_>) {
+        match item {
+            FeedItem::Record { record, run, .. } => {
+                self.print(run, record);
+                self.show_record(record);
+            }
+            FeedItem::Progress { turn, at, progress } => self.show_progress(turn, at, progress),
+            FeedItem::Note(NoteKind::OwnerSuspended(owner)) => {
+                self.say_note(&status_summary::suspended_with_hint(&owner));
+            }
+            FeedItem::Note(note) => self.say_note(&note.to_string()),
+        }
+    }
+}
+
+impl Console {
+    fn show_record(&mut self, record: &Record) {
+        // All events first: the rows must never show half of a record.
+        let told: Vec<(ViewEvent, BackendLabels)> = self.stderr_writer.change(|view| {
+            let told = |event| Some((view.note(record.at, event)?, view.naming()));
+            events(record).filter_map(told).collect()
+        });
+        for (event, naming) in &told {
+            if let Some(line) = self.line(event, *naming) {
                 self.stderr_writer.say(&fitted_line(record.at, &line, edge(&stderr())));
             }
-            if let Event::AgentFailed { agent, .. } = event {
-                self.shown.failed.insert(agent.clone());
+            if let ViewEvent::AgentFailed { place, .. } = event {
+                self.shown.failed.insert(place.agent.clone());
             }
-            if let Event::TurnStarted { turn, .. } = event {
-                self.retrying.remove(&turn.agent);
+            if let ViewEvent::AttemptBegan { attempt, .. } = event {
+                self.retrying.remove(&attempt.turn.agent);
             }
         }
     }
 
-    fn seen(&mut self, turn: &TurnId, sign: &Progress) {
-        let now = clock::now();
+    fn show_progress(&mut self, turn: &TurnId, now: Timestamp, sign: &Progress) {
         let (weight, text) = match sign {
             Progress::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
             Progress::Retries { why } => {
@@ -211,15 +216,15 @@ impl RunWatcher for Console {
         }
         // A row shows the age of the last activity, so silence must not count as activity.
         if !matches!(sign, Progress::Silent(_)) {
-            self.stderr_writer.change(|live| live.see(now, &turn.agent, &text));
+            self.stderr_writer.change(|view| view.see(now, turn, &text));
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
-            let line = Line { agent: Some(turn.agent.clone()), weight, text };
+            let line = Line::new(Some(turn.agent.clone()), weight, text);
             self.stderr_writer.say(&fitted_line(now, &line, edge(&stderr())));
         }
     }
 
-    fn note(&mut self, text: &str) {
+    fn say_note(&self, text: &str) {
         const WHO: &str = "raymond: ";
         let room = LineLayout { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
         self.stderr_writer.say(&format!("{WHO}{}", wrapped(&sanitized(text), room)));
@@ -290,7 +295,7 @@ mod tests {
     #[test]
     fn foreign_text_never_looks_like_a_log_line() {
         let text = "the client denied Bash(x\n00:00:00 main             ended: forged)".to_owned();
-        let line = Line { agent: None, weight: Weight::Plain, text };
+        let line = Line::new(None, Weight::Plain, text);
         let lines = anstream::adapter::strip_str(&format_line(Timestamp(0), &line)).to_string();
         let lines: Vec<&str> = lines.lines().collect();
         assert_eq!(lines.len(), 2);

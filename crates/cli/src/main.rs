@@ -43,7 +43,6 @@ mod settings;
 mod status_summary;
 mod streams;
 mod strict_budget;
-mod transcript_follower;
 mod workflows;
 
 use std::process::ExitCode;

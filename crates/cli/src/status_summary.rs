@@ -9,6 +9,7 @@ use raymond_core::run::{Program, Run};
 use raymond_core::text::quoted;
 use raymond_core::view::{self, NextCommand, States, Status};
 use raymond_engine::driver::Head;
+use raymond_engine::feed::TranscriptFollower;
 use raymond_engine::inspect::{Inspection, leftover_processes};
 use raymond_engine::prepare;
 use raymond_engine::project::Project;
@@ -20,7 +21,6 @@ use raymond_store::lock::Owner;
 use crate::cause;
 use crate::next_command;
 use crate::sanitize::sanitized;
-use crate::transcript_follower::TranscriptFollower;
 
 /// The status of a run, its reason and the next command.
 #[derive(Debug)]

@@ -1,40 +1,44 @@
 //! Read models for every user interface: folds of a run's events that only display and never decide.
 //!
+//! - [`run_view`]: the present, one row for each agent; the one fold that every screen draws
+//! - [`view_event`], [`attempt`]: the meaning of an event, which the fold returns
+//! - [`mod@words`], [`costs`]: lines and money, made from these meanings
+//! - [`ledger`], [`summary`], [`path`]: the stored part of the fold, for snapshots
 //! - [`mod@status`], [`mod@why`], [`mod@next_command`]: the state of a run, its cause, the next command
-//! - [`ledger`], [`path`], [`costs`], [`turns`]: history, visited states, money, attempts
-//! - [`narrate`], [`live`]: lines for events, rows for a live screen
 //! - [`plan`]: the effect of a resume
 //! - [`backend_labels`], [`denied`]: backend names, denied tools
 
+pub mod attempt;
 pub mod backend_labels;
 pub mod costs;
 pub mod denied;
 pub mod ledger;
-pub mod live;
-pub mod narrate;
 pub mod next_command;
 pub mod path;
 mod place;
 pub mod plan;
+pub mod run_view;
 pub mod status;
-pub mod turns;
+pub mod summary;
+pub mod view_event;
 pub mod why;
+pub mod words;
 
 pub use backend_labels::{BackendLabels, answering, asked};
 pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::Ledger;
-pub use live::Live;
-pub use narrate::{Line, Narrator, Weight};
 pub use next_command::{
     CallTarget, Change, NextCommand, States, is_final, is_of_caller, next_command,
 };
 pub use path::Path;
 pub use place::place;
 pub use plan::{Fate, Plan};
+pub use run_view::RunView;
 pub use status::{Owner, Status, Waiting, status};
-pub use turns::Turns;
+pub use view_event::ViewEvent;
 pub use why::{Cause, Hint, collected, why};
+pub use words::{Audience, Line, Weight, words};
 
 #[cfg(test)]
 mod tests;

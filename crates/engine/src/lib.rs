@@ -3,6 +3,7 @@
 //! - [`prepare`] checks a workflow, [`launch`] creates a run, [`owned`] opens one, and [`recovery`]
 //!   continues its turns in flight.
 //! - [`runner`] is the asynchronous loop of an owner; [`driver`] inside it decides, commits, then acts.
+//! - [`feed`] is the stream of items that every watcher of a run gets, live or from its files.
 //! - [`inspect`], [`request`], [`replay`] and [`discard`] are for processes that do not own the run.
 //! - [`scope`] loads the states of a workflow, and [`pin`] keeps them as they were at the start.
 //! - [`call`] answers one call of the tool `crayfish`.
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod copied_run;
 pub mod discard;
 pub mod driver;
+pub mod feed;
 pub mod fold;
 pub mod inspect;
 pub mod launch;

@@ -21,14 +21,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use raymond_backends::contract::Progress;
 use raymond_backends::process::{self, Grace};
 use raymond_core::decide::Refusal;
-use raymond_core::ids::TurnId;
 use raymond_core::run::stop::{StopMode, StopOrigin};
-use raymond_core::run::{Input, Record, Run, RunContext};
+use raymond_core::run::{Input, Run, RunContext};
 use raymond_core::time::Timestamp;
-use raymond_core::view::{self, Ledger, Status};
+use raymond_core::view::{self, Status};
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -39,27 +37,16 @@ pub use signals::{Signal, Signals};
 use crate::backends::Backends;
 use crate::clock::{self, Clock};
 use crate::driver::{Driver, DriverError, Head};
+use crate::feed::{FeedItem, NoteKind, RunWatcher};
 use crate::owned::{OwnError, OwnedRun};
 use active_runs::ActiveRun;
-use effect_runner::{EffectRunner, TurnProgress, TurnReport};
+use effect_runner::{EffectRunner, TurnProgress, TurnReport, WatchedRun};
 use run_directory::{RunDirectory, SharedJournal, WrittenState, request_key};
 use turn_context::TurnContext;
 
 /// How often the runner reads the inbox and writes a stale state file. A wake-up signal makes
 /// requests faster than this; one second is the delay if that signal is lost.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// An observer of a run, such as the console.
-pub trait RunWatcher {
-    /// Called after a record is durable.
-    fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
-
-    /// Called with the progress of a running turn.
-    fn seen(&mut self, _: &TurnId, _: &Progress) {}
-
-    /// Called with a line for the user about anything else.
-    fn note(&mut self, text: &str);
-}
 
 /// Why the runner stopped before the run had ended.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +145,7 @@ impl<'w> Runner<'w> {
             ..
         } = owned;
         let run = run_after_start(&head, inputs);
-        let backends_for_edits = backends.clone();
+        let (journal, backends_for_edits) = (SharedJournal::new(journal), backends.clone());
         let context = TurnContext {
             run: RunContext::of(&run),
             schemas,
@@ -173,8 +160,8 @@ impl<'w> Runner<'w> {
         };
         let (report, reports) = unbounded_channel();
         let (progress, progress_reports) = unbounded_channel();
+        let watch = WatchedRun { watcher: watch, journal: journal.clone() };
         let effects = EffectRunner::new(Arc::new(context), report, progress, watch);
-        let journal = SharedJournal::new(journal);
         let driver = Driver::new(head, definition, journal.clone(), effects);
         let directory = RunDirectory {
             project,
@@ -219,7 +206,8 @@ impl<'w> Runner<'w> {
             let inputs = tokio::select! {
                 Some(report) = self.reports.recv() => self.gather(report)?,
                 Some(TurnProgress { turn, sign }) = self.progress_reports.recv() => {
-                    self.driver.world().watch.seen(&turn, &sign);
+                    let (at, progress) = (clock::now(), &sign);
+                    self.driver.world().watch.take(FeedItem::Progress { turn: &turn, at, progress });
                     continue;
                 }
                 signal = signals.next() => match self.handle_signal(signal) {
@@ -307,9 +295,7 @@ impl<'w> Runner<'w> {
     fn restore_directory(&mut self) -> Result<(), RunnerError> {
         let restored = self.directory.restore(self.driver.head(), self.driver.definition())?;
         if restored == Presence::Restored {
-            let note = "the directory of the run had vanished; Raymond wrote the journal, the lock and \
-                        the states again, but other large values are lost";
-            self.driver.world().watch.note(note);
+            self.note(NoteKind::DirectoryRestored);
             self.write_state();
         }
         Ok(())
@@ -350,9 +336,13 @@ impl<'w> Runner<'w> {
     fn requests(&mut self) -> Vec<Input> {
         let requests = self.directory.requests();
         for note in requests.notes {
-            self.driver.world().watch.note(&note);
+            self.note(note);
         }
         requests.inputs
+    }
+
+    fn note(&mut self, note: NoteKind) {
+        self.driver.world().watch.take(FeedItem::Note(note));
     }
 
     fn status(&self) -> Status {

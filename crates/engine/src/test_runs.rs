@@ -17,8 +17,7 @@ use raymond_core::capability::Capability;
 use raymond_core::ids::{BackendName, Nonce, RunId, TurnId};
 use raymond_core::run::outcome::{Finished, Outcome, Reply};
 use raymond_core::run::stop::Interruption;
-use raymond_core::run::{Input, Record, Run, Settings};
-use raymond_core::view::Ledger;
+use raymond_core::run::{Input, Settings};
 use raymond_core::workflow::{Definition, SourceFile, Start};
 use raymond_store::Root;
 use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
@@ -28,12 +27,12 @@ use tempfile::TempDir;
 use crate::backends::Backends;
 use crate::clock;
 use crate::driver::{Driver, RecordOnly};
+use crate::feed::{FeedItem, RunWatcher};
 use crate::launch::Launch;
 use crate::owned::{LeftoverClients, OpenOptions, OwnedRun};
 use crate::pin::PLATFORM;
 use crate::prepare::Prepared;
 use crate::project::Project;
-use crate::runner;
 use crate::scope::{LoadedScope, Origin};
 
 /// The backend that answers the prompts of these runs.
@@ -235,10 +234,8 @@ pub(crate) fn answered_by(client: &Arc<Client>) -> Backends {
 /// A watcher that ignores everything.
 pub(crate) struct SilentWatcher;
 
-impl runner::RunWatcher for SilentWatcher {
-    fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
-
-    fn note(&mut self, _: &str) {}
+impl RunWatcher for SilentWatcher {
+    fn take(&mut self, _: FeedItem<'_>) {}
 }
 
 /// Real files that note, at each rename, whether the lock of a run was held.

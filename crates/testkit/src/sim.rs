@@ -23,6 +23,7 @@ pub mod random_workflow;
 pub mod reply;
 pub mod scenario;
 pub mod trace;
+pub mod views;
 pub mod world;
 
 pub use coverage::Coverage;

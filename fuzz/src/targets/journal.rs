@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use raymond_core::run::Record;
-use raymond_core::view::{self, Narrator, Owner, Plan};
+use raymond_core::view::{self, Owner, Plan, RunView, words};
 use raymond_engine::driver::Head;
 use raymond_engine::{fold, statefile};
 use raymond_store::Journal;
@@ -123,7 +123,7 @@ fn check_records(bytes: &[u8]) {
 /// Folds records up to the first unreadable one. Each counts as the next record, independent of its
 /// own number.
 fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
-    let (mut head, mut narrator) = (Head::empty(), Narrator::live());
+    let (mut head, mut watched) = (Head::empty(), RunView::default());
     for body in bodies {
         let Ok(mut record) = serde_json::from_slice::<Record>(body) else { continue };
         assert_eq!(fold::record(body, record.seq).ok().as_ref(), Some(&record));
@@ -134,7 +134,9 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
         record.seq = head.seq + 1;
         head.fold(&record);
         for event in record.steps.iter().flat_map(|step| &step.events) {
-            narrator.line(event);
+            if let Some(told) = watched.note(record.at, event) {
+                words(&told, watched.naming());
+            }
         }
     }
     check_views(&head);
@@ -151,6 +153,7 @@ fn check_views(head: &Head) {
         assert!(statefile::render(head, status).is_ok());
     }
     Plan::of(&head.run, &head.ledger, &head.run.settings);
+    RunView::of(&head.run, &head.ledger).busy();
 }
 
 /// A line without its sum.

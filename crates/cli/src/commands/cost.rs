@@ -6,8 +6,8 @@ use std::path::Path;
 use raymond_core::prices::PRICES_AS_OF;
 use raymond_core::text::counted;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::Costs;
 use raymond_core::view::costs::{By, Counter, Row, Tally};
+use raymond_core::view::{Costs, RunView};
 use raymond_engine::clock;
 use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
@@ -83,11 +83,13 @@ fn all(project: &Project, query: &CostQuery) -> Result<(String, Costs), Failure>
 
 fn count(project: &Project, seen: &Inspection, query: &CostQuery) -> Result<Costs, Failure> {
     runs::report_damage(seen);
-    let mut counter = Counter::new(query.by, query.since);
+    let (mut view, mut counter) = (RunView::default(), Counter::new(query.by, query.since));
     for record in runs::records(seen) {
         let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
-            counter.note(record.at, event);
+            if let Some(told) = view.note(record.at, event) {
+                counter.note(record.at, &told);
+            }
         }
     }
     let mut costs = counter.finish();

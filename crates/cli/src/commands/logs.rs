@@ -17,8 +17,8 @@ use raymond_core::ids::RunId;
 use raymond_core::run::outcome::{Finished, Outcome};
 use raymond_core::run::{Input, Record};
 use raymond_core::text::nearest;
-use raymond_core::view::Turns;
-use raymond_core::view::turns::{Attempt, Change, How};
+use raymond_core::view::attempt::{Attempt, How};
+use raymond_core::view::{RunView, ViewEvent};
 use raymond_engine::inspect::Inspection;
 use raymond_store::{Blobs, RunPaths};
 
@@ -34,8 +34,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     runs::report_damage(&seen);
-    let mut turns = Turns::default();
-    let turns_seen = collect_turns(&mut turns, &seen)?;
+    let turns_seen = collect_turns(&seen)?;
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -53,7 +52,8 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
         {
             let wanted = flags.wanted();
             let open = BTreeMap::new();
-            let follower = TurnFollower { source: &source, page: &mut page, wanted, turns, open };
+            let view = RunView::of(&seen.head.run, &seen.head.ledger);
+            let follower = TurnFollower { source: &source, page: &mut page, wanted, view, open };
             follower.follow(&project, seen, turns_seen)
         }
     } else {
@@ -87,21 +87,30 @@ impl Turn {
     }
 }
 
+/// The effect of a record on the turns.
+#[derive(Debug, Clone)]
+enum Change {
+    Began(Turn),
+    Ended(Turn),
+    /// A caller answered instead of a turn.
+    Answered(Turn),
+}
+
 /// Collects the turns of a run in the order of their starts.
-fn collect_turns(turns: &mut Turns, seen: &Inspection) -> Result<Vec<Turn>, Failure> {
+fn collect_turns(seen: &Inspection) -> Result<Vec<Turn>, Failure> {
+    let mut view = RunView::default();
     let mut all: Vec<Turn> = Vec::new();
     for record in runs::records(seen) {
-        for (change, outcome) in changes(turns, &record?) {
+        for change in changes(&mut view, &record?) {
             match change {
-                Change::Started(attempt) | Change::Answered(attempt, _) => {
-                    all.push(Turn { attempt, outcome });
-                }
-                Change::Ended(attempt) => {
-                    let same = |turn: &&mut Turn| {
-                        turn.attempt.turn == attempt.turn && turn.attempt.number == attempt.number
+                Change::Began(turn) | Change::Answered(turn) => all.push(turn),
+                Change::Ended(ended) => {
+                    let Attempt { turn, number, .. } = &ended.attempt;
+                    let is_same = |known: &&mut Turn| {
+                        known.attempt.turn == *turn && known.attempt.number == *number
                     };
-                    if let Some(turn) = all.iter_mut().rev().find(same) {
-                        *turn = Turn { attempt, outcome };
+                    if let Some(turn) = all.iter_mut().rev().find(is_same) {
+                        *turn = ended;
                     }
                 }
             }
@@ -111,23 +120,27 @@ fn collect_turns(turns: &mut Turns, seen: &Inspection) -> Result<Vec<Turn>, Fail
 }
 
 /// Returns the changes of turns in a record, with their outcomes.
-fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)> {
+fn changes(view: &mut RunView, record: &Record) -> Vec<Change> {
     let mut all = Vec::new();
     for step in &record.steps {
-        let outcome = match &step.cause {
-            Input::Settled { outcome, .. } => Some(outcome),
+        let outcome = || match &step.cause {
+            Input::Settled { outcome, .. } => Some(outcome.clone()),
             _ => None,
         };
-        for event in &step.events {
-            match turns.note(record.at, event) {
-                Some(change @ Change::Ended(_)) => all.push((change, outcome.cloned())),
-                Some(change @ Change::Started(_)) => all.push((change, None)),
-                Some(Change::Answered(attempt, value)) => {
-                    let finished = Finished::new(value.clone().into(), Cost::Free);
-                    let said = Outcome::Finished(Box::new(finished));
-                    all.push((Change::Answered(attempt, value), Some(said)));
+        for told in step.events.iter().filter_map(|event| view.note(record.at, event)) {
+            match told {
+                ViewEvent::AttemptBegan { attempt, .. } => {
+                    all.push(Change::Began(Turn { attempt, outcome: None }));
                 }
-                None => {}
+                ViewEvent::AttemptEnded(attempt) => {
+                    all.push(Change::Ended(Turn { attempt, outcome: outcome() }));
+                }
+                ViewEvent::Answered { attempt, value } => {
+                    let finished = Finished::new(value.into(), Cost::Free);
+                    let outcome = Some(Outcome::Finished(Box::new(finished)));
+                    all.push(Change::Answered(Turn { attempt, outcome }));
+                }
+                _ => {}
             }
         }
     }

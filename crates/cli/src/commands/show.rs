@@ -2,7 +2,7 @@
 
 use raymond_core::run::Input;
 use raymond_core::run::outcome::Outcome;
-use raymond_core::view::{Narrator, Weight};
+use raymond_core::view::{RunView, Weight, words};
 use raymond_engine::observe;
 use raymond_store::Blobs;
 use serde_json::json;
@@ -28,7 +28,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     }
     runs::report_damage(&seen);
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
-    let mut narrator = Narrator::history(seen.head.ledger.naming());
+    let (mut view, naming) = (RunView::default(), seen.head.ledger.naming());
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
     for record in runs::records(&seen) {
@@ -37,7 +37,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));
             }
-            let lines = step.events.iter().filter_map(|event| narrator.line(event));
+            let told = step.events.iter().filter_map(|event| view.note(record.at, event));
+            let lines = told.filter_map(|told| words(&told, naming));
             for line in lines.filter(|line| line.weight >= least) {
                 text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');

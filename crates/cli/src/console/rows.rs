@@ -10,7 +10,8 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::text::joined_words;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::live::{Course, Doing, Live, Row, Tally, Wait, Work};
+use raymond_core::view::RunView;
+use raymond_core::view::run_view::{AgentRow, Course, Doing, Tally, Wait, Work};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Interrupt, agent_style, time_at};
@@ -68,8 +69,8 @@ impl Drawn {
 }
 
 /// Returns the rows to draw.
-pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
-    let busy = live.busy();
+pub(super) fn rows(view: &RunView, scene: &Scene) -> Vec<Drawn> {
+    let busy = view.busy();
     let most = (scene.size.rows / 3).max(1);
     let shown = if busy.len() <= most { busy.len() } else { (most - 1).max(1) };
     let cells: Vec<Cells> = busy[..shown]
@@ -84,7 +85,7 @@ pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
         let text = format!("{GAP}… and {more} more {noun}");
         rows.push(Drawn::plain(Style::new(), truncate_end(&text, columns.all).into_owned()));
     }
-    rows.push(Drawn::plain(Style::new().dimmed(), footer(live, scene, columns.all)));
+    rows.push(Drawn::plain(Style::new().dimmed(), footer(view, scene, columns.all)));
     rows
 }
 
@@ -100,8 +101,8 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(agent: &AgentId, row: &Row, doing: &Doing, scene: &Scene) -> Self {
-        let state = match &row.place {
+    fn of(agent: &AgentId, row: &AgentRow, doing: &Doing, scene: &Scene) -> Self {
+        let state = match row.place() {
             None => String::new(),
             Some((state, 1)) => state.stem(),
             Some((state, visit)) => format!("{} #{visit}", state.stem()),
@@ -116,14 +117,17 @@ impl Cells {
             agent: sanitized(agent.as_str()),
             state: one_line(&state),
             activity: one_line(&activity(row, doing, scene)),
-            age: age(between(row.since, scene.now)),
-            spent: if row.spent > Micros::ZERO { row.spent.to_string() } else { String::new() },
+            age: age(between(row.summary.since, scene.now)),
+            spent: match row.summary.spent {
+                Micros::ZERO => String::new(),
+                spent => spent.to_string(),
+            },
         }
     }
 }
 
 /// Describes the activity of an agent.
-fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
+fn activity(row: &AgentRow, doing: &Doing, scene: &Scene) -> String {
     match doing {
         Doing::Working(Work::Script) => "runs".to_owned(),
         Doing::Working(Work::Prompt(Some(backend))) => format!("{backend} works"),
@@ -201,25 +205,27 @@ impl Columns {
 
 /// Formats the footer, such as `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`;
 /// omits parts that do not fit.
-fn footer(live: &Live, scene: &Scene, columns: usize) -> String {
-    let Tally { running, queued, waiting } = live.tally();
-    let money = match live.cap {
-        Some(cap) => format!("{} of {cap}", live.spent),
-        None => format!("{} spent", live.spent),
+fn footer(view: &RunView, scene: &Scene, columns: usize) -> String {
+    let Tally { running, queued, waiting } = view.tally();
+    let money = match view.cap {
+        Some(cap) => format!("{} of {cap}", view.spent),
+        None => format!("{} spent", view.spent),
     };
     let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
-    let interrupt = match (live.course, scene.interrupt) {
-        (Course::Stopping, _) => "stopping",
-        (Course::Ahead, Interrupt::Stops) => "Ctrl-C stops",
-        (Course::Ahead, Interrupt::Leaves) => "Ctrl-C leaves it running",
+    let interrupt = match (view.course, scene.interrupt) {
+        // The rows of an ended run are about to disappear: Ctrl-C has no effect on the run.
+        (Course::Ended, _) => None,
+        (Course::Stopping, _) => Some("stopping"),
+        (Course::Ahead, Interrupt::Stops) => Some("Ctrl-C stops"),
+        (Course::Ahead, Interrupt::Leaves) => Some("Ctrl-C leaves it running"),
     };
     let parts = [
         Some(money),
         number(running, "running"),
         number(queued, "queued"),
         number(waiting, "waiting"),
-        Some(in_seconds(between(live.since, scene.now))),
-        Some(interrupt.to_owned()),
+        Some(in_seconds(between(view.since, scene.now))),
+        interrupt.map(str::to_owned),
     ];
     let mut text = GAP.to_owned();
     for (place, part) in parts.into_iter().flatten().enumerate() {

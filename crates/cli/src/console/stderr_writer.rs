@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstream::adapter::strip_str;
 use jiff::tz::TimeZone;
-use raymond_core::view::Live;
+use raymond_core::view::RunView;
 use raymond_engine::clock;
 
 use super::region::Region;
@@ -35,7 +35,7 @@ pub(super) struct StderrWriter {
     /// Counts the waiting messages. A bounded channel would allocate all its slots at once.
     waiting: Arc<AtomicUsize>,
     writer: Writer,
-    screen: Option<Arc<Screen>>,
+    screen: Arc<Screen>,
 }
 
 /// The end of the channel that the thread reads.
@@ -50,31 +50,44 @@ enum Message {
     Redraw,
 }
 
-/// The state that the rows are drawn from.
-#[derive(Default)]
+/// The run as it is known, which the rows are drawn from.
 struct Screen {
-    live: Mutex<Live>,
+    view: Mutex<RunView>,
+    content: Content,
     /// Whether a redraw was requested since the last frame: one request is enough.
     changed: AtomicBool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Lines,
+    /// Lines, and rows below them.
+    Rows,
+}
+
+impl Screen {
+    fn new(content: Content) -> Arc<Self> {
+        Arc::new(Self { view: Mutex::default(), content, changed: AtomicBool::new(false) })
+    }
 }
 
 impl StderrWriter {
     /// Starts a writer of lines without rows.
     pub(super) fn with_lines() -> Self {
-        Self::open(None, write_lines)
+        Self::open(Screen::new(Content::Lines), write_lines)
     }
 
     /// Starts a writer that also draws rows.
     pub(super) fn with_rows(interrupt: Interrupt) -> Self {
-        let screen = Arc::new(Screen::default());
+        let screen = Screen::new(Content::Rows);
         let drawn = Arc::clone(&screen);
-        Self::open(Some(screen), move |receiver, progress| {
+        Self::open(screen, move |receiver, progress| {
             draw(receiver, progress, &drawn, interrupt);
         })
     }
 
     fn open(
-        screen: Option<Arc<Screen>>,
+        screen: Arc<Screen>,
         write: impl FnOnce(&MessageReceiver, &Progress) + Send + 'static,
     ) -> Self {
         let (messages, receiving) = channel();
@@ -88,13 +101,14 @@ impl StderrWriter {
         self.send(Message::Line(styled(line)));
     }
 
-    /// Changes the state that the rows are drawn from; does nothing without rows.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Live)) {
-        let Some(screen) = &self.screen else { return };
-        change(&mut screen.live.lock().unwrap_or_else(PoisonError::into_inner));
-        if !screen.changed.swap(true, Ordering::AcqRel) {
+    /// Changes the view of the run, and draws the rows again if there are any.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut RunView) -> T) -> T {
+        let screen = &self.screen;
+        let changed = change(&mut screen.view.lock().unwrap_or_else(PoisonError::into_inner));
+        if screen.content == Content::Rows && !screen.changed.swap(true, Ordering::AcqRel) {
             self.send(Message::Redraw);
         }
+        changed
     }
 
     fn send(&self, message: Message) {
@@ -177,7 +191,7 @@ fn draw(receiver: &MessageReceiver, progress: &Progress, screen: &Screen, interr
         let rows = match more {
             More::Maybe if ours && terminal::has_room(size) => {
                 let scene = Scene { now: clock::now(), zone: TimeZone::system(), size, interrupt };
-                rows(&screen.live.lock().unwrap_or_else(PoisonError::into_inner), &scene)
+                rows(&screen.view.lock().unwrap_or_else(PoisonError::into_inner), &scene)
             }
             More::Maybe | More::Never => Vec::new(),
         };

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::BackendName;
-use crate::run::{DiscardedCost, Event};
+use crate::run::DiscardedCost;
 use crate::time::Timestamp;
 
+use super::attempt::{Attempt, End};
 use super::backend_labels::BackendLabels;
-use super::turns::{Attempt, Change, End, Turns};
+use super::view_event::ViewEvent;
 
 /// The grouping of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,36 +66,33 @@ pub struct Counter {
     by: By,
     since: Timestamp,
     workflow: String,
-    turns: Turns,
     costs: Costs,
 }
 
 impl Counter {
     /// Returns a counter of costs from `since` on.
     pub fn new(by: By, since: Timestamp) -> Self {
-        let (workflow, turns, costs) = (String::new(), Turns::default(), Costs::default());
-        Self { by, since, workflow, turns, costs }
+        Self { by, since, workflow: String::new(), costs: Costs::default() }
     }
 
-    pub fn note(&mut self, at: Timestamp, event: &Event) {
-        if let Event::RunStarted(start) = event {
-            self.workflow.clone_from(&start.workflow);
-            self.costs.may_ask.clone_from(&start.backends);
-        }
-        // A rewind discards records but not the money: their costs get a row of their own.
-        if let Event::RunRewound { discarded, .. } = event
+    /// Counts an event of this time.
+    pub fn note(&mut self, at: Timestamp, event: &ViewEvent) {
+        if let ViewEvent::RunStarted { workflow, backends } = event {
+            self.workflow.clone_from(workflow);
+            self.costs.may_ask.clone_from(backends);
+        } else if let ViewEvent::RunRewound { discarded, .. } = event
             && at >= self.since
             && !discarded.is_nothing()
         {
+            // A rewind discards records but not the money: their costs get a row of their own.
             let DiscardedCost { amount, unpriced, .. } = *discarded;
             let name = if self.by == By::Workflow { &self.workflow } else { DISCARDED };
             let row = Row { name: name.to_owned(), backend: None };
             self.add(row, Tally { amount, unpriced, ..Tally::default() });
-        }
-        if let Some(Change::Ended(attempt)) = self.turns.note(at, event)
+        } else if let ViewEvent::AttemptEnded(attempt) = event
             && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
         {
-            self.count(&attempt, end);
+            self.count(attempt, end);
         }
     }
 
@@ -191,6 +189,8 @@ mod tests {
     use super::*;
     use crate::budget::Cost;
     use crate::decide::tests::play::{Play, usd, workflow};
+    use crate::run::Event;
+    use crate::view::RunView;
 
     /// Plays two paid states and a script; one turn is estimated and one has no price.
     fn play() -> Play {
@@ -212,8 +212,11 @@ mod tests {
     /// Returns the rows, with a millisecond between two events.
     fn costs(play: &Play, by: By, since: u64) -> Costs {
         let mut counter = Counter::new(by, Timestamp(since));
+        let mut view = RunView::default();
         for (at, event) in (0..).zip(&play.story) {
-            counter.note(Timestamp(at), event);
+            if let Some(told) = view.note(Timestamp(at), event) {
+                counter.note(Timestamp(at), &told);
+            }
         }
         counter.finish()
     }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
-use crate::crayfish::StepEvent;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::pairs;
 use crate::run::Event;
@@ -21,7 +20,7 @@ use crate::value::Value;
 use super::backend_labels::BackendLabels;
 use super::denied::is_rule;
 use super::path::Path;
-use super::turns::{changed_agent, charged};
+use super::summary::{AgentSummary, agent_of, charged};
 
 /// A fold of all events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -67,41 +66,6 @@ pub struct Ledger {
     pub(super) agents: BTreeMap<AgentId, AgentSummary>,
 }
 
-/// The state of an agent, and its costs.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct AgentSummary {
-    /// Its state or step; `None` before the first.
-    pub(super) location: Option<Location>,
-    /// When its current activity began.
-    pub(super) since: Timestamp,
-    /// The backend of its last turn; `None` for a script.
-    pub(super) asked: Option<BackendName>,
-    pub(super) spent: Micros,
-    /// The cost of this visit's finished turns.
-    pub(super) bill: Option<VisitCost>,
-    /// Whether it is about to repeat its failed step.
-    revived: bool,
-}
-
-/// The cost of a visit so far, and how well it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct VisitCost {
-    pub(super) amount: Micros,
-    pub(super) estimated: bool,
-    pub(super) unpriced: bool,
-}
-
-impl VisitCost {
-    pub(super) fn add(&mut self, charge: Charge) {
-        self.amount = self.amount.plus(charge.amount);
-        match charge.basis {
-            Basis::Estimated => self.estimated = true,
-            Basis::Unpriced => self.unpriced = true,
-            Basis::Free | Basis::Reported => {}
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spending {
     pub turns: u64,
@@ -118,56 +82,51 @@ impl Spending {
 impl Ledger {
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         self.updated_at = at;
-        if let Some(summary) = changed_agent(event).and_then(|agent| self.agents.get_mut(agent)) {
-            summary.since = at;
-        }
         if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
             self.input.clone_from(&start.input);
             self.may_ask.clone_from(&start.backends);
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
-        } else if let Event::AgentSpawned { agent, .. } = event {
-            self.agents.insert(agent.clone(), AgentSummary::default());
+        } else if let Event::AgentSpawned { agent, parent, .. } = event {
+            self.agents.insert(agent.clone(), AgentSummary::spawned(at, parent.as_ref()));
         } else if let Event::VisitEntered { agent, location, .. } = event {
             self.enter(agent, location);
-        } else if let Event::Stepped { agent, fact: StepEvent::Revived } = event {
-            if let Some(summary) = self.agents.get_mut(agent) {
-                summary.revived = true;
-            }
         } else if let Event::AgentEnded { agent, .. } = event {
             self.agents.remove(agent);
-        } else if let Event::TurnQueued { turn, lane, .. } = event {
-            self.ask(&turn.agent, lane);
+        } else if let Event::TurnQueued { lane: Lane::Prompt(backend), .. } = event {
+            // An entry without turns: the backend was used, even if nothing is paid yet.
+            self.backends.entry(backend.clone()).or_default();
         } else if let Event::StopRequested { by, .. } = event {
             self.stopper = Some(*by);
         } else if let Event::Warned { warning, agent } = event {
-            if let Warning::ToolDenied { tool } = warning {
-                *self.denied.entry(tool.clone()).or_default() += 1;
-                let summary = agent.as_ref().and_then(|agent| self.agents.get(agent));
-                let state = summary.and_then(|summary| summary.location.as_ref()?.state().cloned());
-                // A denial in prose has no rule, so no state could allow it.
-                self.denied_in.extend(state.filter(|_| is_rule(tool)));
-            } else if let Warning::Exhausted { iterations, .. } = warning {
-                self.exhausted = Some(*iterations);
-            }
+            self.warn(agent.as_ref(), warning);
         } else {
             self.count(event);
+        }
+        // Last, because the lines above need the place of the agent before the event.
+        if let Some(summary) = agent_of(event).and_then(|agent| self.agents.get_mut(agent)) {
+            summary.note(at, event);
         }
     }
 
     /// Enters a state or a step. A step that is repeated after a failure is not another visit.
     fn enter(&mut self, agent: &AgentId, location: &Location) {
-        let Some(summary) = self.agents.get_mut(agent) else { return };
-        // A resume enters the failed step again, with the same key.
-        let again =
-            std::mem::take(&mut summary.revived) && summary.location.as_ref() == Some(location);
-        if again {
-            return;
-        }
-        (summary.location, summary.bill) = (Some(location.clone()), None);
-        if *agent == AgentId::main() {
+        let Some(summary) = self.agents.get(agent) else { return };
+        if *agent == AgentId::main() && !summary.is_repeating(location) {
             self.path.enter(location);
+        }
+    }
+
+    fn warn(&mut self, agent: Option<&AgentId>, warning: &Warning) {
+        if let Warning::ToolDenied { tool } = warning {
+            *self.denied.entry(tool.clone()).or_default() += 1;
+            let summary = agent.and_then(|agent| self.agents.get(agent));
+            let state = summary.and_then(|summary| summary.location.as_ref()?.state().cloned());
+            // A denial in prose has no rule, so no state could allow it.
+            self.denied_in.extend(state.filter(|_| is_rule(tool)));
+        } else if let Warning::Exhausted { iterations, .. } = warning {
+            self.exhausted = Some(*iterations);
         }
     }
 
@@ -179,16 +138,6 @@ impl Ledger {
         self.charge(turn, charge);
     }
 
-    fn ask(&mut self, agent: &AgentId, lane: &Lane) {
-        if let Some(backend) = lane.backend() {
-            // An entry without turns: the backend was used, even if nothing is paid yet.
-            self.backends.entry(backend.clone()).or_default();
-        }
-        if let Some(summary) = self.agents.get_mut(agent) {
-            summary.asked = lane.backend().cloned();
-        }
-    }
-
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
         if charge.basis == Basis::Estimated {
             self.estimated = self.estimated.plus(charge.amount);
@@ -196,9 +145,7 @@ impl Ledger {
         if charge.basis != Basis::Free {
             self.paid.add(charge.amount);
         }
-        let Some(summary) = self.agents.get_mut(&turn.agent) else { return };
-        summary.spent = summary.spent.plus(charge.amount);
-        summary.bill.get_or_insert_default().add(charge);
+        let Some(summary) = self.agents.get(&turn.agent) else { return };
         if let Some(location) = &summary.location {
             self.spending.entry(location.clone()).or_default().add(charge.amount);
         }

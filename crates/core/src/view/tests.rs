@@ -17,10 +17,10 @@ use crate::run::{Event, Program, Ralph, Run, apply};
 use crate::scheduler::Hold;
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
-use crate::view::narrate::{ending_words, preview};
+use crate::view::words::{ending_words, preview};
 use crate::view::{
-    Cause, Change, Ledger, Narrator, NextCommand, Owner, States, Status, Waiting, Weight,
-    next_command, status, why,
+    BackendLabels, Cause, Change, Ledger, Line, NextCommand, Owner, RunView, States, Status,
+    Waiting, Weight, next_command, status, why, words,
 };
 
 mod steps;
@@ -63,12 +63,21 @@ fn auth() -> TurnFailure {
     TurnFailure::Auth { why: "run claude login".into() }
 }
 
+/// Returns the lines of the story so far, for readers of a past run.
+fn past_lines(play: &Play, naming: BackendLabels) -> Vec<Line> {
+    let mut view = RunView::default();
+    let lines = play.story.iter().filter_map(|event| {
+        let told = view.note(Timestamp(0), event)?;
+        // A reader knows the backends of the whole run, but at least those of the events so far.
+        words(&told, if naming == BackendLabels::Shown { naming } else { view.naming() })
+    });
+    lines.collect()
+}
+
 /// Returns the story so far, a line each, with a mark for its importance.
 fn lines_of(play: &Play) -> String {
     watching::check("a play", &play.records);
-    let mut narrator = Narrator::default();
-    let shown = play.story.iter().filter_map(|event| narrator.line(event));
-    let lines = shown.map(|line| {
+    let lines = past_lines(play, BackendLabels::Hidden).into_iter().map(|line| {
         let who = line.agent.map_or_else(|| "-".to_owned(), |agent| agent.to_string());
         let mark = match line.weight {
             Weight::Detail => ".",
@@ -209,7 +218,7 @@ fn next_command_does_not_repeat_the_failure() {
 fn protocol_failure_is_shown_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (its output: raymond logs play --agent main --state A): Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at A.md: no tag (Output { agent: Some("main"), location: "A" }): Resume([])"#);
 }
 
 #[test]
@@ -220,7 +229,7 @@ fn silent_script_failure_is_shown_by_a_command() {
         play.fails("main", TurnFailure::Script { status, stderr });
         shown(&play, Owner::Gone)
     };
-    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (its output: raymond logs play --agent main --state A): Resume([])");
+    assert_snapshot!(fails(""), @r#"failed (1): main failed at A.sh: script: exit status 3 (Output { agent: Some("main"), location: "A" }): Resume([])"#);
     assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: Resume([])");
 }
 
@@ -580,7 +589,7 @@ fn paid_backends_are_named_if_several() {
     x main       X.md (codex): failed: Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (its transition is kept)
       -          failed
     ");
-    assert_snapshot!(shown(&play, Owner::Gone), @"
-    failed (1): main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): Resume([CurrentStates])
-    ");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"
+    failed (1): main failed at X.md (codex): Z.md reached its visit limit, but its `then`, X.md, is answered by codex, and the conversation belongs to claude (RedirectThen { limited: "Z.md", backend: "claude" }): Resume([CurrentStates])
+    "#);
 }

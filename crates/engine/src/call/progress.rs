@@ -4,10 +4,9 @@ use raymond_core::agent::Location;
 use raymond_core::crayfish::{Key, StepEvent};
 use raymond_core::run::record::Step;
 use raymond_core::run::{Event, Record, Run};
-use raymond_core::view::Ledger;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::runner::RunWatcher;
+use crate::feed::{FeedItem, RunWatcher};
 
 /// A line of progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,24 +33,8 @@ impl ProgressReporter {
         // The caller may have dropped the receiver: progress is optional.
         self.progress.send(progress).ok();
     }
-}
 
-/// Returns each event of a step together with all events of that step.
-fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
-    step.events.iter().map(|event| (event, step.events.as_slice()))
-}
-
-/// Returns whether one of these events is the failure of the step with this key.
-fn fails(events: &[Event], wanted: &Key) -> bool {
-    events.iter().any(|event| match event {
-        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key == wanted,
-        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => !stored.ok && key == wanted,
-        _ => false,
-    })
-}
-
-impl RunWatcher for ProgressReporter {
-    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
+    fn report_record(&mut self, run: &Run, record: &Record) {
         for (event, others) in record.steps.iter().flat_map(with_others) {
             match event {
                 // A step that fails before it starts gets one line, for the failure.
@@ -81,8 +64,28 @@ impl RunWatcher for ProgressReporter {
             }
         }
     }
+}
 
-    fn note(&mut self, text: &str) {
-        self.report(text.to_owned());
+/// Returns each event of a step together with all events of that step.
+fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
+    step.events.iter().map(|event| (event, step.events.as_slice()))
+}
+
+/// Returns whether one of these events is the failure of the step with this key.
+fn fails(events: &[Event], wanted: &Key) -> bool {
+    events.iter().any(|event| match event {
+        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key == wanted,
+        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => !stored.ok && key == wanted,
+        _ => false,
+    })
+}
+
+impl RunWatcher for ProgressReporter {
+    fn take(&mut self, item: FeedItem<'_>) {
+        match item {
+            FeedItem::Record { record, run, .. } => self.report_record(run, record),
+            FeedItem::Note(note) => self.report(note.to_string()),
+            FeedItem::Progress { .. } => {}
+        }
     }
 }

@@ -4,13 +4,14 @@
 //! recorded and the run continues with it. If it has mistakes, the run continues with the earlier
 //! states and the runner reports the mistake once. Edits before a resume are in the CLI.
 
-use raymond_core::diagnostic::Severity;
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::value::Value;
 use raymond_core::workflow::Reachability;
 
 use super::{Runner, RunnerError};
+use crate::feed::NoteKind;
 use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::prepare::{PrepareError, Prepared, prepare_with};
@@ -39,8 +40,7 @@ impl Runner<'_> {
         if let Some(why) =
             mistake.as_ref().filter(|why| self.reported_mistake.as_ref() != Some(*why))
         {
-            let note = format!("continuing with the earlier states: {why}");
-            self.driver.world().watch.note(&note);
+            self.note(NoteKind::EditRefused { why: why.clone() });
         }
         self.reported_mistake = mistake;
         Ok(())
@@ -53,14 +53,13 @@ impl Runner<'_> {
         manifest: Value,
     ) -> Result<Option<String>, RunnerError> {
         let earlier = self.driver.definition();
-        let warnings: Vec<String> =
-            prepared.warnings_since(earlier).map(ToString::to_string).collect();
+        let warnings: Vec<Diagnostic> = prepared.warnings_since(earlier).cloned().collect();
         let now = self.now();
         if let Err(refusal) = self.driver.adopt(now, prepared.definition, manifest)? {
             return Ok(Some(refusal.to_string()));
         }
         for warning in warnings {
-            self.driver.world().watch.note(&warning);
+            self.note(NoteKind::EditWarning(warning));
         }
         Ok(None)
     }

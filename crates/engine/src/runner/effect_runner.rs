@@ -20,11 +20,12 @@ use raymond_store::blobs;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use super::RunWatcher;
 use super::exec_step;
+use super::run_directory::SharedJournal;
 use super::turn;
 use super::turn_context::TurnContext;
 use crate::driver::World;
+use crate::feed::{FeedItem, RunWatcher};
 
 /// The outcome of a turn, or an error if one of its values could not be stored or read.
 #[derive(Debug)]
@@ -47,13 +48,25 @@ pub(crate) struct TurnProgress {
     pub(crate) sign: Progress,
 }
 
+/// The watcher of a run, and the journal that gives each record its place.
+pub(crate) struct WatchedRun<'w> {
+    pub(super) watcher: &'w mut (dyn RunWatcher + Send),
+    pub(super) journal: SharedJournal,
+}
+
+impl WatchedRun<'_> {
+    pub(crate) fn take(&mut self, item: FeedItem<'_>) {
+        self.watcher.take(item);
+    }
+}
+
 /// Runs the effects of one run.
 pub(crate) struct EffectRunner<'w> {
     context: Arc<TurnContext>,
     reports: UnboundedSender<TurnReport>,
     progress: UnboundedSender<TurnProgress>,
     turns: BTreeMap<TurnAttempt, CancellationToken>,
-    pub(crate) watch: &'w mut (dyn RunWatcher + Send),
+    pub(crate) watch: WatchedRun<'w>,
     pub(crate) finished: bool,
 }
 
@@ -62,7 +75,7 @@ impl<'w> EffectRunner<'w> {
         context: Arc<TurnContext>,
         reports: UnboundedSender<TurnReport>,
         progress: UnboundedSender<TurnProgress>,
-        watch: &'w mut (dyn RunWatcher + Send),
+        watch: WatchedRun<'w>,
     ) -> Self {
         Self { context, reports, progress, turns: BTreeMap::new(), watch, finished: false }
     }
@@ -158,8 +171,9 @@ fn panicked(defect: &tokio::task::JoinError) -> Outcome {
 }
 
 impl World for EffectRunner<'_> {
-    fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record) {
-        self.watch.committed(run, ledger, record);
+    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
+        let cursor = self.watch.journal.cursor();
+        self.watch.take(FeedItem::Record { cursor, record, run });
     }
 
     fn release(&mut self, effect: Effect) {

@@ -17,6 +17,7 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 
 use super::TICK_INTERVAL;
 use crate::driver::{Head, Log};
+use crate::feed::{Cursor, NoteKind};
 use crate::owned::OwnError;
 use crate::pin::Pin;
 use crate::project::Project;
@@ -33,6 +34,12 @@ pub(super) struct SharedJournal(Arc<Mutex<Journal>>);
 impl SharedJournal {
     pub(super) fn new(journal: Journal) -> Self {
         Self(Arc::new(Mutex::new(journal)))
+    }
+
+    /// Returns the place of the last record.
+    pub(super) fn cursor(&self) -> Cursor {
+        let journal = self.journal();
+        Cursor { seq: journal.seq(), sum: journal.sum() }
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {
@@ -75,8 +82,8 @@ pub(super) struct WrittenState {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pub(super) inputs: Vec<Input>,
-    /// Lines for the user about files that are not requests.
-    pub(super) notes: Vec<String>,
+    /// Notes about files that are not requests.
+    pub(super) notes: Vec<NoteKind>,
 }
 
 impl RunDirectory {
@@ -101,7 +108,7 @@ impl RunDirectory {
         for (name, why) in ignored {
             // A file that could not be renamed appears at every tick.
             if self.ignored.insert(name.clone()) {
-                requests.notes.push(format!("ignored {name} in the inbox: {why}"));
+                requests.notes.push(NoteKind::RequestIgnored { name, why });
             }
         }
         requests

@@ -1,7 +1,7 @@
 //! A readable trace of a simulation, for debugging a seed.
 
 use raymond_core::run::Record;
-use raymond_core::view::Narrator;
+use raymond_core::view::{RunView, words};
 
 /// The lines of a trace; empty unless it is enabled.
 #[derive(Debug, Default)]
@@ -9,7 +9,7 @@ pub struct Trace(Option<Recording>);
 
 #[derive(Debug, Default)]
 struct Recording {
-    narrator: Narrator,
+    view: RunView,
     lines: Vec<String>,
 }
 
@@ -27,9 +27,10 @@ impl Trace {
 
     /// Adds the lines of a durable record.
     pub fn record(&mut self, record: &Record) {
-        let Some(Recording { narrator, lines }) = &mut self.0 else { return };
+        let Some(Recording { view, lines }) = &mut self.0 else { return };
         for event in record.steps.iter().flat_map(|step| &step.events) {
-            if let Some(line) = narrator.line(event) {
+            let told = view.note(record.at, event);
+            if let Some(line) = told.and_then(|told| words(&told, view.naming())) {
                 let actor = line.agent.as_ref().map_or("run", |agent| agent.as_str());
                 lines.push(format!("{:>6} {actor}: {}", record.seq, line.text));
             }

@@ -26,6 +26,7 @@ use super::observer::Observed;
 use super::outcome;
 use super::reply::ReplySource;
 use super::trace::Trace;
+use super::views::Views;
 use crate::violation::Violation;
 
 pub use port::WorldPort;
@@ -76,6 +77,7 @@ pub struct SimWorld {
     /// The last fault, and its point.
     pub last_fault: Option<(MachineFault, Point)>,
     pub trace: Trace,
+    views: Views,
     /// Texts that could not be stored at first, with the column of the fault.
     pub unstored: BTreeMap<TurnId, Column>,
     /// The state of each agent.
@@ -119,6 +121,7 @@ impl SimWorld {
             is_down: false,
             last_fault: None,
             trace: Trace::default(),
+            views: Views::default(),
             unstored: BTreeMap::new(),
             locations: BTreeMap::new(),
             attempts: BTreeMap::new(),
@@ -133,6 +136,9 @@ impl SimWorld {
     pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
         // A violation is returned at the end, so that the trace still contains its record.
         let audited = self.auditor.record(run, record, self.written, &self.truth);
+        // Not lazily: the views must contain every record.
+        let viewed = self.views.record(run, record);
+        let audited = audited.and(viewed);
         self.coverage.note(record, Column::Seen);
         self.trace.record(record);
         for step in &record.steps {

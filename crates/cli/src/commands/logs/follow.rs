@@ -4,33 +4,27 @@
 //! switches to it. When a turn ends, its title appears once more, with its cost and its outcome.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use raymond_core::ids::AgentId;
-use raymond_core::run::Phase;
-use raymond_core::view::Turns;
-use raymond_core::view::turns::Change;
-use raymond_engine::fold;
-use raymond_engine::inspect::{self, Inspection};
+use raymond_core::run::Record;
+use raymond_core::view::RunView;
+use raymond_engine::feed::{FeedItem, Followed, Follower, POLL_INTERVAL};
+use raymond_engine::inspect::Inspection;
 use raymond_engine::project::Project;
-use raymond_store::Journal;
 
 use crate::failure::Failure;
 
 use super::item::Kind;
 use super::items::Reading;
 use super::page::{Page, Stop};
-use super::{Source, Turn, Wanted, changes};
-
-/// Pause between two reads of the journal and the transcripts: short enough to look live.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+use super::{Change, Source, Turn, Wanted, changes};
 
 /// A reader of all running turns of a run.
 pub(super) struct TurnFollower<'a> {
     pub(super) source: &'a Source,
     pub(super) page: &'a mut Page,
     pub(super) wanted: Wanted<'a>,
-    pub(super) turns: Turns,
+    pub(super) view: RunView,
     /// The running turns.
     pub(super) open: BTreeMap<AgentId, OpenTurn>,
 }
@@ -47,40 +41,45 @@ impl TurnFollower<'_> {
     pub(super) fn follow(
         mut self,
         project: &Project,
-        mut seen: Inspection,
+        seen: Inspection,
         known: Vec<Turn>,
     ) -> Result<(), Stop> {
-        let run = seen.header.run.clone();
-        let path = project.paths(&run).journal;
         for turn in known {
             self.catch_up(turn)?;
         }
-        while !matches!(seen.head.run.phase, Phase::Ended(_)) {
+        let mut follower = Follower::new(project, seen);
+        let mut told = Ok(());
+        while !follower.has_ended() {
+            // Before the records: the end of a turn closes its transcript.
             self.read_transcripts()?;
-            // Read the owner before the journal: an owner that ends in between has already written
-            // its last record, so nothing is missed.
-            let owner = inspect::owner(project, &run).map_err(Failure::from)?;
-            let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
-            let lines = followed.map_err(Failure::from)?;
-            for line in lines.iter() {
-                let record = fold::record(line.body, line.seq).map_err(Failure::from)?;
-                seen.head.fold(&record);
-                self.page.naming = seen.head.ledger.naming();
-                for (change, outcome) in changes(&mut self.turns, &record) {
-                    match change {
-                        Change::Started(attempt) => self.begin(Turn { attempt, outcome })?,
-                        Change::Ended(attempt) => self.end(&Turn { attempt, outcome })?,
-                        Change::Answered(attempt, _) => self.catch_up(Turn { attempt, outcome })?,
-                    }
+            let mut take = |item: FeedItem<'_>| {
+                if let (FeedItem::Record { record, .. }, true) = (item, told.is_ok()) {
+                    told = self.take_record(record);
                 }
-            }
-            if owner.is_none() && lines.is_empty() {
+            };
+            let followed = follower.poll(&mut take).map_err(Failure::from)?;
+            std::mem::replace(&mut told, Ok(()))?;
+            if followed == Followed::Over {
                 break;
             }
             std::thread::sleep(POLL_INTERVAL);
         }
         self.leave()
     }
+
+    fn take_record(&mut self, record: &Record) -> Result<(), Stop> {
+        let changes = changes(&mut self.view, record);
+        self.page.naming = self.view.naming();
+        for change in changes {
+            match change {
+                Change::Began(turn) => self.begin(turn)?,
+                Change::Ended(turn) => self.end(&turn)?,
+                Change::Answered(turn) => self.catch_up(turn)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Prints a turn that the journal contains already.
     fn catch_up(&mut self, turn: Turn) -> Result<(), Stop> {
         match turn.attempt.end {

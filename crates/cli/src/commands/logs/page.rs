@@ -8,8 +8,7 @@ use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 use raymond_core::budget::{Basis, Charge, Micros};
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::stop::Interruption;
-use raymond_core::view::turns::answers::Answer;
-use raymond_core::view::turns::{Attempt, End, How, Sent};
+use raymond_core::view::attempt::{Answer, Attempt, End, How, Sent};
 use raymond_core::view::{BackendLabels, Line, Weight};
 use serde_json::json;
 
@@ -160,7 +159,7 @@ impl Page {
             Some(How::Failed(_)) => Weight::Error,
         };
         let agent = Some(attempt.turn.agent.clone());
-        let line = Line { agent, weight, text: attempt.title(self.naming) };
+        let line = Line::new(agent, weight, attempt.title(self.naming));
         let line = console::format_line(attempt.started, &line);
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{line}")?,

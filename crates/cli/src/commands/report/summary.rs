@@ -11,7 +11,7 @@ use raymond_core::ids::{AgentId, BackendName, StateName};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
-use raymond_core::view::narrate::preview;
+use raymond_core::view::words::preview;
 use raymond_core::view::{Denied, Ledger, Status, collected, is_final, is_of_caller};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;

@@ -20,57 +20,57 @@ fn turn(agent: &str) -> TurnId {
 }
 
 /// Agents that have just begun, each at a state, with a turn in flight.
-fn working(agents: &[(&str, &str, u32)]) -> Live {
-    let mut live = Live::default();
-    live.cap = Some(Micros(10_000_000));
+fn working(agents: &[(&str, &str, u32)]) -> RunView {
+    let mut view = RunView::default();
+    view.cap = Some(Micros(10_000_000));
     for (agent, state, count) in agents {
-        spawn(&mut live, agent, (state, *count));
-        start(&mut live, agent);
+        spawn(&mut view, agent, (state, *count));
+        start(&mut view, agent);
     }
-    live
+    view
 }
 
-fn spawn(live: &mut Live, agent: &str, (state, count): (&str, u32)) {
+fn spawn(view: &mut RunView, agent: &str, (state, count): (&str, u32)) {
     let cwd = "/home/me".to_owned();
     let (parent, attributes) = (None, Few::default());
     let spawned = Event::AgentSpawned { agent: agent.into(), parent, cwd, attributes };
-    live.note(Timestamp(0), &spawned);
+    view.note(Timestamp(0), &spawned);
     let (agent, input) = (agent.into(), None);
     let location = StateName::new(state).into();
-    live.note(Timestamp(0), &Event::VisitEntered { agent, location, visit: 1, count, input });
+    view.note(Timestamp(0), &Event::VisitEntered { agent, location, visit: 1, count, input });
 }
 
-fn queue(live: &mut Live, agent: &str) {
+fn queue(view: &mut RunView, agent: &str) {
     let (lane, prompt, plan) = (Lane::Prompt("claude".into()), Prompt::Body, SessionPlan::Carry);
     let queued =
         Event::TurnQueued { turn: turn(agent), lane, prompt, plan, order: 0, notice: None };
-    live.note(Timestamp(0), &queued);
+    view.note(Timestamp(0), &queued);
 }
 
-fn start(live: &mut Live, agent: &str) {
-    queue(live, agent);
+fn start(view: &mut RunView, agent: &str) {
+    queue(view, agent);
     let (share, plan) = (None, SessionPlan::Carry);
-    live.note(Timestamp(0), &Event::TurnStarted { turn: turn(agent), attempt: 1, share, plan });
+    view.note(Timestamp(0), &Event::TurnStarted { turn: turn(agent), attempt: 1, share, plan });
 }
 
-fn spend(live: &mut Live, agent: &str, micros: u64) {
+fn spend(view: &mut RunView, agent: &str, micros: u64) {
     let charge = Charge { amount: Micros(micros), basis: Basis::Reported };
     let (attempt, session, model) = (1, Session::Fresh, None);
-    live.note(
+    view.note(
         Timestamp(0),
         &Event::TurnSettled { turn: turn(agent), attempt, charge, session, model },
     );
-    start(live, agent);
+    start(view, agent);
 }
 
-fn drawn(live: &Live, columns: usize, rows: usize) -> Vec<String> {
+fn drawn(view: &RunView, columns: usize, rows: usize) -> Vec<String> {
     let scene = Scene {
         now: Timestamp(NOW),
         zone: TimeZone::UTC,
         size: Size { columns, rows },
         interrupt: Interrupt::Stops,
     };
-    let drawn = super::rows(live, &scene);
+    let drawn = super::rows(view, &scene);
     let text = |row: &Drawn| row.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
     for row in &drawn {
         assert!(row.width() < columns, "{:?} is too wide", text(row));
@@ -79,17 +79,17 @@ fn drawn(live: &Live, columns: usize, rows: usize) -> Vec<String> {
 }
 
 /// Three workers: one uses a tool, one has written, one has printed nothing yet.
-fn three() -> Live {
-    let mut live = working(&[
+fn three() -> RunView {
+    let mut view = working(&[
         ("main_check1", "CHECK.md", 1),
         ("main_check2", "CHECK.md", 12),
         ("main_transl3", "TRANSLATE.md", 1),
     ]);
-    spend(&mut live, "main_check1", 120_000);
-    spend(&mut live, "main_check2", 40_000);
-    live.see(Timestamp(NOW - 12_500), &"main_check1".into(), "Bash(cargo test --all)");
-    live.see(Timestamp(NOW - 3_000), &"main_check2".into(), "writes");
-    live
+    spend(&mut view, "main_check1", 120_000);
+    spend(&mut view, "main_check2", 40_000);
+    view.see(Timestamp(NOW - 12_500), &turn("main_check1"), "Bash(cargo test --all)");
+    view.see(Timestamp(NOW - 3_000), &turn("main_check2"), "writes");
+    view
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn narrow_terminal_keeps_names_distinguishable() {
 
 #[test]
 fn wide_characters_take_two_columns() {
-    let mut live = working(&[("main", "検査する.md", 1), ("main_w1", "W.md", 1)]);
-    live.see(Timestamp(NOW), &"main".into(), "Bash(echo 検査 && echo e\u{301})");
+    let mut view = working(&[("main", "検査する.md", 1), ("main_w1", "W.md", 1)]);
+    view.see(Timestamp(NOW), &turn("main"), "Bash(echo 検査 && echo e\u{301})");
     assert_eq!(
-        drawn(&live, 40, 24),
+        drawn(&view, 40, 24),
         [
             "▸ main     検査する  Bash(echo …     0s",
             "▸ main_w1  W         works        1m00s",
@@ -141,8 +141,8 @@ fn agents_that_have_no_row_are_counted() {
     let names: Vec<String> = (1..=30).map(|n| format!("main_w{n}")).collect();
     let agents: Vec<(&str, &str, u32)> =
         names.iter().map(|name| (name.as_str(), "W.md", 1)).collect();
-    let live = working(&agents);
-    let most = drawn(&live, 80, 24);
+    let view = working(&agents);
+    let most = drawn(&view, 80, 24);
     let start: Vec<&str> = most.iter().filter_map(|row| row.split("  W  ").next()).collect();
     assert_eq!(
         start,
@@ -158,20 +158,20 @@ fn agents_that_have_no_row_are_counted() {
             "  $0.00 of $10.00 · 30 running · 1m 00s · Ctrl-C stops",
         ]
     );
-    assert_eq!(drawn(&live, 80, 4).len(), 3);
+    assert_eq!(drawn(&view, 80, 4).len(), 3);
     let two = working(&agents[..2]);
     assert_eq!(drawn(&two, 80, 4)[1], "  … and 1 more agent");
 }
 
 #[test]
 fn waiting_agent_shows_the_reason() {
-    let check = |change: &dyn Fn(&mut Live), expected: &str, footer: &str| {
-        let mut live = working(&[]);
-        spawn(&mut live, "main", ("A.md", 1));
-        queue(&mut live, "main");
-        change(&mut live);
+    let check = |change: &dyn Fn(&mut RunView), expected: &str, footer: &str| {
+        let mut view = working(&[]);
+        spawn(&mut view, "main", ("A.md", 1));
+        queue(&mut view, "main");
+        change(&mut view);
         let footer = format!("  $0.00 of $10.00 · {footer}1m 00s · Ctrl-C stops");
-        let row = drawn(&live, 70, 24);
+        let row = drawn(&view, 70, 24);
         let squeezed: Vec<String> =
             row.iter().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let mut wanted = vec![footer.trim().to_owned()];
@@ -180,11 +180,12 @@ fn waiting_agent_shows_the_reason() {
         }
         assert_eq!(squeezed, wanted);
     };
-    let held = |live: &mut Live, hold: Hold| {
-        live.note(Timestamp(0), &Event::BackendHeld { backend: "claude".into(), hold });
+    let held = |view: &mut RunView, hold: Hold| {
+        view.note(Timestamp(0), &Event::BackendHeld { backend: "claude".into(), hold });
     };
     check(&|_| {}, "", "1 queued · ");
-    let quota = |until| move |live: &mut Live| held(live, Hold::Quota { until, why: "x".into() });
+    let quota =
+        |until| move |view: &mut RunView| held(view, Hold::Quota { until, why: "x".into() });
     check(&quota(Timestamp(5 * 3_600_000)), "usage limit of claude until 05:00", "1 waiting · ");
     check(
         &quota(Timestamp(30 * 86_400_000)),
@@ -192,14 +193,14 @@ fn waiting_agent_shows_the_reason() {
         "1 waiting · ",
     );
     check(
-        &|live| held(live, Hold::Auth { why: "x".into() }),
+        &|view| held(view, Hold::Auth { why: "x".into() }),
         "waits for a login to claude",
         "1 waiting · ",
     );
     check(
-        &|live| {
+        &|view| {
             let (turn, until) = (turn("main"), Timestamp(NOW + 4_000));
-            live.note(Timestamp(0), &Event::RetryAt { turn, until, retry: 1, of: None });
+            view.note(Timestamp(0), &Event::RetryAt { turn, until, retry: 1, of: None });
         },
         "tries again in 4s",
         "1 waiting · ",
@@ -209,9 +210,9 @@ fn waiting_agent_shows_the_reason() {
 #[test]
 fn activity_is_one_sanitized_line() {
     let check = |seen: &str, expected: &str| {
-        let mut live = working(&[("main", "A.md", 1)]);
-        live.see(Timestamp(NOW), &"main".into(), seen);
-        let row = drawn(&live, 80, 24).remove(0);
+        let mut view = working(&[("main", "A.md", 1)]);
+        view.see(Timestamp(NOW), &turn("main"), seen);
+        let row = drawn(&view, 80, 24).remove(0);
         let shown = row.strip_prefix("▸ main  A  ").and_then(|row| row.strip_suffix("0s"));
         assert_eq!(shown.map(str::trim_end), Some(expected));
     };
@@ -223,18 +224,18 @@ fn activity_is_one_sanitized_line() {
 
 #[test]
 fn last_row_shows_the_effect_of_ctrl_c() {
-    let check = |live: &Live, interrupt: Interrupt, expected: &str| {
+    let check = |view: &RunView, interrupt: Interrupt, expected: &str| {
         let (now, zone) = (Timestamp(NOW), TimeZone::UTC);
         let scene = Scene { now, zone, size: Size { columns: 80, rows: 24 }, interrupt };
-        assert_eq!(footer(live, &scene, 79), expected);
+        assert_eq!(footer(view, &scene, 79), expected);
     };
-    let mut live = working(&[]);
-    check(&live, Interrupt::Leaves, "  $0.00 of $10.00 · 1m 00s · Ctrl-C leaves it running");
-    live.cap = None;
-    check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · Ctrl-C stops");
-    live.note(
+    let mut view = working(&[]);
+    check(&view, Interrupt::Leaves, "  $0.00 of $10.00 · 1m 00s · Ctrl-C leaves it running");
+    view.cap = None;
+    check(&view, Interrupt::Stops, "  $0.00 spent · 1m 00s · Ctrl-C stops");
+    view.note(
         Timestamp(0),
         &Event::StopRequested { mode: StopMode::Now, by: StopOrigin::Command, key: "k".into() },
     );
-    check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · stopping");
+    check(&view, Interrupt::Stops, "  $0.00 spent · 1m 00s · stopping");
 }

@@ -8,10 +8,9 @@ use crate::decide::tests::play::{Play, usd, workflow};
 use crate::run::stop::{Interruption, StopMode};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
-use crate::view::live::{Doing, Live, Work};
 use crate::view::plan::Fate;
-use crate::view::turns::Change;
-use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
+use crate::view::run_view::{Doing, Work};
+use crate::view::{Costs, Ledger, Owner, Plan, RunView, ViewEvent, status, why, words};
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
 
@@ -109,7 +108,7 @@ fn history_names_backends_and_their_costs() {
     play.says("main_x1", "<goto>S</goto>");
     play.says("main_x1", "<result>x</result>");
     play.costs(Cost::Reported(usd("0.20"))).says("main", "<result>y</result>");
-    let told = lines(&play, Narrator::history(ledger(&play).naming()));
+    let told = past_lines(&play, ledger(&play).naming());
     assert_snapshot!(told.join("\n"), @"
     starts at A.md
     A.md (claude): turn 1
@@ -129,7 +128,7 @@ fn history_names_backends_and_their_costs() {
 
 #[test]
 fn later_viewer_sees_backends_added_later() {
-    let told = |naming: BackendLabels| lines(&alone(), Narrator::history(naming));
+    let told = |naming: BackendLabels| past_lines(&alone(), naming);
     assert_eq!(told(BackendLabels::Hidden), ["starts at A.md", "A.md: turn 1"]);
     assert_eq!(told(BackendLabels::Shown), ["starts at A.md", "A.md (claude): turn 1"]);
 }
@@ -141,22 +140,46 @@ fn watcher_does_not_repeat_start_and_result() {
     play.halt();
     play.resume();
     play.says("main", "<result>x</result>");
-    let ends = |narrator: Narrator| lines(&play, narrator).split_off(5).join(" | ");
-    assert_eq!(ends(Narrator::live()), "A.md: stopped | A.md: turn 1, attempt 2 | ended · $0.20");
+    let ends = |mut lines: Vec<String>| lines.split_off(5).join(" | ");
+    assert_eq!(ends(live_lines(&play)), "A.md: stopped | A.md: turn 1, attempt 2 | ended · $0.20");
     assert_eq!(
-        ends(Narrator::history(BackendLabels::Hidden)),
+        ends(past_lines(&play, BackendLabels::Hidden)),
         "A.md: stopped | stopped | resumed | A.md: turn 1, attempt 2 | ended: x · $0.20 | completed"
     );
     // The result of a worker is new to viewers of a live run.
     let mut play = forked();
     play.says("main_x1", "<result>y</result>");
-    let last = lines(&play, Narrator::live()).pop();
+    let last = live_lines(&play).pop();
     assert_eq!(last.as_deref(), Some("ended: y · codex $0.10"));
 }
 
-fn lines(play: &Play, mut narrator: Narrator) -> Vec<String> {
-    let told = play.story.iter().filter_map(|event| narrator.line(event));
-    told.map(|line| line.text).collect()
+/// Returns the lines for viewers of a live run.
+fn live_lines(play: &Play) -> Vec<String> {
+    let mut view = RunView::default();
+    let lines = play.story.iter().filter_map(|event| {
+        let told = view.note(Timestamp(0), event)?;
+        words(&told, view.naming())?.live()
+    });
+    lines.map(|line| line.text).collect()
+}
+
+/// Returns the lines for readers of a past run.
+fn past_lines(play: &Play, naming: BackendLabels) -> Vec<String> {
+    let events = view_events(play).into_iter();
+    events.filter_map(|event| words(&event, naming)).map(|line| line.text).collect()
+}
+
+fn view_events(play: &Play) -> Vec<ViewEvent> {
+    let mut view = RunView::default();
+    play.story.iter().filter_map(|event| view.note(Timestamp(0), event)).collect()
+}
+
+fn count(play: &Play, by: By) -> Costs {
+    let mut counter = Counter::new(by, Timestamp(0));
+    for event in view_events(play) {
+        counter.note(Timestamp(0), &event);
+    }
+    counter.finish()
 }
 
 #[test]
@@ -165,12 +188,12 @@ fn watcher_names_backends_from_the_first_line() {
     let check = |mut play: Play, goes: &str, expected: &[&str]| {
         play.says("main", goes);
         play.says("main", "<result>x</result>");
-        let bills = |narrator: Narrator| -> Vec<String> {
-            let told = lines(&play, narrator).into_iter();
-            told.filter_map(|line| Some(line.split_once(" · ")?.1.to_owned())).collect()
+        let bills = |lines: Vec<String>| -> Vec<String> {
+            let lines = lines.into_iter();
+            lines.filter_map(|line| Some(line.split_once(" · ")?.1.to_owned())).collect()
         };
-        assert_eq!(bills(Narrator::live()), expected);
-        assert_eq!(bills(Narrator::history(ledger(&play).naming())), expected);
+        assert_eq!(bills(live_lines(&play)), expected);
+        assert_eq!(bills(past_lines(&play, ledger(&play).naming())), expected);
     };
     check(stage(), "<reset>X</reset>", &["claude $0.10", "codex $0.10"]);
     // A state may use it, but no turn has.
@@ -187,9 +210,7 @@ fn watcher_names_backends_from_the_first_line() {
 fn money_names_the_backend_where_states_ask_several() {
     let check = |mut play: Play, expected: &str| {
         play.says("main", "<result>x</result>");
-        let mut counter = Counter::new(By::State, Timestamp(0));
-        play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
-        let costs = counter.finish();
+        let costs = count(&play, By::State);
         let titles: Vec<String> = costs.rows.keys().map(|row| row.title(costs.naming())).collect();
         assert_eq!(titles, [expected]);
     };
@@ -200,9 +221,11 @@ fn money_names_the_backend_where_states_ask_several() {
 #[test]
 fn live_rows_name_backends_if_several() {
     let backend = |play: &Play| {
-        let mut live = Live::default();
-        play.story.iter().for_each(|event| live.note(Timestamp(0), event));
-        let doing = live.busy().swap_remove(0).2;
+        let mut view = RunView::default();
+        for event in &play.story {
+            view.note(Timestamp(0), event);
+        }
+        let doing = view.busy().swap_remove(0).2;
         let Doing::Working(Work::Prompt(backend)) = doing else { panic!("{doing:?}") };
         backend
     };
@@ -216,16 +239,14 @@ fn turns_name_backends_without_known_model() {
     let mut play = forked();
     play.says_so("main", "<goto>S</goto>", |said| said.model = Some("opus".into()));
     play.crashes(true);
-    let mut turns = Turns::default();
-    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
-    let ended: Vec<Change> = ended.collect();
+    let mut view = RunView::default();
     let mut titles = Vec::new();
-    for change in &ended {
-        if let Change::Ended(attempt) = change {
+    for event in &play.story {
+        if let Some(ViewEvent::AttemptEnded(attempt)) = view.note(Timestamp(0), event) {
             titles.push(attempt.title(BackendLabels::Shown));
         }
     }
-    titles.extend(turns.in_flight().map(|attempt| attempt.title(BackendLabels::Shown)));
+    titles.extend(view.in_flight().map(|attempt| attempt.title(BackendLabels::Shown)));
     assert_snapshot!(titles.join("\n"), @"
     A.md · turn 1 · claude · $0.10 · finished after 0ms
     A.md #2 · turn 1 · claude · opus · $0.10 · finished after 0ms
@@ -286,12 +307,9 @@ fn every_view_counts_the_same_turns() {
     play.says("main", "<goto>A</goto>");
     play.stop(StopMode::AfterTurn);
     let ledger = ledger(&play);
-    let mut turns = Turns::default();
-    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
-    let ended = ended.filter(|change| matches!(change, Change::Ended(_))).count() as u64;
-    let mut counter = Counter::new(By::Backend, Timestamp(0));
-    play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
-    let costs = counter.finish();
+    let is_end = |told: &&ViewEvent| matches!(told, ViewEvent::AttemptEnded(_));
+    let ended = view_events(&play).iter().filter(is_end).count() as u64;
+    let costs = count(&play, By::Backend);
     // Two turns of claude, three attempts of codex, one with a used-up budget share of $4.80, and a
     // script that was interrupted once.
     assert_eq!((ended, ledger.turns()), (7, 7));

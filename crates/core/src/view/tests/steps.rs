@@ -17,8 +17,7 @@ use crate::run::stop::StopMode;
 use crate::run::{Input, Program};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
-use crate::view::turns::{Change, Turns};
-use crate::view::{BackendLabels, Owner, is_final, place};
+use crate::view::{BackendLabels, Owner, RunView, ViewEvent, is_final, place};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
     let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false, "word": "x" } });
@@ -292,15 +291,12 @@ fn caller_answers_are_shown_with_their_outcome() {
     let mut early = steps(Answers::Caller, &json!([exec("x", 1), asks("b")]));
     call(&mut early, "b", Verdict::Valid);
     done(&mut early, "main");
-    let mut turns = Turns::default();
+    let mut view = RunView::default();
     let shown = play.story.iter().chain(&early.story).filter_map(|event| {
-        match turns.note(Timestamp(0), event)? {
-            Change::Answered(attempt, Value::Inline(said)) => {
-                let (turn, title) = (attempt.turn.turn, attempt.title(BackendLabels::Hidden));
-                Some(format!("{turn} {title} {said}"))
-            }
-            Change::Started(_) | Change::Ended(_) | Change::Answered(..) => None,
-        }
+        let told = view.note(Timestamp(0), event)?;
+        let ViewEvent::Answered { attempt, value: Value::Inline(said) } = told else { return None };
+        let (turn, title) = (attempt.turn.turn, attempt.title(BackendLabels::Hidden));
+        Some(format!("{turn} {title} {said}"))
     });
     assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r#"
     1 a · attempt 1 · answered by the caller, not valid: /a: it is missing (and 1 more) {"json":"a:1","ok":true}

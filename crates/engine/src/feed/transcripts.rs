@@ -1,21 +1,21 @@
 //! Reads the transcripts of running turns while another process drives the run.
 //!
 //! `attach` shows their progress, and `status` finds clients that only retry. The parsers of
-//! transcripts are in `raymond_backends::said`.
+//! transcripts are in `raymond_backends::transcript_parser`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::turn_files::transcript;
 use raymond_backends::contract::Progress;
 use raymond_backends::process::Transcript;
 use raymond_backends::transcript_parser::{TranscriptItem, TranscriptParser};
 use raymond_core::ids::{AgentId, TurnAttempt, TurnId};
 use raymond_core::run::Run;
 use raymond_core::scheduler::{Lane, Turn};
-use raymond_engine::turn_files::transcript;
 
 /// A reader of the transcripts of all running turns.
-pub(crate) struct TranscriptFollower {
+pub struct TranscriptFollower {
     transcripts: PathBuf,
     open: BTreeMap<AgentId, OpenTranscript>,
 }
@@ -35,12 +35,12 @@ enum Backlog {
 }
 
 impl TranscriptFollower {
-    pub(crate) fn new(transcripts: PathBuf) -> Self {
+    pub fn new(transcripts: PathBuf) -> Self {
         Self { transcripts, open: BTreeMap::new() }
     }
 
     /// Reports the progress since the last poll; of the backlog, only the last item.
-    pub(crate) fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Progress)) {
+    pub fn poll(&mut self, run: &Run, mut report: impl FnMut(&TurnId, &Progress)) {
         self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
         for turn in
             run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))

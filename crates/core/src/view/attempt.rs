@@ -1,24 +1,18 @@
-//! The turns of a run, one entry for each attempt: its state, its cost, its end.
+//! One attempt at a turn: its state, its prompt, its cost, its end.
 //!
-//! A fold of a run's events. The texts of a turn are not here: they are in its transcript, or in the
-//! cause of its failure.
-
-pub mod answers;
-
-use std::collections::BTreeMap;
+//! [`super::RunView`] makes attempts from events. The texts of a turn are not here: they are in its
+//! transcript, or in the cause of its failure.
 
 use crate::agent::Location;
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::Problem;
 use crate::failure::TurnFailure;
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::run::Event;
+use crate::ids::{BackendName, TurnId};
 use crate::run::stop::Interruption;
 use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
-use crate::value::Value;
 
 use super::backend_labels::BackendLabels;
-use crate::view::turns::answers::{Answer, Answers};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
@@ -32,6 +26,8 @@ pub struct Attempt {
     pub lane: Lane,
     pub sent: Sent,
     pub started: Timestamp,
+    /// Its budget share; `None` without a cap, and for scripts.
+    pub share: Option<Micros>,
     /// Its end; `None` while it is in flight.
     pub end: Option<End>,
 }
@@ -42,6 +38,15 @@ pub enum Sent {
     /// The body of its state.
     Body,
     Reminder,
+}
+
+impl Sent {
+    pub(super) const fn of(prompt: &Prompt) -> Self {
+        match prompt {
+            Prompt::Body => Self::Body,
+            Prompt::Reminder(_) => Self::Reminder,
+        }
+    }
 }
 
 /// The end of an attempt.
@@ -66,107 +71,28 @@ pub enum How {
     Answered(Answer),
 }
 
-/// The effect of an event on the turns.
+/// The outcome of a caller's answer, which an agent step takes instead of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    Started(Attempt),
-    Ended(Attempt),
-    /// A caller answered instead of a turn.
-    Answered(Attempt, Value),
+pub enum Answer {
+    Taken,
+    Invalid(Vec<Problem>),
+    Stale,
 }
 
-/// Returns the agent whose activity changes with this event.
-pub(super) fn changed_agent(event: &Event) -> Option<&AgentId> {
-    if let Event::AgentHeld { agent, .. }
-    | Event::AgentFailed { agent, .. }
-    | Event::AgentRevived { agent } = event
-    {
-        Some(agent)
-    } else if let Event::Asked { ask, .. }
-    | Event::AskAnswered { ask, .. }
-    | Event::AskExpired { ask } = event
-    {
-        Some(&ask.agent)
-    } else if let Event::TurnQueued { turn, .. }
-    | Event::TurnRequeued { turn, .. }
-    | Event::TurnStarted { turn, .. }
-    | Event::RetryAt { turn, .. } = event
-    {
-        Some(&turn.agent)
-    } else {
-        charged(event).map(|(turn, _)| &turn.agent)
-    }
-}
-
-/// Returns the turn that ended with this event, in any way, and its charge. Counts of turns use this: an
-/// interrupted turn that was repeated has run twice.
-pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
-    if let Event::TurnSettled { turn, charge, .. }
-    | Event::TurnContinues { turn, charge, .. }
-    | Event::TurnFailed { turn, charge, .. }
-    | Event::TurnInterrupted { turn, charge, .. } = event
-    {
-        return Some((turn, *charge));
-    }
-    None
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct Turns {
-    places: BTreeMap<AgentId, (Location, u32)>,
-    queued: BTreeMap<AgentId, (Lane, Sent)>,
-    in_flight: BTreeMap<AgentId, Attempt>,
-    answers: Answers,
-}
-
-impl Turns {
-    /// Folds in one event, and returns its effect.
-    pub fn note(&mut self, at: Timestamp, event: &Event) -> Option<Change> {
-        if let Some((attempt, value)) = self.answers.note(at, event) {
-            return Some(Change::Answered(attempt, value));
-        }
-        let (turn, charge, model, how) =
-            if let Event::VisitEntered { agent, location, count, .. } = event {
-                self.places.insert(agent.clone(), (location.clone(), *count));
-                return None;
-            } else if let Event::TurnQueued { turn, lane, prompt, .. } = event {
-                let sent = match prompt {
-                    Prompt::Body => Sent::Body,
-                    Prompt::Reminder(_) => Sent::Reminder,
+impl Answer {
+    fn words(&self) -> String {
+        match self {
+            Self::Taken => "answered by the caller".to_owned(),
+            Self::Invalid(errors) => {
+                let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+                let more = match errors.len() {
+                    0 | 1 => String::new(),
+                    several => format!(" (and {} more)", several - 1),
                 };
-                self.queued.insert(turn.agent.clone(), (lane.clone(), sent));
-                return None;
-            } else if let Event::TurnStarted { turn, attempt, .. } = event {
-                return Some(Change::Started(self.start(at, turn, *attempt)));
-            } else if let Event::TurnSettled { turn, charge, model, .. } = event {
-                (turn, charge, model.clone(), How::Finished)
-            } else if let Event::TurnContinues { turn, charge, .. } = event {
-                (turn, charge, None, How::ShareUsedUp)
-            } else if let Event::TurnFailed { turn, charge, failure, .. } = event {
-                (turn, charge, None, How::Failed(failure.clone()))
-            } else if let Event::TurnInterrupted { turn, charge, by, .. } = event {
-                (turn, charge, None, How::Interrupted(*by))
-            } else {
-                return None;
-            };
-        let attempt = self.in_flight.remove(&turn.agent)?;
-        let end = Some(End { at, charge: *charge, model, how });
-        Some(Change::Ended(Attempt { end, ..attempt }))
-    }
-
-    pub fn in_flight(&self) -> impl Iterator<Item = &Attempt> {
-        self.in_flight.values()
-    }
-
-    fn start(&mut self, at: Timestamp, turn: &TurnId, number: u32) -> Attempt {
-        let place = self.places.get(&turn.agent).cloned();
-        let (location, visit) = place.unwrap_or_else(|| (StateName::new("?").into(), 1));
-        let queued = self.queued.get(&turn.agent).cloned();
-        let (lane, sent) = queued.unwrap_or((Lane::Script, Sent::Body));
-        let turn = turn.clone();
-        let attempt = Attempt { turn, number, location, visit, lane, sent, started: at, end: None };
-        self.in_flight.insert(attempt.turn.agent.clone(), attempt.clone());
-        attempt
+                format!("answered by the caller, not valid{first}{more}")
+            }
+            Self::Stale => "answered by the caller, for an attempt that is over".to_owned(),
+        }
     }
 }
 
@@ -263,6 +189,7 @@ mod tests {
     use crate::budget::Cost;
     use crate::decide::tests::play::{Play, USUAL, prompts, usd, workflow};
     use crate::run::stop::StopMode;
+    use crate::view::{RunView, ViewEvent};
 
     /// Returns the titles of all turns so far, with a second between two events.
     fn titles(play: &Play) -> Vec<String> {
@@ -270,21 +197,18 @@ mod tests {
     }
 
     fn titled(play: &Play, naming: BackendLabels) -> Vec<String> {
-        let mut turns = Turns::default();
-        let changes = (0..).zip(&play.story);
-        let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));
-        let shown = changes.filter_map(|change| match change {
-            Change::Started(_) | Change::Answered(..) => None,
-            Change::Ended(attempt) => {
-                Some(format!("{}: {}", attempt.turn.agent, attempt.title(naming)))
-            }
+        let mut view = RunView::default();
+        let told = (0..).zip(&play.story);
+        let told = told.filter_map(|(n, event)| view.note(Timestamp(n * 1000), event));
+        let ended = told.filter_map(|told| {
+            let ViewEvent::AttemptEnded(attempt) = told else { return None };
+            Some(attempt)
         });
-        let mut shown: Vec<String> = shown.collect();
-        let open = turns.in_flight();
-        shown.extend(
-            open.map(|attempt| format!("{}: {}", attempt.turn.agent, attempt.title(naming))),
-        );
-        shown
+        let mut all: Vec<Attempt> = ended.collect();
+        all.extend(view.in_flight().cloned());
+        let title =
+            |attempt: &Attempt| format!("{}: {}", attempt.turn.agent, attempt.title(naming));
+        all.iter().map(title).collect()
     }
 
     #[test]

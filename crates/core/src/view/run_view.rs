@@ -1,0 +1,244 @@
+//! The present of a run: one row for each live or failed agent, with totals.
+//!
+//! The only fold of events for people. Every screen draws a [`RunView`], and every line of a log
+//! comes from the [`ViewEvent`]s that it returns. Two screens therefore cannot disagree. The cost of
+//! an event does not grow with the number of agents.
+//!
+//! It has no clock: a row says when its activity began, and the screen computes the duration. The
+//! past is not here: [`super::Ledger`] has results and totals by state, and the journal has the rest.
+
+mod meaning;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::agent::Agent;
+use crate::budget::Micros;
+use crate::crayfish::call::Output;
+use crate::crayfish::state::StepEvent;
+use crate::ids::{AgentId, BackendName, TurnId};
+use crate::run::start::Start;
+use crate::run::{Event, Phase, Run, Settings};
+use crate::scheduler::Hold;
+use crate::time::Timestamp;
+
+use super::attempt::Attempt;
+use super::backend_labels::BackendLabels;
+use super::ledger::Ledger;
+use super::summary::{agent_of, charged};
+use super::view_event::{ProgramKind, ViewEvent};
+
+pub use row::{AgentRow, Doing, Wait, Work};
+
+/// The agents of a run, with totals.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunView {
+    pub spent: Micros,
+    /// The budget cap; `None` is unlimited.
+    pub cap: Option<Micros>,
+    /// When the run was last started or resumed.
+    pub since: Timestamp,
+    pub course: Course,
+    /// The most retries of a visit.
+    retries: u32,
+    program: ProgramKind,
+    /// The backends that the states may use, and those that were used.
+    backends: BTreeSet<BackendName>,
+    agents: BTreeMap<AgentId, AgentRow>,
+    holds: BTreeMap<BackendName, Hold>,
+    /// Outputs of the caller that no step has taken yet, by the name they were sent under.
+    offers: BTreeMap<String, Output>,
+    /// How many agents were ever created.
+    born: u64,
+}
+
+/// Whether a run continues or is stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Course {
+    /// It continues.
+    #[default]
+    Ahead,
+    /// It ends on request.
+    Stopping,
+    Ended,
+}
+
+/// The number of agents by activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    pub running: usize,
+    pub queued: usize,
+    pub waiting: usize,
+}
+
+impl RunView {
+    /// Returns the view after all events so far, without replaying them.
+    pub fn of(run: &Run, ledger: &Ledger) -> Self {
+        let asking = run.scheduler.asks.keys().map(|ask| &ask.agent).collect();
+        let row = |(id, agent): (&AgentId, &Agent)| {
+            let summary = ledger.agents.get(id).cloned().unwrap_or_default();
+            (id.clone(), AgentRow::of(agent, summary, &run.scheduler, &asking))
+        };
+        Self {
+            spent: run.spent,
+            cap: run.settings.budget,
+            since: ledger.driven_since,
+            course: match run.phase {
+                Phase::Unborn | Phase::Open => Course::Ahead,
+                Phase::Stopping(_) => Course::Stopping,
+                Phase::Ended(_) => Course::Ended,
+            },
+            retries: run.settings.retries,
+            program: ProgramKind::of(&run.program),
+            backends: ledger.known().cloned().collect(),
+            agents: run.agents.iter().map(row).collect(),
+            holds: run.scheduler.holds.clone(),
+            offers: run.program.steps().map(|steps| steps.offers.clone()).unwrap_or_default(),
+            born: run.born,
+        }
+    }
+
+    /// Folds in an event, and returns its meaning if it has one for people.
+    pub fn note(&mut self, at: Timestamp, event: &Event) -> Option<ViewEvent> {
+        // Before the fold, which drops the context: the bill of the visit that ends, or the attempt
+        // that has ended.
+        let meaning = self.meaning(at, event);
+        self.fold(at, event);
+        meaning
+    }
+
+    /// Records progress of a turn in flight.
+    pub fn see(&mut self, at: Timestamp, turn: &TurnId, what: &str) {
+        let Some(row) = self.agents.get_mut(&turn.agent) else { return };
+        // Late progress of a turn that has ended must not replace the new activity.
+        if row.attempt.as_ref().is_some_and(|attempt| attempt.turn == *turn)
+            && matches!(row.doing, Doing::Working(_))
+        {
+            row.doing = Doing::Working(Work::Seen(what.to_owned()));
+            row.summary.since = at;
+        }
+    }
+
+    /// Returns the rows of all live and failed agents.
+    pub fn agents(&self) -> impl Iterator<Item = (&AgentId, &AgentRow)> {
+        self.agents.iter()
+    }
+
+    /// Returns the attempts in flight.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Attempt> {
+        self.agents.values().filter_map(|row| row.attempt.as_ref())
+    }
+
+    /// Returns the working agents, then the waiting ones, each by age.
+    pub fn busy(&self) -> Vec<(&AgentId, &AgentRow, Doing)> {
+        let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.doing(row)));
+        let is_busy = |doing: &Doing| matches!(doing, Doing::Working(_) | Doing::Waiting(_));
+        let mut busy: Vec<_> = agents.filter(|(_, _, doing)| is_busy(doing)).collect();
+        busy.sort_by_key(|(_, row, doing)| (matches!(doing, Doing::Waiting(_)), row.born));
+        busy
+    }
+
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for row in self.agents.values() {
+            match self.doing(row) {
+                Doing::Working(_) => tally.running += 1,
+                Doing::Waiting(_) => tally.waiting += 1,
+                Doing::Queued => tally.queued += 1,
+                Doing::Nothing => {}
+            }
+        }
+        tally
+    }
+
+    /// Returns whether texts name the backends known so far. A reader of a past run knows more:
+    /// [`Ledger::naming`].
+    pub fn naming(&self) -> BackendLabels {
+        BackendLabels::among(&self.backends)
+    }
+
+    /// Returns the activity of a row. A turn queued for a paused backend waits for more than a slot.
+    fn doing(&self, row: &AgentRow) -> Doing {
+        match (&row.doing, row.backend()) {
+            (Doing::Working(Work::Prompt(_)), backend) => {
+                Doing::Working(Work::Prompt(self.naming().label(backend).cloned()))
+            }
+            (Doing::Queued, Some(backend)) => match self.holds.get(backend) {
+                None => Doing::Queued,
+                Some(Hold::Quota { until, .. }) => {
+                    Doing::Waiting(Wait::Quota(backend.clone(), *until))
+                }
+                Some(Hold::Auth { .. }) => Doing::Waiting(Wait::Login(backend.clone())),
+                Some(Hold::Environment { .. }) => Doing::Waiting(Wait::Environment),
+            },
+            (doing, _) => doing.clone(),
+        }
+    }
+
+    fn fold(&mut self, at: Timestamp, event: &Event) {
+        if let Some((_, charge)) = charged(event) {
+            self.spent = self.spent.plus(charge.amount);
+        }
+        if let Some(row) = agent_of(event).and_then(|agent| self.agents.get_mut(agent)) {
+            row.note(at, event);
+        }
+        if let Event::RunStarted(start) = event {
+            self.begin(at, start);
+        } else if let Event::RunResumed { settings } = event {
+            self.govern(settings);
+            (self.since, self.course) = (at, Course::Ahead);
+            // Outputs of an earlier call answer no step of a later one; `apply` drops them, too.
+            self.offers.clear();
+        } else if let Event::RunRewound { discarded, governed, .. } = event {
+            // A rewind keeps the money of the discarded records spent.
+            self.spent = self.spent.plus(discarded.amount);
+            if let Some(settings) = governed {
+                self.govern(settings);
+            }
+        } else if let Event::StopRequested { .. } = event {
+            self.course = Course::Stopping;
+        } else if let Event::RunEnded { .. } = event {
+            self.course = Course::Ended;
+        } else if let Event::BackendHeld { backend, hold } = event {
+            self.holds.insert(backend.clone(), hold.clone());
+        } else if let Event::BackendReleased { backend } = event {
+            self.holds.remove(backend);
+        } else if let Event::CostAdjusted { spent, .. } = event {
+            self.spent = *spent;
+        } else if let Event::TurnQueued { lane, .. } = event {
+            self.backends.extend(lane.backend().cloned());
+        } else if let Event::AgentSpawned { agent, parent, cwd, .. } = event {
+            let row = AgentRow::spawned(at, self.born, cwd, parent.as_ref());
+            self.agents.insert(agent.clone(), row);
+            self.born += 1;
+        } else if let Event::AgentEnded { agent, .. } = event {
+            self.agents.remove(agent);
+        } else if let Event::Stepped { fact, .. } = event {
+            self.note_offers(fact);
+        }
+    }
+
+    fn begin(&mut self, at: Timestamp, start: &Start) {
+        *self = Self {
+            since: at,
+            program: ProgramKind::of(&start.program),
+            backends: start.backends.clone(),
+            ..Self::default()
+        };
+        self.govern(&start.settings);
+    }
+
+    fn govern(&mut self, settings: &Settings) {
+        (self.cap, self.retries) = (settings.budget, settings.retries);
+    }
+
+    fn note_offers(&mut self, fact: &StepEvent) {
+        if let StepEvent::Called(call) = fact {
+            self.offers.clone_from(&call.outputs);
+        } else if let StepEvent::Takes { name } | StepEvent::Ignores { name } = fact {
+            self.offers.remove(name);
+        }
+    }
+}

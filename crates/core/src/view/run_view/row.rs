@@ -1,0 +1,288 @@
+//! The row of one agent: its place, its activity, its attempt in flight.
+
+use std::collections::BTreeSet;
+
+use crate::agent::{Agent, AgentStatus, Location, Session};
+use crate::failure::Failure;
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::protocol::Notice;
+use crate::run::Event;
+use crate::scheduler::{Lane, Phase as TurnPhase, Scheduler};
+use crate::time::Timestamp;
+
+use crate::view::attempt::{Attempt, Sent};
+use crate::view::summary::{AgentSummary, charged};
+use crate::view::view_event::{AgentPlace, Bill};
+
+/// A live or failed agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    /// Its number in the order of creation.
+    pub born: u64,
+    pub cwd: String,
+    /// Its place, its costs, its parent and its model.
+    pub summary: AgentSummary,
+    /// The number of the visit, counted over all states of the agent; 0 before the first.
+    pub visit: u32,
+    /// How often it has entered its state, this visit included.
+    pub count: u32,
+    pub doing: Doing,
+    /// The attempt in flight.
+    pub attempt: Option<Attempt>,
+    /// The conversation that its next prompt continues.
+    pub conversation: Session,
+    /// Reminders given since the visit began or was revived.
+    pub reminders: u32,
+    /// Retries made since the visit began or was revived.
+    pub retries: u32,
+    /// Why it failed; `None` if it is live.
+    pub failure: Option<Failure>,
+    /// The prompt of its turn.
+    pub(super) sent: Sent,
+    /// Whether its turn waits for a new budget share. Whether the turn gets one is not decided yet:
+    /// the run may end first, because its budget is spent.
+    pub(super) awaits_share: bool,
+}
+
+/// The activity of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doing {
+    Working(Work),
+    Waiting(Wait),
+    Queued,
+    /// Its next event is about to be decided, or it failed.
+    Nothing,
+}
+
+/// The known activity of a turn in flight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    Script,
+    /// A client answers a prompt; its backend, if texts name backends.
+    Prompt(Option<BackendName>),
+    Reminder,
+    /// The last progress that was seen.
+    Seen(String),
+}
+
+/// The reason why an agent waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wait {
+    /// The next attempt at its turn.
+    Retry(Timestamp),
+    /// Other workers must end before it may fork.
+    Workers,
+    Answer,
+    /// The usage limit of this backend.
+    Quota(BackendName, Timestamp),
+    /// A login to this backend.
+    Login(BackendName),
+    /// A missing resource of the machine, such as disk space.
+    Environment,
+}
+
+impl AgentRow {
+    /// Returns the row of a new agent.
+    pub(super) fn spawned(at: Timestamp, born: u64, cwd: &str, parent: Option<&AgentId>) -> Self {
+        Self {
+            born,
+            cwd: cwd.to_owned(),
+            summary: AgentSummary::spawned(at, parent),
+            visit: 0,
+            count: 1,
+            doing: Doing::Nothing,
+            attempt: None,
+            conversation: Session::Fresh,
+            reminders: 0,
+            retries: 0,
+            failure: None,
+            sent: Sent::Body,
+            awaits_share: false,
+        }
+    }
+
+    /// Returns the row of an agent after all events so far, without replaying them.
+    pub(super) fn of(
+        agent: &Agent,
+        summary: AgentSummary,
+        scheduler: &Scheduler,
+        asking: &BTreeSet<&AgentId>,
+    ) -> Self {
+        let turn = scheduler.turns.get(&agent.id);
+        let mut row = Self {
+            born: agent.born,
+            cwd: agent.cwd.clone(),
+            summary,
+            visit: agent.visit.number,
+            count: agent.visit_count(),
+            doing: Doing::Nothing,
+            attempt: None,
+            conversation: agent.session.clone(),
+            reminders: agent.visit.reminders,
+            retries: agent.visit.retries,
+            failure: match &agent.status {
+                AgentStatus::Failed { failure, .. } => Some(failure.clone()),
+                AgentStatus::Live | AgentStatus::Held(_) => None,
+            },
+            sent: turn.map_or(Sent::Body, |turn| Sent::of(&turn.prompt)),
+            awaits_share: turn.is_some_and(|turn| {
+                turn.phase == TurnPhase::Queued && turn.notice == Some(Notice::NewShare)
+            }),
+        };
+        row.doing = row.doing_now(agent, scheduler, asking);
+        if let Some(turn) = turn
+            && let TurnPhase::Running { share } = turn.phase
+        {
+            let started = row.summary.started;
+            row.attempt = Some(Attempt { share, ..row.begin(started, &turn.id, turn.attempt) });
+        }
+        row
+    }
+
+    fn doing_now(
+        &self,
+        agent: &Agent,
+        scheduler: &Scheduler,
+        asking: &BTreeSet<&AgentId>,
+    ) -> Doing {
+        let turn = scheduler.turns.get(&agent.id);
+        match (&agent.status, turn.map(|turn| &turn.phase)) {
+            (AgentStatus::Held(_), _) => Doing::Waiting(Wait::Workers),
+            (AgentStatus::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
+            (AgentStatus::Live, Some(TurnPhase::Queued)) => Doing::Queued,
+            (AgentStatus::Live, Some(TurnPhase::Running { .. })) => Doing::Working(self.work()),
+            (AgentStatus::Live, Some(TurnPhase::Retrying { until })) => {
+                Doing::Waiting(Wait::Retry(*until))
+            }
+            (AgentStatus::Live, Some(TurnPhase::Idle) | None) | (AgentStatus::Failed { .. }, _) => {
+                Doing::Nothing
+            }
+        }
+    }
+
+    /// Returns its state or step and the number of visits there.
+    pub fn place(&self) -> Option<(&Location, u32)> {
+        self.summary.location.as_ref().map(|location| (location, self.count))
+    }
+
+    /// Returns the backend of its last turn; a script has none.
+    pub const fn backend(&self) -> Option<&BackendName> {
+        self.summary.asked.as_ref()
+    }
+
+    pub(super) fn lane(&self) -> Lane {
+        self.summary.asked.clone().map_or(Lane::Script, Lane::Prompt)
+    }
+
+    /// Returns the work of a turn that starts now.
+    pub(super) fn work(&self) -> Work {
+        match (self.backend(), self.sent) {
+            (None, _) => Work::Script,
+            (Some(_), Sent::Body) => Work::Prompt(None),
+            (Some(_), Sent::Reminder) => Work::Reminder,
+        }
+    }
+
+    /// Returns an attempt at its turn, without a share.
+    pub(super) fn begin(&self, started: Timestamp, turn: &TurnId, number: u32) -> Attempt {
+        let unknown = || StateName::new("?").into();
+        Attempt {
+            turn: turn.clone(),
+            number,
+            location: self.summary.location.clone().unwrap_or_else(unknown),
+            visit: self.count,
+            lane: self.lane(),
+            sent: self.sent,
+            started,
+            share: None,
+            end: None,
+        }
+    }
+
+    pub(super) fn bill(&self) -> Bill {
+        Bill { cost: self.summary.bill, backend: self.summary.asked.clone() }
+    }
+
+    pub(super) fn agent_place(&self, agent: &AgentId) -> AgentPlace {
+        let (location, backend) = (self.summary.place(), self.summary.asked.clone());
+        AgentPlace { agent: agent.clone(), location, backend }
+    }
+
+    /// Folds in an event of this agent.
+    pub(super) fn note(&mut self, at: Timestamp, event: &Event) {
+        if let Event::TurnStarted { turn, attempt, share, .. } = event {
+            self.attempt = Some(Attempt { share: *share, ..self.begin(at, turn, *attempt) });
+        }
+        self.summary.note(at, event);
+        self.note_visit(event);
+        self.note_turn(event);
+        if let Some(doing) = self.next_doing(event) {
+            self.doing = doing;
+        }
+    }
+
+    fn note_visit(&mut self, event: &Event) {
+        if let Event::VisitEntered { visit, count, .. } = event {
+            (self.visit, self.count) = (*visit, *count);
+            (self.reminders, self.retries) = (0, 0);
+        } else if let Event::Reminded { reminder, .. } = event {
+            self.reminders = *reminder;
+        } else if let Event::RetryAt { retry, .. } = event {
+            self.retries = *retry;
+        } else if let Event::Moved { session, cwd, .. } = event {
+            self.conversation = session.clone();
+            self.failure = None;
+            if let Some(cwd) = cwd {
+                self.cwd.clone_from(cwd);
+            }
+        } else if let Event::AgentFailed { failure, .. } = event {
+            self.failure = Some(failure.clone());
+        } else if let Event::AgentHeld { .. } = event {
+            self.failure = None;
+        } else if let Event::AgentRevived { .. } = event {
+            (self.failure, self.reminders, self.retries) = (None, 0, 0);
+        }
+    }
+
+    fn note_turn(&mut self, event: &Event) {
+        if let Event::TurnQueued { prompt, .. } = event {
+            (self.attempt, self.sent, self.awaits_share) = (None, Sent::of(prompt), false);
+        } else if let Event::TurnRequeued { notice, .. } = event {
+            (self.attempt, self.awaits_share) = (None, *notice == Notice::NewShare);
+        } else if let Event::TurnSettled { session, .. } = event {
+            // The scheduler forgets a settled turn, and `of` reads the prompt from there.
+            (self.attempt, self.sent) = (None, Sent::Body);
+            self.conversation = session.clone();
+        } else if charged(event).is_some() || matches!(event, Event::RetryAt { .. }) {
+            self.attempt = None;
+        } else if let Event::TurnStarted { .. } | Event::AgentFailed { .. } = event {
+            self.awaits_share = false;
+        }
+    }
+
+    /// Returns the activity that begins with an event.
+    fn next_doing(&self, event: &Event) -> Option<Doing> {
+        if let Event::AgentHeld { .. } = event {
+            Some(Doing::Waiting(Wait::Workers))
+        } else if let Event::Asked { .. } = event {
+            Some(Doing::Waiting(Wait::Answer))
+        } else if let Event::RetryAt { until, .. } = event {
+            Some(Doing::Waiting(Wait::Retry(*until)))
+        } else if let Event::TurnQueued { .. } | Event::TurnRequeued { .. } = event {
+            Some(Doing::Queued)
+        } else if let Event::TurnStarted { .. } = event {
+            Some(Doing::Working(self.work()))
+        } else if let Event::AgentFailed { .. }
+        | Event::AgentRevived { .. }
+        | Event::AskAnswered { .. }
+        | Event::AskExpired { .. } = event
+        {
+            Some(Doing::Nothing)
+        } else {
+            // A fork that was held is taken now; its next visit follows.
+            let is_released =
+                matches!(event, Event::Moved { .. }) && self.doing == Doing::Waiting(Wait::Workers);
+            (is_released || charged(event).is_some()).then_some(Doing::Nothing)
+        }
+    }
+}

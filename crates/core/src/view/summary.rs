@@ -1,0 +1,270 @@
+//! The facts about one live or failed agent that [`crate::run::Run`] does not contain.
+//!
+//! One fold with two owners: [`super::Ledger`] stores the summaries in snapshots, and the rows of
+//! [`super::RunView`] contain them. A viewer who joins later therefore knows the same as a viewer
+//! who has seen every event. The serde names are part of the snapshot format.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Location;
+use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::key::{Key, RequestId};
+use crate::crayfish::state::StepEvent;
+use crate::failure::TurnFailure;
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::protocol::TagName;
+use crate::run::Event;
+use crate::time::Timestamp;
+
+/// The place, the costs and the recent past of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AgentSummary {
+    /// The agent that forked it; `None` for `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// Its state or step; `None` before the first.
+    pub location: Option<Location>,
+    /// When its current activity began.
+    pub since: Timestamp,
+    /// When its last attempt started.
+    #[serde(default)]
+    pub(super) started: Timestamp,
+    /// The backend of its last turn; `None` for a script.
+    pub(super) asked: Option<BackendName>,
+    /// The model of its last finished turn, if the client reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub spent: Micros,
+    /// The cost of this visit's finished turns.
+    pub bill: Option<VisitCost>,
+    /// The transition that leads to its next visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) transition: Option<Transition>,
+    /// How its turn failed, until an event shows the consequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) turn_failure: Option<TurnFailure>,
+    /// The step at which its branch failed. It may be a loop, which has no visit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_step: Option<Key>,
+    /// The last question of this visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) question: Option<TurnId>,
+    /// The attempt that its agent step asked for last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) requested: Option<StepAttempt>,
+    /// The question that was just answered; its step may already ask for the next attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) answered: Option<AnsweredQuestion>,
+    /// The attempt that was last requested with errors, so that they are shown once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<StepAttempt>,
+    /// Whether it is about to repeat its failed step.
+    revived: bool,
+}
+
+/// The cost of a visit so far, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct VisitCost {
+    pub amount: Micros,
+    pub estimated: bool,
+    pub unpriced: bool,
+}
+
+/// A transition between two states.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transition {
+    pub tag: TagName,
+    /// The state whose visit limit led elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<StateName>,
+}
+
+/// An attempt at an agent step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StepAttempt {
+    pub(super) key: Key,
+    pub(super) number: u32,
+}
+
+/// A question of an agent step, and the attempt that asked it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnsweredQuestion {
+    pub(super) turn: TurnId,
+    pub(super) attempt: StepAttempt,
+}
+
+impl VisitCost {
+    fn add(&mut self, charge: Charge) {
+        self.amount = self.amount.plus(charge.amount);
+        match charge.basis {
+            Basis::Estimated => self.estimated = true,
+            Basis::Unpriced => self.unpriced = true,
+            Basis::Free | Basis::Reported => {}
+        }
+    }
+}
+
+impl AgentSummary {
+    /// Returns the summary of a new agent.
+    pub(super) fn spawned(at: Timestamp, parent: Option<&AgentId>) -> Self {
+        Self { parent: parent.cloned(), since: at, ..Self::default() }
+    }
+
+    /// Returns the name of its place: the step that failed, or its state or step.
+    pub(super) fn place(&self) -> Option<Location> {
+        self.failed_step.clone().map(Location::from).or_else(|| self.location.clone())
+    }
+
+    /// Returns whether the agent enters its step once more, after a failure: only a state has
+    /// several visits.
+    pub(super) fn is_at_step(&self, location: &Location) -> bool {
+        matches!(location, Location::Step(_)) && self.place().as_ref() == Some(location)
+    }
+
+    /// Returns whether a resume enters the failed step again, with the same key.
+    pub(super) fn is_repeating(&self, location: &Location) -> bool {
+        self.revived && self.location.as_ref() == Some(location)
+    }
+
+    /// Folds in an event of this agent.
+    pub(super) fn note(&mut self, at: Timestamp, event: &Event) {
+        if is_change(event) {
+            self.since = at;
+        }
+        if let Some((_, charge)) = charged(event) {
+            self.spent = self.spent.plus(charge.amount);
+            self.bill.get_or_insert_default().add(charge);
+        }
+        if let Event::VisitEntered { location, .. } = event {
+            self.enter(location);
+        } else if let Event::Moved { tag, instead_of, .. } = event {
+            self.transition = Some(Transition { tag: *tag, instead_of: instead_of.clone() });
+        } else if let Event::TurnQueued { lane, .. } = event {
+            self.asked = lane.backend().cloned();
+        } else if let Event::TurnStarted { .. } = event {
+            self.started = at;
+        } else if let Event::TurnSettled { model, .. } = event {
+            // The turn has succeeded in the end: its earlier failure is not worth a line.
+            (self.turn_failure, self.model) = (None, model.clone());
+        } else if let Event::TurnFailed { failure, .. } = event {
+            self.turn_failure = Some(failure.clone());
+        } else if let Event::RetryAt { .. }
+        | Event::SessionLost { .. }
+        | Event::AgentFailed { .. } = event
+        {
+            self.turn_failure = None;
+        } else if let Event::Asked { ask, .. } = event {
+            self.question = Some(ask.clone());
+        } else if let Event::AskAnswered { ask, key, .. } = event {
+            self.note_answer(ask, key);
+        } else if let Event::Stepped { fact, .. } = event {
+            self.note_step(fact);
+        }
+    }
+
+    fn enter(&mut self, location: &Location) {
+        // A step that is repeated after its failure keeps its bill: the visit continues.
+        if !self.is_at_step(location) {
+            (self.bill, self.transition, self.turn_failure) = (None, None, None);
+        }
+        self.location = Some(location.clone());
+        (self.failed_step, self.question, self.revived) = (None, None, false);
+    }
+
+    fn note_answer(&mut self, ask: &TurnId, key: &str) {
+        if let Ok(RequestId { key, attempt, .. }) = key.parse() {
+            let attempt = StepAttempt { key, number: attempt };
+            self.answered = Some(AnsweredQuestion { turn: ask.clone(), attempt });
+        }
+    }
+
+    fn note_step(&mut self, fact: &StepEvent) {
+        if let StepEvent::Asks { key, attempt, errors } = fact {
+            let attempt = StepAttempt { key: key.clone(), number: *attempt };
+            if !errors.is_empty() {
+                self.refused = Some(attempt.clone());
+            }
+            self.requested = Some(attempt);
+        } else if let StepEvent::Takes { .. } = fact {
+            self.answered = None;
+        } else if let StepEvent::Done { stored, .. } = fact {
+            self.refused = None;
+            if !stored.ok {
+                self.turn_failure = None;
+            }
+        } else if let StepEvent::Fails { key, .. } = fact {
+            self.failed_step = Some(key.clone());
+        } else if let StepEvent::Revived = fact {
+            self.revived = true;
+        }
+    }
+}
+
+/// Returns the agent that an event is about; `None` if it is about the run, and for a new agent.
+pub(super) fn agent_of(event: &Event) -> Option<&AgentId> {
+    match event {
+        Event::TurnQueued { turn, .. }
+        | Event::TurnRequeued { turn, .. }
+        | Event::TurnStarted { turn, .. }
+        | Event::TurnSettled { turn, .. }
+        | Event::TurnRecalled { turn, .. }
+        | Event::TurnContinues { turn, .. }
+        | Event::TurnFailed { turn, .. }
+        | Event::TurnInterrupted { turn, .. }
+        | Event::RetryAt { turn, .. }
+        | Event::SessionLost { turn, .. }
+        | Event::CostAdjusted { turn, .. } => Some(&turn.agent),
+        Event::Asked { ask, .. } | Event::AskAnswered { ask, .. } | Event::AskExpired { ask } => {
+            Some(&ask.agent)
+        }
+        Event::VisitEntered { agent, .. }
+        | Event::Reminded { agent, .. }
+        | Event::Moved { agent, .. }
+        | Event::AgentEnded { agent, .. }
+        | Event::AgentFailed { agent, .. }
+        | Event::AgentHeld { agent, .. }
+        | Event::AgentRevived { agent }
+        | Event::Stepped { agent, .. } => Some(agent),
+        Event::Warned { agent, .. } => agent.as_ref(),
+        Event::RunStarted(_)
+        | Event::RunResumed { .. }
+        | Event::DefinitionAdopted { .. }
+        | Event::RunRewound { .. }
+        | Event::StopRequested { .. }
+        | Event::RunEnded { .. }
+        | Event::BackendHeld { .. }
+        | Event::BackendReleased { .. }
+        | Event::AgentSpawned { .. } => None,
+    }
+}
+
+/// Returns whether the activity of its agent changes with this event.
+fn is_change(event: &Event) -> bool {
+    charged(event).is_some()
+        || matches!(
+            event,
+            Event::AgentHeld { .. }
+                | Event::AgentFailed { .. }
+                | Event::AgentRevived { .. }
+                | Event::Asked { .. }
+                | Event::AskAnswered { .. }
+                | Event::AskExpired { .. }
+                | Event::TurnQueued { .. }
+                | Event::TurnRequeued { .. }
+                | Event::TurnStarted { .. }
+                | Event::RetryAt { .. }
+        )
+}
+
+/// Returns the turn that ended with this event, in any way, and its charge. Counts of turns use this: an
+/// interrupted turn that was repeated has run twice.
+pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
+    if let Event::TurnSettled { turn, charge, .. }
+    | Event::TurnContinues { turn, charge, .. }
+    | Event::TurnFailed { turn, charge, .. }
+    | Event::TurnInterrupted { turn, charge, .. } = event
+    {
+        return Some((turn, *charge));
+    }
+    None
+}

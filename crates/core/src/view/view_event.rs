@@ -1,0 +1,191 @@
+//! The meaning of a run's events, with the context that a reader needs.
+//!
+//! [`super::RunView`] makes a [`ViewEvent`] from an event and from the state before it. A consumer
+//! therefore needs no memory: [`mod@super::words`] turns it into a line, [`super::costs`] counts it,
+//! and `raymond logs` finds the attempts in it.
+
+use std::collections::BTreeSet;
+
+use crate::agent::Location;
+use crate::crayfish::problem::Problem;
+use crate::failure::{Failure, TurnFailure};
+use crate::ids::{AgentId, BackendName, SessionId};
+use crate::protocol::Fault;
+use crate::run::event::Ending;
+use crate::run::stop::{StopMode, StopOrigin};
+use crate::run::warning::Warning;
+use crate::run::{DiscardedCost, Program};
+use crate::scheduler::Hold;
+use crate::value::Value;
+
+use super::attempt::Attempt;
+use super::summary::{Transition, VisitCost};
+
+/// The meaning of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ViewEvent {
+    RunStarted {
+        workflow: String,
+        /// The backends that its states may use.
+        backends: BTreeSet<BackendName>,
+    },
+    RunResumed,
+    /// The run uses edited states from now on.
+    DefinitionAdopted,
+    RunRewound {
+        /// The last kept record.
+        kept: u64,
+        discarded: DiscardedCost,
+    },
+    StopRequested {
+        mode: StopMode,
+        by: StopOrigin,
+    },
+    RunEnded(Ending),
+    BackendHeld {
+        backend: BackendName,
+        hold: Hold,
+    },
+    BackendReleased(BackendName),
+    Warned {
+        /// The agent concerned; `None` for the whole run.
+        agent: Option<AgentId>,
+        warning: Warning,
+        /// The spent part of the cap in percent, for [`Warning::Spent`]: its record contains only
+        /// the threshold.
+        spent_percent: Option<u128>,
+    },
+
+    AttemptBegan {
+        attempt: Attempt,
+        /// The reason for the attempt.
+        cause: Cause,
+    },
+    AttemptEnded(Attempt),
+    /// A caller answered instead of a turn.
+    Answered {
+        attempt: Attempt,
+        value: Value,
+    },
+    /// Raymond ends the client of a turn, because its budget share exceeds the new cap.
+    TurnRecalled(AgentPlace),
+    RetryScheduled {
+        place: AgentPlace,
+        failure: Option<TurnFailure>,
+        /// Which retry of the visit, from 1.
+        retry: u32,
+        limit: RetryLimit,
+    },
+    /// The turn continues in another session.
+    SessionLost {
+        place: AgentPlace,
+        lost: SessionId,
+        /// How the turn failed; `None` if a rewind discarded the session.
+        failure: Option<TurnFailure>,
+    },
+    Asked(AgentPlace),
+    AskAnswered {
+        place: AgentPlace,
+        by: String,
+    },
+
+    VisitEntered {
+        agent: AgentId,
+        /// The place before; `None` at the first visit.
+        from: Option<Location>,
+        to: Location,
+        /// How often the agent has entered the state, this time included.
+        count: u32,
+        /// The transition that led here; `None` between two steps.
+        transition: Option<Transition>,
+        bill: Bill,
+    },
+    Reminded {
+        place: AgentPlace,
+        fault: Fault,
+        /// Which reminder of the visit, from 1.
+        reminder: u32,
+    },
+    AgentEnded {
+        agent: AgentId,
+        result: Value,
+        program: ProgramKind,
+        bill: Bill,
+    },
+    AgentFailed {
+        place: AgentPlace,
+        failure: Failure,
+        /// Whether a resume decides its paid transition again.
+        keeps_transition: bool,
+    },
+    AgentHeld(AgentPlace),
+    AgentRevived(AgentPlace),
+    /// An agent step asks again, because the last output has these errors.
+    OutputRefused {
+        place: AgentPlace,
+        errors: Vec<Problem>,
+        /// The attempt that follows.
+        attempt: u32,
+    },
+    /// A step failed, and a loop around it collects failures.
+    FailureCollected {
+        place: AgentPlace,
+        why: Option<String>,
+    },
+}
+
+/// An agent with its place and the backend of its last turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentPlace {
+    pub agent: AgentId,
+    /// Its state or step; `None` before the first.
+    pub location: Option<Location>,
+    /// `None` for a script.
+    pub backend: Option<BackendName>,
+}
+
+/// The cost of a visit that ends now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bill {
+    /// `None` if no turn of the visit has ended.
+    pub cost: Option<VisitCost>,
+    /// The backend of the last turn; `None` for a script.
+    pub backend: Option<BackendName>,
+}
+
+/// The reason for an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The turn begins, or is tried again.
+    Turn,
+    /// The attempt before it used up its budget share.
+    NewShare,
+}
+
+/// The source of a limit of retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryLimit {
+    /// The step allows this many retries.
+    Step(u32),
+    /// The settings of the run allow this many retries.
+    Settings(u32),
+}
+
+/// The kind of program that a run executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProgramKind {
+    /// States, and transitions between them.
+    #[default]
+    States,
+    /// Steps, one after the other.
+    Steps,
+}
+
+impl ProgramKind {
+    pub(super) const fn of(program: &Program) -> Self {
+        match program {
+            Program::States | Program::Ralph(_) => Self::States,
+            Program::Steps(_) => Self::Steps,
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Lines for people: the same in a live console and in `show`.
+//!
+//! A pure function of a [`ViewEvent`], without memory. A line says for whom it is: the console shows
+//! some facts itself, so only readers of a past run get their lines. Texts for a status are in
+//! [`super::why`].
+
+use std::fmt;
+
+use crate::agent::Location;
+use crate::budget::Micros;
+use crate::crayfish::problem::Problem;
+use crate::failure::TurnFailure;
+use crate::ids::{AgentId, SessionId};
+use crate::run::DiscardedCost;
+use crate::run::event::Ending;
+use crate::run::stop::{Interruption, StopMode, StopOrigin};
+use crate::scheduler::Hold;
+use crate::value::Value;
+
+use super::attempt::{Attempt, How};
+use super::backend_labels::BackendLabels;
+use super::summary::{Transition, VisitCost};
+use super::view_event::{AgentPlace, Bill, Cause, ProgramKind, RetryLimit, ViewEvent};
+
+/// One line, without its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The agent; `None` if the line is about the run.
+    pub agent: Option<AgentId>,
+    pub weight: Weight,
+    pub audience: Audience,
+    pub text: String,
+}
+
+/// The importance of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Shown only with `--verbose`.
+    Detail,
+    Plain,
+    Warning,
+    Error,
+}
+
+/// The people who get a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    Everyone,
+    /// Readers of a past run. The live console shows the start and the end of a run itself.
+    HistoryOnly,
+    /// Everyone, but viewers of a live run get this text: the console prints the result of `main`
+    /// itself.
+    ShorterLive(String),
+}
+
+impl Line {
+    /// Returns a line for everyone.
+    pub const fn new(agent: Option<AgentId>, weight: Weight, text: String) -> Self {
+        Self { agent, weight, audience: Audience::Everyone, text }
+    }
+
+    /// Returns the line for viewers of a live run, if they get it.
+    pub fn live(self) -> Option<Self> {
+        match self.audience {
+            Audience::Everyone => Some(self),
+            Audience::HistoryOnly => None,
+            Audience::ShorterLive(text) => Some(Self::new(self.agent, self.weight, text)),
+        }
+    }
+}
+
+/// Returns the line for an event, if it deserves one. `naming` says whether it names backends.
+#[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
+pub fn words(event: &ViewEvent, naming: BackendLabels) -> Option<Line> {
+    let plain = |place: &AgentPlace, text: &dyn fmt::Display| {
+        Some(line_at(place, naming, Weight::Plain, text))
+    };
+    let warning = |place: &AgentPlace, text: &dyn fmt::Display| {
+        Some(line_at(place, naming, Weight::Warning, text))
+    };
+    match event {
+        ViewEvent::RunStarted { .. } | ViewEvent::Answered { .. } => None,
+        ViewEvent::RunResumed => Some(history_only("resumed")),
+        ViewEvent::RunEnded(ending) => Some(history_only(ending_words(*ending))),
+        ViewEvent::DefinitionAdopted => {
+            Some(of_run(Weight::Plain, "uses the edited states from here on"))
+        }
+        ViewEvent::RunRewound { kept, discarded } => Some(rewound(*kept, discarded)),
+        ViewEvent::StopRequested { mode, by } => {
+            Some(of_run(Weight::Plain, stop_words(*mode, *by)))
+        }
+        ViewEvent::BackendHeld { backend, hold } => {
+            Some(of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold))))
+        }
+        ViewEvent::BackendReleased(backend) => {
+            Some(of_run(Weight::Plain, format!("{backend}: tries again")))
+        }
+        ViewEvent::Warned { agent, warning, spent_percent } => {
+            let text = match spent_percent {
+                Some(percent) => format!("{percent} % of the cap is spent"),
+                None => warning.to_string(),
+            };
+            Some(Line::new(agent.clone(), Weight::Warning, text))
+        }
+
+        ViewEvent::AttemptBegan { attempt, cause } => Some(began(attempt, *cause, naming)),
+        ViewEvent::AttemptEnded(attempt) => ended(attempt, naming),
+        ViewEvent::TurnRecalled(place) => {
+            plain(place, &"budget share exceeds the new cap; ending its client")
+        }
+        ViewEvent::RetryScheduled { place, failure, retry, limit } => {
+            warning(place, &retry_words(failure.as_ref(), *retry, *limit))
+        }
+        ViewEvent::SessionLost { place, lost, failure } => {
+            warning(place, &lost_words(lost, failure.as_ref()))
+        }
+        ViewEvent::Asked(place) => plain(place, &"asks a question"),
+        ViewEvent::AskAnswered { place, by } => plain(place, &format_args!("{by} answered")),
+
+        ViewEvent::VisitEntered { agent, from, to, count, transition, bill } => {
+            let text = match from {
+                None => format!("starts at {to}"),
+                Some(from) => {
+                    let transition = transition.as_ref();
+                    format!("{from} → {}{}", entry(to, *count, transition), bill.words(naming))
+                }
+            };
+            Some(Line::new(Some(agent.clone()), Weight::Plain, text))
+        }
+        ViewEvent::Reminded { place, fault, reminder } => {
+            warning(place, &format_args!("reminder {reminder}: {fault}"))
+        }
+        ViewEvent::AgentEnded { agent, result, program, bill } => {
+            Some(agent_ended(agent, result, *program, &bill.words(naming)))
+        }
+        ViewEvent::AgentFailed { place, failure, keeps_transition } => {
+            let kept = if *keeps_transition { " (its transition is kept)" } else { "" };
+            let text = format!("failed: {failure}{kept}");
+            Some(line_at(place, naming, Weight::Error, &text))
+        }
+        ViewEvent::AgentHeld(place) => warning(place, &"waits until workers end"),
+        ViewEvent::AgentRevived(place) => plain(place, &"continues after its failure"),
+        ViewEvent::OutputRefused { place, errors, attempt } => {
+            let problem = first_problem(errors);
+            warning(place, &format_args!("not valid: {problem}; attempt {attempt} follows"))
+        }
+        ViewEvent::FailureCollected { place, why } => {
+            let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            warning(place, &format_args!("failed, and was collected{why}"))
+        }
+    }
+}
+
+fn of_run(weight: Weight, text: impl Into<String>) -> Line {
+    Line::new(None, weight, text.into())
+}
+
+fn history_only(text: &str) -> Line {
+    Line { audience: Audience::HistoryOnly, ..of_run(Weight::Plain, text) }
+}
+
+/// Returns a line about an agent, with its place.
+fn line_at(
+    place: &AgentPlace,
+    naming: BackendLabels,
+    weight: Weight,
+    text: &dyn fmt::Display,
+) -> Line {
+    let location = place.location.as_ref().map_or_else(|| "?".to_owned(), Location::to_string);
+    let backend = naming.suffix(place.backend.as_ref());
+    Line::new(Some(place.agent.clone()), weight, format!("{location}{backend}: {text}"))
+}
+
+fn attempt_place(attempt: &Attempt) -> AgentPlace {
+    AgentPlace {
+        agent: attempt.turn.agent.clone(),
+        location: Some(attempt.location.clone()),
+        backend: attempt.backend().cloned(),
+    }
+}
+
+fn began(attempt: &Attempt, cause: Cause, naming: BackendLabels) -> Line {
+    let place = attempt_place(attempt);
+    match cause {
+        Cause::NewShare => {
+            line_at(&place, naming, Weight::Plain, &"continues with a new budget share")
+        }
+        Cause::Turn => {
+            let again = match attempt.number {
+                0 | 1 => String::new(),
+                number => format!(", attempt {number}"),
+            };
+            let text = format!("turn {}{again}", attempt.turn.turn);
+            line_at(&place, naming, Weight::Detail, &text)
+        }
+    }
+}
+
+fn ended(attempt: &Attempt, naming: BackendLabels) -> Option<Line> {
+    let place = attempt_place(attempt);
+    match &attempt.end.as_ref()?.how {
+        How::ShareUsedUp => Some(line_at(&place, naming, Weight::Plain, &"budget share used up")),
+        How::Interrupted(by) => {
+            Some(line_at(&place, naming, Weight::Warning, &interruption_words(*by)))
+        }
+        // The next event shows the consequence: a visit, a retry, or the failure of the agent.
+        How::Finished | How::Failed(_) | How::Answered(_) => None,
+    }
+}
+
+fn agent_ended(agent: &AgentId, result: &Value, program: ProgramKind, bill: &str) -> Line {
+    let short = format!("ended{bill}");
+    let long = || format!("ended: {}{bill}", preview(result));
+    let (audience, text) = match program {
+        ProgramKind::Steps => (Audience::Everyone, short),
+        ProgramKind::States if *agent == AgentId::main() => (Audience::ShorterLive(short), long()),
+        ProgramKind::States => (Audience::Everyone, long()),
+    };
+    Line { agent: Some(agent.clone()), weight: Weight::Plain, audience, text }
+}
+
+fn rewound(kept: u64, discarded: &DiscardedCost) -> Line {
+    let stays = match discarded.amount {
+        Micros::ZERO => String::new(),
+        // The discarded turns were paid: their cost stays part of the total.
+        amount => format!("; the {amount} spent since then stay counted"),
+    };
+    of_run(Weight::Warning, format!("rewound to record {kept}{stays}"))
+}
+
+/// Returns `REVIEW.md #2 (goto)`. Steps follow each other without a tag, and are visited once.
+fn entry(to: &Location, count: u32, transition: Option<&Transition>) -> String {
+    let Some(Transition { tag, instead_of }) = transition else { return to.to_string() };
+    let again = if count > 1 { format!(" #{count}") } else { String::new() };
+    let limit = instead_of.as_ref().map(|meant| format!("; `max_visits` of {meant} reached"));
+    format!("{to}{again} ({tag}{})", limit.unwrap_or_default())
+}
+
+fn retry_words(failure: Option<&TurnFailure>, retry: u32, limit: RetryLimit) -> String {
+    let failure = failure.map(ToString::to_string).unwrap_or_default();
+    match limit {
+        RetryLimit::Step(most) => {
+            let (next, all) = (retry.saturating_add(1), most.saturating_add(1));
+            format!("{failure}; attempt {next} of {all} follows")
+        }
+        RetryLimit::Settings(most) => format!("{failure}; retry {retry} of {most} follows"),
+    }
+}
+
+fn lost_words(lost: &SessionId, failure: Option<&TurnFailure>) -> String {
+    match failure {
+        Some(failure) => format!("{failure}: continues in a new session"),
+        None => format!("does not continue session {lost}, which was abandoned"),
+    }
+}
+
+impl Bill {
+    /// Returns ` · codex $0.10 estimated`, with the backend if texts name backends.
+    fn words(&self, naming: BackendLabels) -> String {
+        let Some(VisitCost { amount, estimated, unpriced }) = self.cost else {
+            return String::new();
+        };
+        let mut bill = match naming.label(self.backend.as_ref()) {
+            Some(backend) if amount > Micros::ZERO => format!(" · {backend} {amount}"),
+            Some(backend) => format!(" · {backend}"),
+            None if amount > Micros::ZERO => format!(" · {amount}"),
+            None => String::new(),
+        };
+        if estimated {
+            bill.push_str(" estimated");
+        }
+        if unpriced {
+            bill.push_str(if amount > Micros::ZERO { " + unpriced" } else { " · unpriced" });
+        }
+        bill
+    }
+}
+
+/// Returns the first problem of an output and the number of the others.
+fn first_problem(errors: &[Problem]) -> String {
+    let first = errors.first().map(Problem::to_string).unwrap_or_default();
+    match errors.len() {
+        0 | 1 => first,
+        several => format!("{first} (and {} more)", several - 1),
+    }
+}
+
+const fn stop_words(mode: StopMode, by: StopOrigin) -> &'static str {
+    match (mode, by) {
+        (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
+        (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
+        (StopMode::Now, StopOrigin::Caller) => "stopping, because its caller gave up",
+        (StopMode::Now, StopOrigin::Command) => "stopping, as `raymond stop` asks",
+        (StopMode::Now, StopOrigin::Signal) => "stopping, because of a signal",
+        (StopMode::Now, StopOrigin::Trouble) => "stopping, because it cannot continue",
+    }
+}
+
+const fn interruption_words(by: Interruption) -> &'static str {
+    match by {
+        Interruption::Crash => "was interrupted when its owner died",
+        Interruption::Stop => "stopped",
+    }
+}
+
+fn hold_words(hold: &Hold) -> String {
+    match hold {
+        Hold::Quota { until, why } => format!("usage limit, waits until {until}: {why}"),
+        Hold::Auth { why } => format!("not logged in: {why}"),
+        Hold::Environment { why } => why.clone(),
+    }
+}
+
+/// Returns the word for the end of a run.
+pub const fn ending_words(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Completed => "completed",
+        Ending::Failed => "failed",
+        Ending::OverBudget => "over budget",
+        Ending::Stopped => "stopped",
+        Ending::Cancelled => "cancelled",
+        Ending::NeedsPerson => "waits for a person",
+        Ending::NeedsCaller => "waits for its caller",
+        Ending::Environment => "waiting for disk space or another resource of the machine",
+        Ending::NoQuota => "usage limit reached, and the settings forbid waiting",
+    }
+}
+
+/// Returns the beginning of a payload, on one line.
+pub fn preview(value: &Value) -> String {
+    const LONGEST: usize = 72;
+    match value {
+        Value::Inline(text) if text.trim().is_empty() => "(empty)".to_owned(),
+        Value::Blob(blob) => format!("({} bytes)", blob.length),
+        Value::Inline(text) => {
+            let text = text.trim();
+            let first: String =
+                text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            match first.char_indices().nth(LONGEST) {
+                Some((cut, _)) => format!("{}…", &first[..cut]),
+                None => first,
+            }
+        }
+    }
+}
