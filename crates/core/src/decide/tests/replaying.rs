@@ -111,7 +111,7 @@ fn refused_cause_is_reported_with_its_refusal() {
     let refused = Difference { record: 4, step: 1, event: 1, recorded: Some(event), decided };
     assert_eq!(difference(&records), Some(refused.clone()));
     let text = r#"record 4, step 1, event 1 is decided otherwise
-recorded  {"stop_requested":{"mode":"now","key":"k"}}
+recorded  {"stop_requested":{"mode":"now","by":"command","key":"k"}}
 decided   nothing: the run has already ended"#;
     assert_eq!(refused.to_string(), text);
 

@@ -131,7 +131,7 @@ fn ended_call_run_needs_another_run() {
     assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): a user cancelled it; it cannot be resumed: Call(OtherRun)");
     let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): Call(SameRun)");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Call(SameRun)"#);
     let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
     let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
     let mut play = steps(Answers::Caller, &json!([stays]));
@@ -229,7 +229,7 @@ fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (a variable is given with --var NAME=VALUE): Start");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (MissingVariable { name: "who" }): Start"#);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn list_variable_is_requested_as_a_list() {
     let mut words = each("fail", &json!([exec("try", 1)]));
     words["listPath"] = "$.vars.word".into();
     let play = steps(Answers::Backend, &json!([words]));
-    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): Start"#);
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (ListVariable { name: "word" }): Start"#);
     // A caller sets variables in its request, not by flag.
     let play = steps(Answers::Caller, &json!([words]));
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: Call(OtherRunWithResults)");
@@ -247,7 +247,7 @@ fn list_variable_is_requested_as_a_list() {
 fn a_program_that_failed_can_be_tried_again() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1)]));
     fails(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (its output: raymond logs play --state a): Resume([])");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: exec_failed: exit status 1 (Output { agent: None, location: "a" }): Resume([])"#);
     assert!(!is_final(&play.run));
 }
 
@@ -256,7 +256,7 @@ fn repeatable_failure_needs_a_new_run() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
     invalid(&mut play, "main");
     invalid(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (its output: raymond logs play --state a): Start");
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (Output { agent: None, location: "a" }): Start"#);
     assert!(is_final(&play.run));
 }
 
