@@ -1,7 +1,7 @@
 //! Decides what follows when a turn of a state ends with a text: a transition, a reminder or a
 //! failure.
 //!
-//! The charge of the turn is recorded already. The tags are taken in [`super::transition`]; a turn
+//! The charge of the turn is recorded already. The tags are taken in [`super::tags`]; a turn
 //! that failed or was interrupted is decided in [`crate::decide`], for all languages alike.
 
 use crate::agent::{Agent, Session};

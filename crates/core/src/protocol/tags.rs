@@ -4,8 +4,9 @@
 //! where the conversation continues. Policies, reminders and checks follow from it. How a tag is
 //! taken is in [`crate::machine::tags`]. Names are as written: resolving them needs the definition.
 //!
-//! To add a tag: its variants in this file, a file with its specification here, and a file that takes
-//! it there.
+//! A new tag needs its variants in this file, a file with its specification here, and a file that
+//! takes it there. Tests then ask for its rules in the reference (`testkit/reference/tags.rs`), for a
+//! golden journal, and for a row in the cheat sheet of `raymond init`.
 
 pub(super) mod attributes;
 mod call;
