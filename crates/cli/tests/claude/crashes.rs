@@ -142,8 +142,8 @@ fn clients_of_discarded_records_are_ended_and_charged() {
 fn transcripts_of_discarded_records_are_charged() {
     for flags in ["", "--strict-budget"] {
         let stage = Stage::prompts(&[
-            ("START", "fake: cost 0.90\nfake: say <goto>DEAR</goto>"),
-            ("DEAR", "fake: cost 3\nfake: say <goto>LAST</goto>"),
+            ("START", "fake: cost 0.90\nfake: say <goto>EXPENSIVE</goto>"),
+            ("EXPENSIVE", "fake: cost 3\nfake: say <goto>LAST</goto>"),
             ("LAST", "fake: cost 0.10\nfake: say <result>done</result>"),
         ]);
         stage.run(&format!("--budget 10 {flags}")).prints("done\n");

@@ -236,10 +236,10 @@ const CORPUS: &[Case] = &[
     Case {
         name: "visit-budget",
         replies: r"
-            main START.md | <goto>DEAR</goto>
-            main DEAR.md | hm
-            main DEAR.md | hm",
-        frontmatter: &[("DEAR.md", "budget: 0.08")],
+            main START.md | <goto>EXPENSIVE</goto>
+            main EXPENSIVE.md | hm
+            main EXPENSIVE.md | hm",
+        frontmatter: &[("EXPENSIVE.md", "budget: 0.08")],
         strictness: Strictness::Visits,
         ..Case::PLAIN
     },
