@@ -81,10 +81,16 @@ fn may_open(bytes: &[u8]) -> Option<bool> {
     let block: &[u8; BLOCK] = bytes.first_chunk()?;
     let after: &[u8; BLOCK] = bytes[1..].first_chunk()?;
     let pairs = block.iter().zip(after);
-    Some(pairs.fold(false, |any, (byte, letter)| {
-        let first = FIRST_LETTERS.iter().fold(false, |any, first| any | (letter == first));
-        any | ((*byte == b'<') & first)
-    }))
+    Some(
+        pairs
+            .fold(false, |any, (byte, letter)| any | ((*byte == b'<') & may_begin_a_name(*letter))),
+    )
+}
+
+/// Returns whether a tag begins with this letter, without a branch for each tag.
+#[expect(clippy::needless_bitwise_bool, reason = "lazy operators branch")]
+fn may_begin_a_name(letter: u8) -> bool {
+    FIRST_LETTERS.iter().fold(false, |any, first| any | (letter == *first))
 }
 
 fn first_in_block(bytes: &[u8], at: usize) -> Option<(usize, TagName)> {
