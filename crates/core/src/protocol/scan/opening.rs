@@ -73,10 +73,6 @@ fn next_of_any(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
 /// Returns whether the first block contains a `<` with the first letter of a tag; `None` if no
 /// whole block is left. The block is tested without a branch for each byte, so that the compiler
 /// can use vector instructions.
-#[expect(
-    clippy::needless_bitwise_bool,
-    reason = "lazy operators branch, and the block is then not tested as a vector"
-)]
 fn may_open(bytes: &[u8]) -> Option<bool> {
     let block: &[u8; BLOCK] = bytes.first_chunk()?;
     let after: &[u8; BLOCK] = bytes[1..].first_chunk()?;
