@@ -10,6 +10,7 @@ pub mod auditor;
 pub mod client_cost;
 pub mod clients;
 pub mod coverage;
+mod definitions;
 pub mod drive;
 pub mod fault_plan;
 pub mod history;

@@ -10,7 +10,7 @@ use crate::protocol::Source;
 use super::settings::Pinning;
 use super::state::Run;
 
-/// What an executor needs to know about a run, beside the specification of a turn.
+/// The facts about a run that an executor needs, beside the specification of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunContext {
     pub run: RunId,

@@ -122,7 +122,7 @@ struct AnswerCheck {
 impl AnswerCheck {
     async fn outcome(self, context: &TurnContext, answer: Answer) -> Result<Outcome, blobs::Error> {
         if let Some(check) = self.output_check {
-            return Box::pin(check.outcome(&*context.blobs, answer)).await;
+            return Box::pin(check.outcome(&context.blobs, answer)).await;
         }
         let mut outcome =
             observe::read_answer(answer, context.run.messages, &self.cwd, &*context.blobs)?;

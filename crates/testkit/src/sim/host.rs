@@ -29,6 +29,7 @@ use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 pub use ticking::Ticked;
 
 use super::coverage::Column;
+use super::definitions::definition_of;
 use super::fault_plan::{FaultPlan, MachineFault, Point};
 use super::history::{History, history};
 use super::reply::ReplySource;
@@ -336,14 +337,4 @@ fn note_coverage(world: &mut SimWorld, fired: Option<(MachineFault, Point)>, rec
             coverage.note(record, column);
         }
     }
-}
-
-/// Returns the definition that a run uses now.
-pub(super) fn definition_of<'d>(
-    definitions: &'d BTreeMap<Value, Definition>,
-    run: &Run,
-) -> &'d Definition {
-    let first = || definitions.get(&Value::from("as written"));
-    let known = definitions.get(&run.manifest).or_else(first);
-    known.expect("the first definition is never removed")
 }

@@ -315,7 +315,9 @@ impl Play {
     pub(crate) fn prompt(&self) -> PromptSpec {
         match self.started_turn().work {
             Work::Prompt(prompt) => *prompt,
-            other => panic!("a prompt is due, not {other:?}"),
+            other @ (Work::Script(_) | Work::Exec(_)) => {
+                panic!("a prompt is due, not {other:?}")
+            }
         }
     }
 

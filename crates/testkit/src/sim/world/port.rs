@@ -17,7 +17,7 @@ use raymond_engine::driver::World;
 
 use super::super::client_cost::ClientCost;
 use super::super::clients::{Attempt, Client};
-use super::super::host::definition_of;
+use super::super::definitions::definition_of;
 use super::super::outcome::IDLE;
 use super::super::reply::{Reply, TurnRequest};
 use super::SimWorld;

@@ -184,12 +184,12 @@ impl JournalBuilder {
     }
 
     pub(crate) fn stop(&mut self, mode: StopMode) {
+        self.stop_by(StopOrigin::Command, mode);
+    }
+
+    pub(crate) fn stop_by(&mut self, by: StopOrigin, mode: StopMode) {
         self.stops += 1;
-        self.feed(vec![Input::Stop {
-            mode,
-            by: StopOrigin::Command,
-            key: format!("key-{}", self.stops),
-        }]);
+        self.feed(vec![Input::Stop { mode, by, key: format!("key-{}", self.stops) }]);
     }
 
     /// Resumes with a new owner, which finds this outcome of every turn in flight.

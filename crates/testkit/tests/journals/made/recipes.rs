@@ -29,6 +29,7 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("capped-answer", ends::capped_answer),
     ("full-disk", ends::full_disk),
     ("drained", ends::drained),
+    ("stopped-by-its-process", ends::stopped_by_its_process),
     ("cancelled", ends::cancelled),
     ("rewound", ends::rewound),
     ("rewound-workers", ends::rewound_workers),
@@ -41,4 +42,9 @@ pub(super) const RECIPES: &[(&str, Recipe)] = &[
     ("steps-failed", steps::failed),
     ("steps-contained", steps::contained),
     ("steps-answered", steps::answered),
+    ("steps-missing-variable", steps::missing_variable),
+    ("steps-not-a-list", steps::not_a_list),
+    ("steps-too-many-items", steps::too_many_items),
+    ("steps-not-converged", steps::not_converged),
+    ("steps-agent-failed", steps::agent_failed),
 ];

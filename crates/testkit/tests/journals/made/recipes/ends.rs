@@ -5,7 +5,7 @@ use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::run::outcome::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
-use raymond_core::run::stop::{Interruption, StopMode};
+use raymond_core::run::stop::{Interruption, StopMode, StopOrigin};
 use raymond_core::run::{Event, Input, Record, Step};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
@@ -85,6 +85,18 @@ pub(super) fn drained() -> JournalBuilder {
     builder.stop(StopMode::Now);
     builder.ends("main", cut(Interruption::Stop, Cost::Reported(Micros(5_000)), true));
     builder.resume(|_| {});
+    builder.says("main", "<result>done</result>");
+    builder
+}
+
+/// A run that its process stops: for a signal, for an error, and for a caller that gave up.
+pub(super) fn stopped_by_its_process() -> JournalBuilder {
+    let mut builder = JournalBuilder::states(TWO).started();
+    for by in [StopOrigin::Signal, StopOrigin::Trouble, StopOrigin::Caller] {
+        builder.stop_by(by, StopMode::Now);
+        builder.ends("main", cut(Interruption::Stop, Cost::Reported(Micros(5_000)), true));
+        builder.resume(|_| {});
+    }
     builder.says("main", "<result>done</result>");
     builder
 }

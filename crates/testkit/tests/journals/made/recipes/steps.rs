@@ -6,6 +6,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::stored::Stored;
 use raymond_core::crayfish::verdict::Verdict;
+use raymond_core::crayfish::walk::MOST_BRANCHES;
 use raymond_core::crayfish::{Key, Problem, ProblemCode};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::AgentId;
@@ -119,6 +120,59 @@ pub(super) fn contained() -> JournalBuilder {
             builder.leaves(&agent, &json!({ "ok": true, "stdout": "" }), Cost::Free, |_| {});
         }
     }
+    builder
+}
+
+/// A step that reads a variable without a value.
+pub(super) fn missing_variable() -> JournalBuilder {
+    let reads = json!({ "id": "read", "kind": "exec", "shell": "echo {{vars.list[0]}}" });
+    let document = json!({ "vars": { "list": [] }, "steps": [reads] });
+    JournalBuilder::steps(&document, Answers::Backend).started()
+}
+
+fn each(body: &Json) -> Json {
+    json!({ "id": "each", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+        "parallel": true, "body": [body] })
+}
+
+/// A loop over a text.
+pub(super) fn not_a_list() -> JournalBuilder {
+    let document = json!({ "vars": { "list": "a text" }, "steps": [each(&exec("build"))] });
+    JournalBuilder::steps(&document, Answers::Backend).started()
+}
+
+/// A parallel loop with more items than branches are allowed.
+pub(super) fn too_many_items() -> JournalBuilder {
+    let list = vec![0; MOST_BRANCHES as usize + 1];
+    let document = json!({ "vars": { "list": list }, "steps": [each(&exec("build"))] });
+    JournalBuilder::steps(&document, Answers::Backend).started()
+}
+
+/// A loop whose condition stays false.
+pub(super) fn not_converged() -> JournalBuilder {
+    let until = json!({ "op": "exists", "path": "$.vars.never" });
+    let repeated = json!({ "id": "again", "kind": "while", "maxIters": 1, "until": until,
+        "body": [exec("build")] });
+    let mut builder =
+        JournalBuilder::steps(&json!({ "steps": [repeated] }), Answers::Backend).started();
+    builder.leaves("main", &json!({ "ok": true, "stdout": "" }), Cost::Free, |_| {});
+    builder
+}
+
+/// A client that fails in a loop, after an output with more problems than are listed. A loop around
+/// it collects failures.
+pub(super) fn agent_failed() -> JournalBuilder {
+    let outer = json!({ "id": "outer", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+        "parallel": true, "onError": "collect", "body": [each(&agent("ask"))] });
+    let document = json!({ "vars": { "list": [1] }, "steps": [outer] });
+    let mut builder = JournalBuilder::steps(&document, Answers::Backend).started();
+    let asked = builder.run.scheduler.in_flight.first().expect("a question").to_string();
+    let many = vec![Problem::of_value("/n", "is missing"), Problem::more(7)];
+    let wrong = json!({ "ok": false, "json": 1 });
+    builder.leaves(&asked, &wrong, Cost::Reported(Micros(10_000)), |finished| {
+        finished.reply.verdict = Some(Verdict::Invalid(many));
+    });
+    builder.fails(&asked, TurnFailure::Task { why: "gave up".to_owned() });
     builder
 }
 
