@@ -1,8 +1,8 @@
 //! The commands of `raymond` with their flags and help texts, for clap.
 //!
 //! Help texts start with an imperative verb and fit into 70 columns. `reference` generates
-//! docs/commands.md from them. The flags of settings are in `config::keys`. Meanings of flags are in
-//! `settings` and in each command.
+//! docs/commands.md from them. The flags of settings are in `config::keys`. Meanings of flags are
+//! in `settings` and in each command.
 
 mod crayfish;
 mod deferred;
@@ -94,13 +94,13 @@ pub(crate) enum Command {
     /// Continue a run that stopped, failed or reached its budget
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Deferred<Resume>),
-    /// Show the state of a run and the next command
+    /// Show the status of a run and the next command
     #[command(after_help = "Example:\n  raymond status review-20260102-k3f9 --json")]
     Status(Deferred<RunArgument>),
     /// Show the history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]
     Show(Deferred<Show>),
-    /// Explain in one sentence why a run is in its state, and what to do
+    /// Explain in one sentence why a run has its status, and what to do
     #[command(after_help = "Example:\n  raymond why @last")]
     Why(Deferred<RunArgument>),
     /// Wait until a run ends, and exit with its code
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     /// Show the costs of one run or of all runs of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Deferred<Cost>),
-    /// Replay a recorded run with this release and report a difference
+    /// Check that this release makes the recorded decisions (runs nothing)
     #[command(after_help = REPLAY_HELP)]
     Replay(Deferred<RunArgument>),
     /// Show settings and where each value comes from

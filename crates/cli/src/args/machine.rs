@@ -37,7 +37,7 @@ pub(crate) struct Prune {
     /// Delete runs that ended at least this long ago [default: 30d]
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", value_parser = Span::parse_any)]
     pub(crate) older_than: Option<Span>,
-    /// Delete failed, stopped, interrupted and over-budget runs, too
+    /// Delete runs that could continue, too, unless a process drives them
     #[arg(long, conflicts_with = "runs")]
     pub(crate) unfinished: bool,
     /// Show the runs without deleting them

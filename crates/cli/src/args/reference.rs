@@ -10,11 +10,10 @@ use super::Arguments;
 const HEAD: &str = "\
 # Commands
 
-Generated from the program; `raymond COMMAND --help` prints the same. `raymond WORKFLOW` is short for
+Generated from the help texts that `raymond COMMAND --help` prints. `raymond WORKFLOW` is short for
 `raymond run WORKFLOW`. Name a run by its id, a unique prefix of it, or `@last`.
 ";
 
-/// Returns the page.
 fn page() -> String {
     let mut program = Arguments::command();
     program.build();

@@ -1,8 +1,8 @@
 //! The stable codes of single problems in a document, a request or an answer.
 //!
 //! An [`ErrorCode`](super::ErrorCode) describes how a call ended; a [`ProblemCode`] describes what
-//! is wrong at one place. The list is closed, and the book prints it. Messages may change, but codes
-//! may not. [`ProblemCode::cause`] explains every code.
+//! is wrong at one place. The list is closed, and the book prints it. Messages may change, but
+//! codes may not. [`ProblemCode::cause`] explains every code.
 
 use std::fmt;
 
@@ -50,6 +50,7 @@ pub enum ProblemCode {
     MixedDrafts,
     UnaskedOutput,
     StaleOutput,
+    // Old journals contain problems of schemas without a code, so the default must stay this one.
     #[default]
     InvalidOutput,
     MoreProblems,
@@ -100,6 +101,7 @@ impl ProblemCode {
         Self::Internal,
     ];
 
+    // The words must be those of serde, because a journal and a reply have to agree.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotJson => "not_json",
@@ -152,7 +154,7 @@ impl ProblemCode {
             Self::DuplicateKey => "a key appears twice in one object",
             Self::TooDeep => "JSON, steps or schemas are nested deeper than the limit",
             Self::TooLarge => {
-                "the text has more bytes, or a schema more ways through it, than the limit"
+                "the text is too long, or a schema checks one value against too many schemas"
             }
             Self::Unreadable => "the file cannot be opened or read",
             Self::WrongType => "the value is of another JSON type than this place takes",
@@ -173,7 +175,7 @@ impl ProblemCode {
                 "the name of a local, a file contract, an environment variable or a program is not allowed"
             }
             Self::BadText => "the text contains a NUL character, which no program can receive",
-            Self::BadPath => "a path or an expression is not written as one, such as `$.vars.a[0]`",
+            Self::BadPath => "a path or an expression is malformed; a valid path is `$.vars.a[0]`",
             Self::UnknownNamespace => {
                 "a path begins with something else than `vars`, `results` or `locals`"
             }
